@@ -1,0 +1,111 @@
+import { Hono } from "hono";
+import { cors } from "hono/cors";
+import { checkOrigin } from "./auth/origin.ts";
+import { principalOf } from "./auth/principal.ts";
+import { readSettings, variablesOf } from "./env.ts";
+import { Fault, httpStatus } from "./errors.ts";
+import { mcpEndpoint, type Server } from "./mcp/endpoint.ts";
+import { errorMessage } from "./mcp/message.ts";
+import { jsonResponse } from "./mcp/reply.ts";
+import type { Principal } from "./model.ts";
+import { page } from "./page/page.ts";
+import type { Bundle } from "./servlets/bundle.ts";
+import { Registry } from "./servlets/registry.ts";
+
+/** The way in: every route and what stands before it, in order. `env` holds the Worker's bindings. */
+export function createApp(bundle: Bundle, env: object) {
+  const settings = readSettings(env);
+  const registry = new Registry(bundle, {
+    variables: variablesOf(env),
+    logLevel: settings.LOG_LEVEL,
+    log: (servlet, level, text) =>
+      console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`),
+  });
+  const server = introduction(settings);
+  const doors = { allowedOrigins: settings.ALLOWED_ORIGINS, allowedHosts: settings.ALLOWED_HOSTS };
+  const keys =
+    settings.API_KEYS &&
+    new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
+
+  const app = new Hono<{ Variables: { principal: Principal } }>();
+
+  // A web page that may call may also read the answers; a preflight is allowed the headers it names.
+  const exposed = ["Mcp-Session-Id", "WWW-Authenticate"];
+  const readable = cors({ origin: (origin) => origin, exposeHeaders: exposed, maxAge: 86400 });
+  app.use((c, next) => {
+    const origin = c.req.raw.headers.get("origin");
+    checkOrigin(c.req.url, origin, doors);
+    return origin === null ? next() : readable(c, next);
+  });
+
+  app.get("/health", async (c) => {
+    const { lists } = await registry.catalog();
+    return c.json({
+      name: settings.SERVER_NAME,
+      version: settings.SERVER_VERSION,
+      servlets: registry.servlets.map(({ name }) => name),
+      tools: lists.tools.length,
+    });
+  });
+
+  app.get("/", async (c) => c.html(await showPage(c.req.url)));
+
+  app.use("/mcp", async (c, next) => {
+    const isPage = c.req.method === "GET" && (c.req.header("accept") ?? "").includes("text/html");
+    if (isPage) return c.html(await showPage(c.req.url));
+    c.set("principal", await principalOf(c.req.raw.headers.get("authorization"), keys));
+    return next();
+  });
+
+  app.all("/mcp", (c) =>
+    mcpEndpoint(c.req.raw, { server, registry, principal: c.get("principal"), report }),
+  );
+
+  app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
+
+  app.onError((error) => {
+    const fault = report(error);
+    const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
+    if (fault.code === "unauthorized") response.headers.set("www-authenticate", "Bearer");
+    return response;
+  });
+
+  async function showPage(url: string) {
+    return page({
+      title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
+      version: settings.SERVER_VERSION,
+      endpoint: new URL("/mcp", url).href,
+      servlets: registry.servlets,
+      catalog: await registry.catalog(),
+    });
+  }
+
+  return app;
+}
+
+function introduction(settings: ReturnType<typeof readSettings>): Server {
+  const optional = {
+    title: settings.SERVER_TITLE,
+    description: settings.SERVER_DESCRIPTION,
+    websiteUrl: settings.SERVER_WEBSITE,
+    icons: settings.SERVER_ICONS,
+  };
+  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  return {
+    info: {
+      name: settings.SERVER_NAME,
+      version: settings.SERVER_VERSION,
+      ...Object.fromEntries(given),
+    },
+    ...(settings.SERVER_INSTRUCTIONS === undefined
+      ? {}
+      : { instructions: settings.SERVER_INSTRUCTIONS }),
+  };
+}
+
+/** What the caller may see of an error; what it must not goes to the log. */
+function report(error: unknown): Fault {
+  const fault = Fault.from(error);
+  if (fault.code === "internal") console.error(fault.cause);
+  return fault;
+}

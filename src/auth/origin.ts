@@ -1,0 +1,52 @@
+import { Fault } from "../errors.ts";
+
+/** Which origins and hosts may talk to the server, besides those that always may. */
+export interface Doors {
+  /** Origins such as `https://app.example`, or `*` for every https one. */
+  allowedOrigins: readonly string[];
+  /** Host names that may be served by plain http. */
+  allowedHosts: readonly string[];
+}
+
+/** What needs no closer look where no web page is behind it: the common case, without parsing a URL. */
+const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
+
+const isLoopback = (hostname: string) =>
+  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+
+/**
+ * Refuses what a web page must not make a browser do: requests from a foreign origin, and requests to
+ * a name that was rebound to this machine. A Worker cannot see what address it is bound to, so plain
+ * http is for loopback names only.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security--endpoint
+ *
+ * Throws `forbidden`.
+ */
+export function checkOrigin(address: string, origin: string | null, doors: Doors): void {
+  if (origin === null && SAFE.test(address)) return;
+  const url = new URL(address);
+  if (
+    url.protocol === "http:" &&
+    !isLoopback(url.hostname) &&
+    !doors.allowedHosts.includes(url.hostname)
+  ) {
+    throw new Fault(
+      "forbidden",
+      "Plain http is served to loopback host names only: use https, or name this host in ALLOWED_HOSTS.",
+    );
+  }
+  if (origin !== null && !isAllowedOrigin(url, origin, doors)) {
+    throw new Fault("forbidden", "This origin is not allowed: name it in ALLOWED_ORIGINS.");
+  }
+}
+
+function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): boolean {
+  if (!URL.canParse(origin)) return false;
+  const parsed = new URL(origin);
+  // An origin has no path, and only a well-formed one comes back as it went in.
+  if (parsed.origin !== origin.toLowerCase()) return false;
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
+  if (parsed.host === url.host || isLoopback(parsed.hostname)) return true;
+  if (allowedOrigins.includes(parsed.origin)) return true;
+  return parsed.protocol === "https:" && allowedOrigins.includes("*");
+}

@@ -1,0 +1,263 @@
+/**
+ * A Wasm module's outline, read and changed section by section, code left as it is.
+ * Format: https://webassembly.github.io/spec/core/binary/modules.html
+ */
+
+export type Kind = "function" | "table" | "memory" | "global" | "tag";
+
+export interface Import {
+  module: string;
+  name: string;
+  kind: Kind;
+}
+
+export interface Export {
+  name: string;
+  kind: Kind;
+  index: number;
+}
+
+/** A memory's size in pages of 64 KiB. */
+export interface Memory {
+  initial: number;
+  maximum?: number;
+  shared: boolean;
+  /** Addresses are 64 bits wide, or pages have another size. */
+  exotic: boolean;
+}
+
+/** What `rewrite` may change of a module; what is absent stays. */
+export interface Changes {
+  imports?: (one: Import) => Import;
+  /** The exports in place of the old ones; `index` as in the old ones. */
+  exports?: (old: Export[]) => Export[];
+  /** Sets the maximum of every memory that is defined here, in pages. */
+  maximumPages?: number;
+  /** Drops the start function; `outline().start` says which it was. */
+  dropStart?: boolean;
+}
+
+export interface Outline {
+  imports: Import[];
+  exports: Export[];
+  memories: Memory[];
+  /** Index of the start function. */
+  start?: number;
+  /** A function's type by its index, as `params->results` of value type bytes in hex, e.g. `->7f`. */
+  functionType(index: number): string | undefined;
+}
+
+const SECTION = { custom: 0, type: 1, import: 2, function: 3, memory: 5, export: 7, start: 8 };
+const KINDS: Kind[] = ["function", "table", "memory", "global", "tag"];
+const utf8 = {
+  decode: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }),
+  encode: new TextEncoder(),
+};
+
+class Reader {
+  readonly bytes: Uint8Array;
+  at: number;
+  constructor(bytes: Uint8Array, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+  byte(): number {
+    const byte = this.bytes[this.at++];
+    if (byte === undefined) throw new Error("the file ends too early");
+    return byte;
+  }
+  /** An unsigned LEB128 number below 2^53. */
+  number(): number {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+  }
+  take(length: number): Uint8Array {
+    if (this.at + length > this.bytes.length) throw new Error("the file ends too early");
+    return this.bytes.subarray(this.at, (this.at += length));
+  }
+  text(): string {
+    return utf8.decode.decode(this.take(this.number()));
+  }
+  list<T>(one: () => T): T[] {
+    return Array.from({ length: this.number() }, one);
+  }
+}
+
+function leb(value: number): number[] {
+  const bytes: number[] = [];
+  do {
+    const low = value % 128;
+    value = Math.floor(value / 128);
+    bytes.push(value > 0 ? low | 0x80 : low);
+  } while (value > 0);
+  return bytes;
+}
+
+function text(value: string): number[] {
+  const bytes = utf8.encode.encode(value);
+  return [...leb(bytes.length), ...bytes];
+}
+
+interface Section {
+  id: number;
+  body: Uint8Array;
+}
+
+function sections(wasm: Uint8Array): Section[] {
+  const reader = new Reader(wasm, 8);
+  const found: Section[] = [];
+  while (reader.at < wasm.length) {
+    const id = reader.byte();
+    found.push({ id, body: reader.take(reader.number()) });
+  }
+  return found;
+}
+
+function readMemory(reader: Reader): Memory {
+  const flags = reader.byte();
+  const initial = reader.number();
+  const maximum = flags & 1 ? reader.number() : undefined;
+  if (flags & 8) reader.number();
+  return {
+    initial,
+    ...(maximum === undefined ? {} : { maximum }),
+    shared: (flags & 2) !== 0,
+    exotic: flags > 3,
+  };
+}
+
+/** Reads one import; `type` is the range of bytes that says what is imported. */
+function readImport(reader: Reader): Import & { type: Uint8Array; functionType?: number } {
+  const module = reader.text();
+  const name = reader.text();
+  const start = reader.at;
+  const kind = KINDS[reader.byte()];
+  let functionType: number | undefined;
+  switch (kind) {
+    case "function":
+      functionType = reader.number();
+      break;
+    case "memory":
+      readMemory(reader);
+      break;
+    case "table":
+      readValueType(reader);
+      readMemory(reader);
+      break;
+    case "global":
+      readValueType(reader);
+      reader.byte();
+      break;
+    case "tag":
+      reader.byte();
+      reader.number();
+      break;
+    case undefined:
+      throw new Error(`the import ${module}.${name} is of an unknown kind`);
+  }
+  return { module, name, kind, type: reader.bytes.subarray(start, reader.at), functionType };
+}
+
+function readValueType(reader: Reader): string {
+  const byte = reader.byte();
+  if (byte !== 0x63 && byte !== 0x64) return byte.toString(16);
+  return `${byte.toString(16)}:${reader.number()}`;
+}
+
+/** Function types, in order; reading stops at the first that is no plain function (GC types). */
+function readTypes(reader: Reader): string[] {
+  const types: string[] = [];
+  const count = reader.number();
+  while (types.length < count && reader.byte() === 0x60) {
+    const params = reader.list(() => readValueType(reader));
+    const results = reader.list(() => readValueType(reader));
+    types.push(`${params.join(",")}->${results.join(",")}`);
+  }
+  return types;
+}
+
+/** Reads the outline of a module that a Wasm engine has found to be valid. */
+export function outline(wasm: Uint8Array): Outline {
+  const found = new Map(sections(wasm).map(({ id, body }) => [id, new Reader(body)]));
+  const list = <T>(id: number, one: (reader: Reader) => T): T[] => {
+    const reader = found.get(id);
+    return reader === undefined ? [] : reader.list(() => one(reader));
+  };
+  const types = found.has(SECTION.type) ? readTypes(found.get(SECTION.type)!) : [];
+  const imports = list(SECTION.import, readImport);
+  const functionTypes = [
+    ...imports.flatMap((one) => (one.functionType === undefined ? [] : [one.functionType])),
+    ...list(SECTION.function, (reader) => reader.number()),
+  ];
+  return {
+    imports: imports.map(({ module, name, kind }) => ({ module, name, kind })),
+    exports: list(SECTION.export, (reader) => ({
+      name: reader.text(),
+      kind: KINDS[reader.byte()]!,
+      index: reader.number(),
+    })),
+    memories: list(SECTION.memory, readMemory),
+    start: found.get(SECTION.start)?.number(),
+    functionType: (index) => types[functionTypes[index] ?? -1],
+  };
+}
+
+/** Changes a module's imports, exports, memory limits and start; drops custom sections but the features. */
+export function rewrite(wasm: Uint8Array, changes: Changes): Uint8Array {
+  const out: Uint8Array[] = [wasm.subarray(0, 8)];
+  let exported = false;
+  const put = (id: number, body: Uint8Array) => {
+    out.push(Uint8Array.from([id, ...leb(body.length)]), body);
+  };
+  const putExports = (old: Export[]) => {
+    exported = true;
+    const entries = (changes.exports?.(old) ?? old).map(({ name, kind, index }) => [
+      ...text(name),
+      KINDS.indexOf(kind),
+      ...leb(index),
+    ]);
+    put(SECTION.export, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
+  };
+  for (const { id, body } of sections(wasm)) {
+    const reader = new Reader(body);
+    if (id === SECTION.custom) {
+      if (reader.text() === "target_features") put(id, body);
+      continue;
+    }
+    // Where the export section is missing, its place is before all with a higher id but tags (13).
+    if (!exported && id > SECTION.export && id !== 13) putExports([]);
+    if (id === SECTION.import && changes.imports) {
+      const rename = changes.imports;
+      const entries = reader.list(() => {
+        const one = readImport(reader);
+        const { module, name } = rename(one);
+        return [...text(module), ...text(name), ...one.type];
+      });
+      put(id, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
+    } else if (id === SECTION.memory && changes.maximumPages !== undefined) {
+      const maximum = changes.maximumPages;
+      const entries = reader.list(() => [1, ...leb(readMemory(reader).initial), ...leb(maximum)]);
+      put(id, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
+    } else if (id === SECTION.export) {
+      putExports(outline(wasm).exports);
+    } else if (id !== SECTION.start || !changes.dropStart) {
+      put(id, body);
+    }
+  }
+  if (!exported) putExports([]);
+  return concatenate(out);
+}
+
+function concatenate(parts: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,194 @@
+import { relative, dirname } from "node:path";
+import { gzipSync } from "node:zlib";
+import { limits } from "../limits.ts";
+import type { Lists } from "../model.ts";
+import { merge } from "../servlets/catalog.ts";
+import { dialectOf, type DialectName } from "../servlets/dialects.ts";
+import { memoryBytes } from "../servlets/manifest.ts";
+import { askLists, type Answer } from "./ask.ts";
+import { inspect, type Inspected } from "./inspect.ts";
+import { prepare, type Prepared } from "./prepare.ts";
+import { Refusal } from "./refusal.ts";
+import { scan, type Found } from "./scan.ts";
+import { bundleChecks } from "./schemas.ts";
+import { build } from "./source.ts";
+
+/** One servlet of the bundle, with what the table tells of it. */
+export interface Member {
+  found: Found;
+  dialect: DialectName;
+  prepared: Prepared;
+  /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
+  size: { before: number; gzip: number };
+  /** What it lists; absent where it is asked at run time. */
+  lists?: Lists;
+  checks: Inspected["checks"];
+  warnings: string[];
+}
+
+export interface Options {
+  folders: readonly string[];
+  /** Where earlier results are kept. */
+  cache: string;
+  /** Told what takes a while, and of which servlet. */
+  progress(what: string): void;
+}
+
+/**
+ * Finds, builds, prepares, asks and checks all servlets of these folders.
+ *
+ * Throws a `Refusal` that names the file, what is wrong and what to do.
+ */
+export async function makeBundle({ folders, cache, progress }: Options): Promise<Member[]> {
+  const all = await scan(folders);
+  const ready = await inTurns(2, all, (found) => makeReady(found, cache, progress));
+  const asked = ready.filter(({ found }) => found.manifest.lists !== "dynamic");
+  const answers = await askLists(
+    asked.map(({ found, prepared, dialect }) => ({
+      name: found.name,
+      prepared,
+      dialect,
+      idsAsGiven: found.manifest.request_ids === "as-given",
+    })),
+    cache,
+    progress,
+  );
+  const members = ready.map((one) => withLists(one, answers[asked.indexOf(one)]));
+  refuseClashes(members);
+  return members;
+}
+
+type Ready = Omit<Member, "lists" | "checks" | "warnings">;
+
+async function makeReady(
+  found: Found,
+  cache: string,
+  progress: Options["progress"],
+): Promise<Ready> {
+  const tell = (doing: string) => progress(`${found.name}: ${doing}`);
+  const plugin = await build(found.source, cache, tell);
+  const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  try {
+    const prepared = await prepare(plugin, limit, cache, tell);
+    const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
+    if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
+      throw new Refusal(
+        "it is no servlet: it exports neither call_tool or list_tools, nor call and describe",
+      );
+    }
+    const size = { before: plugin.length, gzip: gzipSync(prepared.wasm, { level: 9 }).length };
+    return { found, dialect, prepared, size };
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
+    throw error;
+  }
+}
+
+function withLists(one: Ready, answer: Answer | undefined): Member {
+  if (answer === undefined) return { ...one, checks: new Map(), warnings: [] };
+  const { place } = one.found;
+  const hint = 'where its lists depend on the world, say "lists": "dynamic" in servlet.json';
+  if (answer.lists === undefined) {
+    const logs = answer.logs.length > 0 ? `\n  its log: ${answer.logs.join("\n  ")}` : "";
+    throw new Refusal(
+      `${place}: it could not be asked what it offers: ${answer.error}; ${hint}${logs}`,
+    );
+  }
+  const { lists, checks, warnings } = inspect(answer.lists);
+  const calls =
+    answer.calls.length > 0
+      ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists; ${hint}`]
+      : [];
+  const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
+  return {
+    ...one,
+    lists,
+    checks,
+    warnings: [...warnings, ...calls, ...(empty ? ["it offers nothing"] : [])],
+  };
+}
+
+/** Two servlets that offer the same cannot both be reached. */
+function refuseClashes(members: readonly Member[]): void {
+  const servlets = members.map(({ found, lists, ...one }) => ({
+    servlet: {
+      name: found.place,
+      dialect: one.dialect,
+      module: undefined as unknown as WebAssembly.Module,
+      hash: one.prepared.hash,
+      exports: one.prepared.exports,
+      manifest: found.manifest,
+      ...(lists === undefined ? {} : { lists }),
+      checks: {},
+    },
+    lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
+  }));
+  merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+    throw new Refusal(
+      `${second}: ${first} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
+    );
+  });
+}
+
+/** The module that the Worker imports; the same bytes for the same members. */
+export async function bundleSource(members: readonly Member[], out: string): Promise<string> {
+  const from = relative(dirname(out), "src");
+  const toSource = from === "" ? "." : from;
+  const modules = new Map<string, string>();
+  const entries = members.map(({ found, dialect, prepared, lists, checks }, at) => {
+    const ofTools = [...checks].map(([tool, codes]) => {
+      const parts = Object.entries(codes).map(([key, code]) => {
+        const name = `check${modules.size}`;
+        modules.set(name, code);
+        return `${key}: compiled(checks.${name})`;
+      });
+      return `${JSON.stringify(tool)}: { ${parts.join(", ")} }`;
+    });
+    const { $schema: _, ...manifest } = found.manifest;
+    return `{
+  name: ${JSON.stringify(found.name)},
+  dialect: ${JSON.stringify(dialect)},
+  module: wasm${at},
+  hash: ${JSON.stringify(prepared.hash)},
+  exports: ${JSON.stringify(prepared.exports)},
+  manifest: ${JSON.stringify(manifest)},
+  ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
+  checks: { ${ofTools.join(", ")} },
+}`;
+  });
+  const imports = members.map(
+    ({ prepared }, at) =>
+      `import wasm${at} from ${JSON.stringify(path(relative(dirname(out), prepared.path)))};`,
+  );
+  return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
+import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
+import { compiled } from ${JSON.stringify(path(`${toSource}/servlets/checks.ts`))};
+${imports.join("\n")}
+${modules.size === 0 ? "" : await bundleChecks(modules)}
+export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
+`;
+}
+
+/** A relative path as an import specifier. */
+const path = (relativePath: string) => {
+  const slashes = relativePath.replaceAll("\\", "/");
+  return slashes.startsWith(".") ? slashes : `./${slashes}`;
+};
+
+/** Does `work` on all items, so many at a time, results in order. */
+async function inTurns<T, R>(
+  width: number,
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const turn = async () => {
+    while (next < items.length) {
+      const at = next++;
+      results[at] = await work(items[at]!);
+    }
+  };
+  await Promise.all(Array.from({ length: width }, turn));
+  return results;
+}

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+export function sha256(...parts: (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(String(part.length)).update(":").update(part);
+  return hash.digest("hex");
+}
+
+/** Writes a file whole or not at all, whoever else writes it at the same time. */
+export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+  await writeFile(unfinished, content);
+  await rename(unfinished, path);
+}
+
+export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    return new Uint8Array(await readFile(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a build made, and every file that it read. */
+export interface Built {
+  output: Uint8Array<ArrayBuffer>;
+  inputs: string[];
+}
+
+/**
+ * A build's output, made again only where a file that it read has changed. `recipe` stands for
+ * everything else that it depends on.
+ */
+export async function cachedBuild(
+  folder: string,
+  recipe: string,
+  build: () => Promise<Built>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const note = join(folder, `${sha256(recipe).slice(0, 32)}.json`);
+  const known = await readIfThere(note);
+  if (known !== undefined) {
+    const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));
+    const output = await readIfThere(join(folder, `${digest}.wasm`));
+    if (output !== undefined && (await digestOf(inputs)) === digest) return output;
+  }
+  const { output, inputs } = await build();
+  const digest = await digestOf(inputs);
+  await writeWhole(join(folder, `${digest}.wasm`), output);
+  await writeWhole(note, JSON.stringify({ inputs, digest }));
+  return output;
+}
+
+async function digestOf(files: string[]): Promise<string> {
+  const contents = await Promise.all(files.map((file) => readIfThere(file)));
+  return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
+}

@@ -1,0 +1,47 @@
+/**
+ * Makes the bundle that the Worker serves: `node src/bundle/main.ts [--out FILE] [FOLDER…]`.
+ * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
+ */
+import { delimiter, join } from "node:path";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { manifestSchema } from "../servlets/manifest.ts";
+import { bundleSource, makeBundle } from "./bundle.ts";
+import { readIfThere, writeWhole } from "./cache.ts";
+import { Refusal } from "./refusal.ts";
+import { table } from "./table.ts";
+
+const { values, positionals } = parseArgs({
+  options: { out: { type: "string", default: "src/bundle.gen.ts" } },
+  allowPositionals: true,
+});
+const named = (process.env["SERVLETS"] ?? "").split(delimiter).filter((folder) => folder !== "");
+const folders = positionals.length > 0 ? positionals : named.length > 0 ? named : ["plugins"];
+
+const began = performance.now();
+try {
+  const members = await makeBundle({
+    folders,
+    cache: ".bundle",
+    progress: (what) => console.error(`  ${what} …`),
+  });
+  await writeIfNew(values.out, await bundleSource(members, values.out));
+  await writeIfNew(
+    join(import.meta.dirname, "servlet.schema.json"),
+    `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
+  );
+  console.log(table(members));
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(`\nThe bundle was not made.\n${error.message}`);
+  process.exitCode = 1;
+}
+
+/** A file that would stay the same is left alone, so that nobody who watches it is woken. */
+async function writeIfNew(path: string, content: string): Promise<void> {
+  const old = await readIfThere(path);
+  if (old === undefined || new TextDecoder().decode(old) !== content)
+    await writeWhole(path, content);
+}

@@ -1,0 +1,252 @@
+/**
+ * Makes a prepared servlet of a plugin's wasm: checked, our kernel merged in, imports and start
+ * functions under names of our own, memories bounded, optimised and stripped.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { namespaces } from "../wasm/namespaces.ts";
+import { outline, rewrite, type Export, type Import, type Outline } from "./binary.ts";
+import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
+import { readIfThere, sha256, writeWhole } from "./cache.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface Prepared {
+  wasm: Uint8Array<ArrayBuffer>;
+  /** Where it lies in the cache. */
+  path: string;
+  /** SHA-256 of the prepared wasm, in hex. */
+  hash: string;
+  /** The servlet's own exports. */
+  exports: string[];
+  /** The host functions that it imports, as `namespace.name` of the prepared wasm. */
+  imports: string[];
+}
+
+/** Functions that some dialect calls in a servlet. */
+const SERVLET_EXPORTS = new Set([
+  "call",
+  "describe",
+  "call_tool",
+  "list_tools",
+  "list_resources",
+  "list_resource_templates",
+  "list_prompts",
+  "read_resource",
+  "get_prompt",
+  "complete",
+  "on_roots_list_changed",
+]);
+
+/** Where the imports of each of a plugin's namespaces go in a prepared servlet. */
+const NAMESPACES: Record<string, string> = {
+  "extism:host/env": "edge:host",
+  "extism:host/user": "edge:user",
+  "extism:host/usr": "edge:user",
+  wasi_snapshot_preview1: "edge:wasi",
+  env: "edge:env",
+};
+
+const PAGE = 65536;
+const KERNEL = join(import.meta.dirname, "kernel.wat");
+
+let kernelExports: Promise<Set<string>> | undefined;
+
+/** What our kernel answers of `extism:host/env`. */
+async function kernelFunctions(): Promise<Set<string>> {
+  kernelExports ??= readFile(KERNEL, "utf8").then(
+    (source) => new Set([...source.matchAll(/export "(\w+)"/g)].map((match) => match[1]!)),
+  );
+  return kernelExports;
+}
+
+/**
+ * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` is told where
+ * there is none.
+ *
+ * Throws a `Refusal` where the file is no servlet.
+ */
+export async function prepare(
+  plugin: Uint8Array<ArrayBuffer>,
+  memoryBytes: number,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Prepared> {
+  const guest = await check(plugin);
+  const maximumPages = Math.floor(memoryBytes / PAGE);
+  for (const memory of guest.memories) {
+    if (memory.initial > maximumPages) {
+      throw new Refusal(
+        `it starts with ${memory.initial * 64} KiB of memory, more than its limit of ${maximumPages * 64} KiB: raise memory_limit in servlet.json`,
+      );
+    }
+  }
+  const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
+  const recipe = sha256(await ingredients(), String(maximumPages), plugin);
+  const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
+  let wasm = await readIfThere(path);
+  if (wasm === undefined) {
+    progress("preparing");
+    wasm = new Uint8Array(await transform(plugin, guest, maximumPages));
+    await writeWhole(path, wasm);
+  }
+  const module = await WebAssembly.compile(wasm);
+  return {
+    wasm,
+    path,
+    hash: sha256(wasm),
+    exports,
+    imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
+  };
+}
+
+/** Whatever the result depends on besides the plugin and its limit. */
+async function ingredients(): Promise<string> {
+  const own = [
+    KERNEL,
+    ...["prepare.ts", "binary.ts"].map((name) => join(import.meta.dirname, name)),
+  ];
+  const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
+  return sha256(await version(), ...FEATURES, ...texts);
+}
+
+/** Refuses what is no servlet, and says why. */
+async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
+  if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
+    throw new Refusal("it is not WebAssembly: it does not begin with the bytes \\0asm");
+  }
+  if (plugin[4] === 0x0d && plugin[6] === 1) {
+    throw new Refusal("it is a component: build a core module (Extism plugins are core modules)");
+  }
+  let guest: Outline;
+  try {
+    await WebAssembly.compile(plugin);
+    guest = outline(plugin);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace("WebAssembly.compile(): ", "") : "";
+    throw new Refusal(`it is not valid WebAssembly (${why}): build or copy it again`);
+  }
+  if (guest.memories.length > 1)
+    throw new Refusal("it has more than one memory: build it with one");
+  if (guest.memories.some((memory) => memory.shared)) {
+    throw new Refusal("its memory is shared: build it without threads");
+  }
+  if (guest.memories.some((memory) => memory.exotic)) {
+    throw new Refusal(
+      "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
+    );
+  }
+  const kernel = await kernelFunctions();
+  for (const { module, name, kind } of guest.imports) {
+    if (kind !== "function") {
+      throw new Refusal(
+        `it imports the ${kind} ${module}.${name}: build it so that it defines its own`,
+      );
+    }
+    const offered =
+      Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name) ||
+      (module === "extism:host/env" && kernel.has(name) && !name.startsWith("edge_"));
+    if (!offered) {
+      throw new Refusal(
+        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
+      );
+    }
+  }
+  const offers = guest.exports.filter(({ name }) => SERVLET_EXPORTS.has(name));
+  for (const { name, kind, index } of offers) {
+    const type = kind === "function" ? guest.functionType(index) : kind;
+    if (type !== "->7f" && type !== "->") {
+      throw new Refusal(`its export ${name} is not a function without parameters that returns i32`);
+    }
+  }
+  return guest;
+}
+
+/** Start functions in the order in which the reference runtime calls them, with their types. */
+function startFunctions(guest: Outline): { index: number; type: string }[] {
+  const exported = (name: string) =>
+    guest.exports.find((one) => one.name === name && one.kind === "function")?.index;
+  const order =
+    exported("hs_init") !== undefined
+      ? [guest.start, exported("_initialize"), exported("hs_init")]
+      : [guest.start, exported("__wasm_call_ctors") ?? exported("_initialize")];
+  return order
+    .filter((index) => index !== undefined)
+    .map((index) => ({ index, type: guest.functionType(index) ?? "->" }));
+}
+
+/** A module whose export `edge_start` calls the guest's start functions in order. */
+function starter(starts: { type: string }[]): string {
+  const params = (type: string) => type.split("->")[0]!.split(",").filter(Boolean);
+  const name: Record<string, string> = { "7f": "i32", "7e": "i64", "7d": "f32", "7c": "f64" };
+  const signature = (type: string) => {
+    const results = type.split("->")[1]!.split(",").filter(Boolean);
+    return [
+      ...params(type).map((one) => `(param ${name[one]})`),
+      ...results.map((one) => `(result ${name[one]})`),
+    ].join(" ");
+  };
+  const imports = starts.map(
+    ({ type }, index) =>
+      `(import "guest" "edge_start_${index}" (func $start${index} ${signature(type)}))`,
+  );
+  const calls = starts.map(({ type }, index) => {
+    const zeros = params(type).map((one) => `(${name[one]}.const 0)`);
+    const call = `(call $start${index} ${zeros.join(" ")})`;
+    return type.endsWith("->") ? call : `(drop ${call})`;
+  });
+  return `(module ${imports.join("\n")} (func (export "edge_start") ${calls.join("\n")}))`;
+}
+
+function renamed(one: Import, kernel: Set<string>): Import {
+  if (one.module === "extism:host/env" && kernel.has(one.name)) return one;
+  return { ...one, module: NAMESPACES[one.module] ?? one.module };
+}
+
+async function transform(
+  plugin: Uint8Array,
+  guest: Outline,
+  maximumPages: number,
+): Promise<Uint8Array> {
+  const kernel = await kernelFunctions();
+  const starts = startFunctions(guest);
+  const own = rewrite(plugin, {
+    imports: (one) => renamed(one, kernel),
+    exports: (old) => [
+      ...old.filter(({ name, kind }) => kind === "function" && SERVLET_EXPORTS.has(name)),
+      ...(guest.memories.length > 0 ? [memoryExport] : []),
+      ...starts.map(({ index }, at): Export => ({
+        name: `edge_start_${at}`,
+        kind: "function",
+        index,
+      })),
+    ],
+    dropStart: true,
+  });
+  return inFolder(async (file) => {
+    await writeFile(file("guest.wasm"), own);
+    await writeFile(file("start.wat"), starter(starts));
+    await tool("wasm-merge", [
+      ...[file("guest.wasm"), "guest"],
+      ...[KERNEL, "extism:host/env"],
+      ...(starts.length > 0 ? [file("start.wat"), "edge:start"] : []),
+      ...["-o", file("merged.wasm"), ...FEATURES],
+    ]);
+    const bounded = rewrite(await readFile(file("merged.wasm")), {
+      exports: (old) =>
+        old.filter(
+          ({ name }) =>
+            SERVLET_EXPORTS.has(name) ||
+            name === "memory" ||
+            (name.startsWith("edge_") && !name.startsWith("edge_start_")),
+        ),
+      maximumPages,
+    });
+    await writeFile(file("bounded.wasm"), bounded);
+    const out = file("optimised.wasm");
+    await tool("wasm-opt", [file("bounded.wasm"), "-o", out, "-O3", ...STRIP, ...FEATURES]);
+    return readFile(out);
+  });
+}
+
+const memoryExport: Export = { name: "memory", kind: "memory", index: 0 };
+const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];

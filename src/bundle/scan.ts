@@ -1,0 +1,112 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
+import { Refusal } from "./refusal.ts";
+import { sourceIn, type Source } from "./source.ts";
+
+/** A servlet as it lies in its folder. */
+export interface Found {
+  name: string;
+  /** What it is made of: a wasm file, or a source that builds to one. */
+  source: Source;
+  manifest: Manifest;
+  /** Where it is, for messages. */
+  place: string;
+}
+
+/**
+ * Finds the servlets in these folders: `<name>/` with a wasm or a source in it, `<name>.wasm` or
+ * `<name>.wat`. A folder that is a servlet itself is one. In order of their names.
+ *
+ * Throws a `Refusal` for a folder that is missing, two servlets of one name, a bad manifest.
+ */
+export async function scan(folders: readonly string[]): Promise<Found[]> {
+  const found = new Map<string, Found>();
+  for (const folder of folders) {
+    for (const one of await scanFolder(folder)) {
+      const other = found.get(one.name);
+      if (other !== undefined) {
+        throw new Refusal(
+          `${one.place}: there is another servlet ${one.name} in ${other.place}: rename one`,
+        );
+      }
+      found.set(one.name, one);
+    }
+  }
+  return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function scanFolder(folder: string): Promise<Found[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) {
+    throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
+  }
+  const itself = await servletIn(folder);
+  if (itself !== undefined) return [itself];
+  const found: Found[] = [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    if ((await stat(path)).isDirectory()) {
+      const one = await servletIn(path);
+      if (one !== undefined) found.push(one);
+    } else if ([".wasm", ".wat"].includes(extname(entry.name))) {
+      const name = basename(entry.name, extname(entry.name));
+      const kind = extname(entry.name) === ".wasm" ? "wasm" : "wat";
+      found.push({ name, source: { kind, files: [path] }, manifest: {}, place: path });
+    }
+  }
+  return found;
+}
+
+async function servletIn(folder: string): Promise<Found | undefined> {
+  const path = join(folder, "servlet.json");
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  const source = await sourceIn(folder);
+  if (source === undefined) {
+    if (text === undefined) return undefined;
+    throw new Refusal(
+      `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}`,
+    );
+  }
+  const manifest = text === undefined ? {} : readManifest(path, text);
+  return { name: basename(folder), source, manifest, place: folder };
+}
+
+function readManifest(path: string, text: string): Manifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Refusal(`${path}: it is not JSON: ${(error as Error).message}`);
+  }
+  const read = manifestSchema.safeParse(normaliseKeys(value));
+  if (read.success) return read.data;
+  const told = read.error.issues.map((issue) => {
+    if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
+    return `${issue.path.join(".")}: ${issue.message}`;
+  });
+  throw new Refusal(`${path}: ${told.join("; ")}`);
+}
+
+function unknownKey(key: string): string {
+  const known = Object.keys(manifestSchema.shape);
+  const nearest = known.toSorted((a, b) => distance(a, key) - distance(b, key))[0]!;
+  const hint =
+    distance(nearest, key) <= 3 ? `did you mean ${nearest}?` : `known are ${known.join(", ")}`;
+  return `the key ${key} is unknown; ${hint}`;
+}
+
+/** Levenshtein's distance between two words. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,140 @@
+/** Builds a servlet's wasm from what lies in its folder. */
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { cachedBuild, type Built } from "./cache.ts";
+import { Refusal } from "./refusal.ts";
+import { assemble } from "./binaryen.ts";
+import type { Tree } from "@yowasp/clang";
+
+export interface Source {
+  kind: "wasm" | "wat" | "assemblyscript" | "c";
+  /** The file to start from; for C, every file of the folder. */
+  files: string[];
+}
+
+/** What a folder holds that makes a servlet; undefined where there is nothing. */
+export async function sourceIn(folder: string): Promise<Source | undefined> {
+  const names = (await readdir(folder)).toSorted();
+  const paths = (wanted: string[]) => wanted.map((name) => join(folder, name));
+  for (const kind of ["wasm", "wat"] as const) {
+    const files = names.filter((name) => name.endsWith(`.${kind}`));
+    if (files.length === 1) return { kind, files: paths(files) };
+    if (files.length > 1) {
+      throw new Refusal(
+        `${folder}: there is more than one .${kind} in it: leave one, in a folder of its own`,
+      );
+    }
+  }
+  if (names.includes("assembly")) {
+    const inside = await readdir(join(folder, "assembly"));
+    if (inside.includes("index.ts")) {
+      return { kind: "assemblyscript", files: [join(folder, "assembly", "index.ts")] };
+    }
+  }
+  if (names.some((name) => name === "servlet.c")) return { kind: "c", files: paths(names) };
+  return undefined;
+}
+
+/**
+ * The plugin's wasm, built where it has to be. `progress` is told when that takes a while.
+ *
+ * Throws a `Refusal` with the compiler's message.
+ */
+export async function build(
+  source: Source,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const [first] = source.files as [string, ...string[]];
+  switch (source.kind) {
+    case "wasm":
+      return new Uint8Array(await readFile(first));
+    case "wat":
+      return cachedBuild(cache, `wat ${first}`, async () => ({
+        output: await assemble(first),
+        inputs: [first],
+      }));
+    case "assemblyscript":
+      return cachedBuild(cache, `assemblyscript ${first}`, () => {
+        progress("compiling AssemblyScript");
+        return compileAssemblyScript(first);
+      });
+    case "c":
+      return cachedBuild(cache, `c ${first}`, () => {
+        progress("compiling C");
+        return compileC(source.files);
+      });
+  }
+}
+
+async function compileAssemblyScript(entry: string): Promise<Built> {
+  const { default: asc } = await import("assemblyscript/asc");
+  const inputs = new Set<string>();
+  let output: Uint8Array | undefined;
+  const flags = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
+  let told = "";
+  const { error } = await asc.main([relative(".", entry), ...flags], {
+    readFile: async (name, baseDir) => {
+      const path = join(baseDir, name);
+      const text = await readFile(path, "utf8").catch(() => null);
+      if (text !== null) inputs.add(path);
+      return text;
+    },
+    writeFile: (_name, contents) => {
+      if (typeof contents !== "string") output = contents;
+    },
+    listFiles: () => null,
+    stderr: {
+      write: (chunk: string | Uint8Array) => {
+        told += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
+      },
+    },
+  });
+  if (error !== null || output === undefined) {
+    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${told.trim()}`);
+  }
+  return { output: new Uint8Array(output), inputs: [...inputs] };
+}
+
+const C_FLAGS = [
+  "--target=wasm32-wasip1",
+  "-mexec-model=reactor",
+  "-Os",
+  "-std=gnu23",
+  "-Wall",
+  "-Wl,--strip-debug",
+  "-Wl,--stack-first",
+  "-Wl,-z,stack-size=1048576",
+];
+
+async function compileC(files: string[]): Promise<Built> {
+  const { clang } = (await import("@yowasp/clang")).commands;
+  // The compiler itself is loaded first: only then does it not write its progress to the console.
+  await clang(undefined, {}, { fetchProgress() {} });
+  const decoder = new TextDecoder();
+  let told = "";
+  const tree: Tree = {};
+  for (const file of files) place(tree, file.split("/"), new Uint8Array(await readFile(file)));
+  const sources = files.filter((file) => file.endsWith(".c"));
+  try {
+    const made = await clang([...C_FLAGS, ...sources, "-o", "servlet.wasm"], tree, {
+      decodeASCII: false,
+      fetchProgress() {},
+      stdout() {},
+      stderr: (bytes: Uint8Array | null) => {
+        if (bytes !== null) told += decoder.decode(bytes, { stream: true });
+      },
+    });
+    const output = made?.["servlet.wasm"];
+    if (output instanceof Uint8Array) return { output: new Uint8Array(output), inputs: files };
+  } catch {
+    // What is wrong was written to stderr.
+  }
+  throw new Refusal(`${sources[0]}: clang did not compile it:\n${told.trim()}`);
+}
+
+/** Puts a file into a tree of folders. */
+function place(tree: Tree, [head = "", ...rest]: string[], content: Uint8Array): void {
+  if (rest.length === 0) tree[head] = content;
+  else place((tree[head] ??= {}) as Tree, rest, content);
+}

@@ -1,0 +1,35 @@
+/** Every number that bounds something, with its reason. Sizes in bytes, times in milliseconds. */
+export const limits = {
+  /** A request's body. Large enough for a few images in base64, small enough to hold in memory twice. */
+  bodyBytes: 8 * 1024 * 1024,
+  /** Messages in one legacy batch. */
+  batchMessages: 50,
+  /** Items on one page of a list: clients that never ask for a second page still see all of most servers. */
+  pageItems: 500,
+  /** Pages that a servlet's list may have before it is taken to be endless. */
+  listPages: 100,
+  /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
+  memoryBytes: 64 * 1024 * 1024,
+  /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */
+  waitMs: 5 * 60 * 1000,
+  /** One HTTP request of a guest, redirects included. */
+  httpMs: 60 * 1000,
+  /** Body of one HTTP response that a guest reads. */
+  httpBytes: 16 * 1024 * 1024,
+  /** Redirects that a guest's HTTP request follows: what browsers do is 20, what APIs need is 1. */
+  httpRedirects: 5,
+  /** Extism variables of one call, keys and values together. The reference host allows as much. */
+  varBytes: 1024 * 1024,
+  /** One line that a guest writes to the server's log; the rest of it is cut off. */
+  logCharacters: 4000,
+  /** Lines that one call may write to the server's log. */
+  logLines: 200,
+  /** Progress and log notifications that one call may send to its client. */
+  notifications: 10_000,
+  /** How long lists that a servlet computes at run time are kept in an isolate. */
+  dynamicListMs: 30_000,
+  /** How long clients may keep lists that were made with the bundle: they change with a deployment. */
+  listTtlMs: 300_000,
+  /** Values in one completion: the protocol's own bound. */
+  completionValues: 100,
+} as const;

@@ -1,0 +1,22 @@
+import type { Ask, Json } from "../model.ts";
+
+/**
+ * Answers for a client that cannot be asked, as the reference host does: the call goes on, and its
+ * servlet sees that nobody said yes.
+ */
+export async function declined({ method }: Ask): Promise<Json> {
+  const why = "The client cannot be asked.";
+  switch (method) {
+    case "elicitation/create":
+      return { action: "decline", content: { error: why } };
+    case "sampling/createMessage":
+      return {
+        role: "assistant",
+        content: { type: "text", text: why },
+        model: "none",
+        stopReason: "error",
+      };
+    case "roots/list":
+      return { roots: [] };
+  }
+}

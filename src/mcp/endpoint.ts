@@ -1,0 +1,111 @@
+import { Fault, httpStatus } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Json, Principal } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { classify } from "./classify.ts";
+import { handleLegacy } from "./legacy.ts";
+import { errorMessage, idOf } from "./message.ts";
+import { handleModern } from "./modern.ts";
+import { accepts, jsonResponse, type Accepts } from "./reply.ts";
+
+/** How the server introduces itself. */
+export interface Server {
+  /** https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation */
+  info: Json;
+  instructions?: string;
+}
+
+/** One POST and what answering it needs. */
+export interface Exchange {
+  server: Server;
+  registry: Registry;
+  principal: Principal;
+  headers: Headers;
+  accepts: Accepts;
+  /** Aborts when the client has left. */
+  signal(): AbortSignal;
+  /** The client has left the stream of the answer. */
+  cancel(): void;
+  /** Logs what the caller must not see of an error, and gives what it may. */
+  report(error: unknown): Fault;
+}
+
+export type Setting = Pick<Exchange, "server" | "registry" | "principal" | "report">;
+
+/**
+ * The MCP endpoint: reads the body once, tells the eras apart once, answers.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+ */
+export async function mcpEndpoint(request: Request, setting: Setting): Promise<Response> {
+  let body: unknown;
+  try {
+    if (request.method !== "POST") {
+      throw new Fault("method_not_allowed", "The MCP endpoint takes POST.");
+    }
+    const admitted = accepts(request.headers.get("accept") ?? undefined);
+    if (!admitted.json && !admitted.sse) {
+      throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
+    }
+    const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+    if (type !== "application/json") {
+      throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
+    }
+    body = parse(await readText(request));
+    const exchange = {
+      ...setting,
+      ...departure(request),
+      headers: request.headers,
+      accepts: admitted,
+    };
+    const kind = classify(body, request.headers.get("mcp-protocol-version") ?? undefined);
+    switch (kind.era) {
+      case "modern":
+        return await handleModern(body, kind.version, exchange);
+      case "legacy":
+        return await handleLegacy(body, kind.version, exchange);
+    }
+  } catch (error) {
+    const fault = setting.report(error);
+    const response = jsonResponse({
+      status: httpStatus(fault),
+      body: errorMessage(idOf(body), fault),
+    });
+    if (fault.code === "method_not_allowed") response.headers.set("allow", "POST");
+    return response;
+  }
+}
+
+/** How a call learns that its client has left. Most calls never ask, so signals are made when one does. */
+function departure(request: Request): Pick<Exchange, "signal" | "cancel"> {
+  let left: AbortController | undefined;
+  return {
+    signal: () => AbortSignal.any([request.signal, (left ??= new AbortController()).signal]),
+    cancel: () => (left ??= new AbortController()).abort(),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Fault("parse_error", "The body is not JSON.");
+  }
+}
+
+/** The body as text; one that is too large is refused before it is read whole. */
+async function readText(request: Request): Promise<string> {
+  const announced = request.headers.get("content-length");
+  if (Number(announced) > limits.bodyBytes) throw tooLarge();
+  if (announced !== null || request.body === null) return request.text();
+  const decoder = new TextDecoder();
+  let length = 0;
+  let text = "";
+  for await (const chunk of request.body) {
+    length += chunk.length;
+    if (length > limits.bodyBytes) throw tooLarge();
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);

@@ -1,0 +1,56 @@
+import { Fault, rpcError, type RpcError } from "../errors.ts";
+import { isObject, type Json } from "../model.ts";
+
+/** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
+export type RequestId = string | number;
+
+export interface Request {
+  kind: "request";
+  id: RequestId;
+  method: string;
+  params: Json;
+}
+
+export type Message =
+  | Request
+  | { kind: "notification"; method: string; params: Json }
+  /** A client's answer to a request of ours. */
+  | { kind: "response"; id: RequestId };
+
+/** Reads one message of a parsed body. Throws `invalid_request` that says what is wrong with it. */
+export function decode(body: unknown): Message {
+  if (!isObject(body)) throw new Fault("invalid_request", "A message must be a JSON object.");
+  const { jsonrpc, id, method, params } = body;
+  if (jsonrpc !== "2.0")
+    throw new Fault("invalid_request", 'A message must have "jsonrpc": "2.0".');
+  if (id !== undefined && typeof id !== "string" && !Number.isSafeInteger(id)) {
+    throw new Fault("invalid_request", "A message's id must be a string or an integer.");
+  }
+  if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
+    return { kind: "response", id: id as RequestId };
+  }
+  if (typeof method !== "string") {
+    throw new Fault("invalid_request", "A message's method must be a string.");
+  }
+  if (params !== undefined && !isObject(params)) {
+    throw new Fault("invalid_request", "A message's params must be an object.");
+  }
+  if (id === undefined) return { kind: "notification", method, params: params ?? {} };
+  return { kind: "request", id: id as RequestId, method, params: params ?? {} };
+}
+
+/** The id of a message that may not be one; null where it has none that can be given back. */
+export function idOf(body: unknown): RequestId | null {
+  if (!isObject(body)) return null;
+  const { id } = body;
+  return typeof id === "string" || Number.isSafeInteger(id) ? (id as RequestId) : null;
+}
+
+export function resultMessage(id: RequestId, result: Json): Json {
+  return { jsonrpc: "2.0", id, result };
+}
+
+/** An error response; its id is null where the request's could not be read. */
+export function errorMessage(id: RequestId | null, error: Fault | RpcError): Json {
+  return { jsonrpc: "2.0", id, error: error instanceof Fault ? rpcError(error) : error };
+}

@@ -1,0 +1,30 @@
+import type { Lists } from "../model.ts";
+import type { Check } from "./checks.ts";
+import type { DialectName } from "./dialects.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** The checks of one tool: of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
+export interface ToolChecks {
+  input?: Check;
+  output?: Check;
+}
+
+/** One servlet as the bundle step found it. */
+export interface BundledServlet {
+  name: string;
+  dialect: DialectName;
+  /** The prepared wasm, and its SHA-256 in hex. */
+  module: WebAssembly.Module;
+  hash: string;
+  exports: readonly string[];
+  manifest: Manifest;
+  /** What it lists, by its own names; absent where it must be asked at run time. */
+  lists?: Lists;
+  /** By the tools' own names. A tool whose schema is not valid has none. */
+  checks: Record<string, ToolChecks>;
+}
+
+/** What `npm run bundle` writes. */
+export interface Bundle {
+  servlets: readonly BundledServlet[];
+}

@@ -1,0 +1,50 @@
+import { Fault } from "../errors.ts";
+import type { CallContext, Lists } from "../model.ts";
+import { failedTool, outputOf, type Dialect, type Servlet } from "./servlet.ts";
+import * as tidy from "./tidy.ts";
+
+/**
+ * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
+ * differ in spelling only, and every spelling is read. mcp.run adds resources.
+ * https://github.com/dylibso/mcp.run-servlets
+ */
+const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
+  resources: "list_resources",
+  resourceTemplates: "list_resource_templates",
+};
+
+export const hyperV1: Dialect = ({ exports, run }): Servlet => ({
+  reads: exports.includes("read_resource"),
+  completes: false,
+
+  async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
+    if (kind === "tools") {
+      const described = outputOf(await run("describe", "", call));
+      // Early servlets describe their one tool without a list around it.
+      return tidy.list(kind, "tools" in described ? described["tools"] : [described]);
+    }
+    const name = LIST_EXPORTS[kind];
+    if (name === undefined || !exports.includes(name)) return tidy.list(kind, []);
+    return tidy.list(kind, outputOf(await run(name, "", call))[kind]);
+  },
+
+  async callTool(name, args, call) {
+    // Exactly these keys, and always `arguments`: some guests refuse others, some trap without.
+    const ending = await run("call", request("tools/call", { name, arguments: args }), call);
+    return failedTool(ending) ?? tidy.toolResult(outputOf(ending));
+  },
+
+  async readResource(uri, call) {
+    const output = outputOf(await run("read_resource", request("resources/read", { uri }), call));
+    return tidy.readResult(output, uri);
+  },
+
+  getPrompt: () => refuse("prompts"),
+  complete: () => refuse("completion"),
+});
+
+const request = (method: string, params: object) => JSON.stringify({ method, params });
+
+function refuse(what: string): Promise<never> {
+  return Promise.reject(new Fault("method_not_found", `The servlet has no ${what}.`));
+}

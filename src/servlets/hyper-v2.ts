@@ -1,0 +1,82 @@
+import type { CallContext, CallToolResult, Json, Lists } from "../model.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import {
+  failedTool,
+  outputOf,
+  type CompletionRequest,
+  type Dialect,
+  type Servlet,
+} from "./servlet.ts";
+import * as tidy from "./tidy.ts";
+
+/**
+ * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
+ * https://github.com/hyper-mcp-rs/hyper-mcp/blob/main/xtp-plugin-schema.json
+ */
+const LIST_EXPORTS: Record<keyof Lists, string> = {
+  tools: "list_tools",
+  resources: "list_resources",
+  resourceTemplates: "list_resource_templates",
+  prompts: "list_prompts",
+};
+
+export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
+  const input = (request: Json | undefined, call: CallContext): string =>
+    JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
+
+  const ask = (name: string, request: Json | undefined, call: CallContext) => {
+    if (!exports.includes(name)) {
+      throw new Fault("method_not_found", `The servlet has no ${name}.`);
+    }
+    return run(name, input(request, call), call);
+  };
+
+  return {
+    reads: exports.includes("read_resource"),
+    completes: exports.includes("complete"),
+
+    async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
+      const found: unknown[] = [];
+      if (!exports.includes(LIST_EXPORTS[kind])) return tidy.list(kind, found);
+      let cursor: string | undefined;
+      for (let page = 0; page < limits.listPages; page++) {
+        const request = cursor === undefined ? undefined : { cursor };
+        const output = outputOf(await ask(LIST_EXPORTS[kind], request, call));
+        found.push(...tidy.list(kind, output[kind]));
+        if (typeof output["nextCursor"] !== "string") return tidy.list(kind, found);
+        cursor = output["nextCursor"];
+      }
+      throw new Fault("servlet_failed", `The servlet's list of ${kind} has no end.`);
+    },
+
+    async callTool(name, args, call): Promise<CallToolResult> {
+      const ending = await ask("call_tool", { name, arguments: args }, call);
+      return failedTool(ending) ?? tidy.toolResult(outputOf(ending));
+    },
+
+    async readResource(uri, call) {
+      return tidy.readResult(outputOf(await ask("read_resource", { uri }, call)), uri);
+    },
+
+    async getPrompt(name, args, call) {
+      return tidy.promptResult(outputOf(await ask("get_prompt", { name, arguments: args }, call)));
+    },
+
+    async complete({ ref, ...rest }: CompletionRequest, call) {
+      const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
+      return tidy.completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
+    },
+  };
+};
+
+/** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */
+function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boolean): Json {
+  const { progressToken: token } = meta;
+  return {
+    id: idsAsGiven ? id : String(id),
+    _meta:
+      typeof token !== "number" || idsAsGiven ? meta : { ...meta, progressToken: String(token) },
+    client: { ...client, principal: principal.name },
+  };
+}

@@ -1,0 +1,96 @@
+import * as z from "zod";
+
+/**
+ * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
+ * mean the same; camelCase is read as well. Every key is described, for editors complete from this.
+ */
+const pattern = z.string().refine(isPattern, "is not a regular expression");
+
+export const manifestSchema = z
+  .strictObject({
+    $schema: z.string().describe("Where this file's JSON Schema is, for editors."),
+    description: z.string().describe("What the servlet is for; shown to people, not to clients."),
+    dialect: z
+      .enum(["hyper-v2", "hyper-v1", "mcp-run"])
+      .describe("The plugin interface. Found out from the exports where it is not given."),
+    prefix: z
+      .string()
+      .regex(/^[A-Za-z0-9_.-]{1,64}$/, "may have letters, digits, _, . and - only")
+      .describe("Lists every tool and prompt as `prefix-name`."),
+    lists: z
+      .enum(["baked", "dynamic"])
+      .describe(
+        "When the servlet is asked for its lists: when the bundle is made, or at run time (where they depend on the world).",
+      ),
+    allowed_hosts: z
+      .array(z.string().min(1))
+      .describe("Hosts that its HTTP requests may reach: globs on the host name. None by default."),
+    allowed_secrets: z
+      .array(
+        z.strictObject({
+          service: z.string(),
+          user: z.string(),
+          variable: z
+            .string()
+            .describe("The Worker secret that holds it. SERVICE_USER where it is not given.")
+            .optional(),
+        }),
+      )
+      .describe("Secrets that it may read with get_keyring_secret."),
+    env_vars: z
+      .record(z.string(), z.string())
+      .describe(
+        "Its config. ${NAME} and ${NAME:-default} are replaced by the Worker's variables and secrets; $${ is a plain ${.",
+      ),
+    memory_limit: z
+      .string()
+      .refine((text) => memoryBytes(text) !== undefined, 'is no size; write, for example, "64Mi"')
+      .describe('The most memory that an instance may have, for example "16Mi". 64Mi by default.'),
+    request_ids: z
+      .enum(["string", "as-given"])
+      .describe("Give request ids and progress tokens as strings, or as the client sent them."),
+    skip_tools: z.array(pattern).describe("Tools that are not offered: patterns of whole names."),
+    skip_prompts: z.array(pattern).describe("Prompts that are not offered."),
+    skip_resources: z.array(pattern).describe("Resources that are not offered, by URI."),
+    skip_resource_templates: z
+      .array(pattern)
+      .describe("Resource templates that are not offered, by URI template."),
+  })
+  .partial();
+
+export type Manifest = z.infer<typeof manifestSchema>;
+
+const UNITS: Record<string, number> = {
+  k: 1e3,
+  ki: 1024,
+  m: 1e6,
+  mi: 1024 ** 2,
+  g: 1e9,
+  gi: 1024 ** 3,
+};
+
+/** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined for what is no size. */
+export function memoryBytes(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(|[kmg]i?)b?$/i.exec(text.trim()) ?? [];
+  if (number === undefined) return undefined;
+  return Math.floor(Number(number) * (unit ? UNITS[unit.toLowerCase()]! : 1));
+}
+
+function isPattern(source: string): boolean {
+  try {
+    return new RegExp(source) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+/** A manifest as read from JSON, its camelCase keys turned into the ones of the schema. */
+export function normaliseKeys(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      member,
+    ]),
+  );
+}

@@ -1,0 +1,245 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type {
+  CallContext,
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  ReadResourceResult,
+} from "../model.ts";
+import { callExport, type LogLevel, type Setup } from "../wasm/call.ts";
+import { liveWorld } from "../wasm/world.ts";
+import type { Bundle, BundledServlet } from "./bundle.ts";
+import { merge, wholeMatch, type Catalog } from "./catalog.ts";
+import { dialects } from "./dialects.ts";
+import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
+
+/** What the deployment gives to its servlets. */
+export interface Deployment {
+  /** The Worker's variables and secrets, by name. */
+  variables: Readonly<Record<string, string>>;
+  logLevel: LogLevel;
+  log(servlet: string, level: LogLevel, text: string): void;
+}
+
+/** All servlets as one: finds who offers what, checks what goes in and comes out. */
+export class Registry {
+  readonly #bundle: Bundle;
+  readonly #deployment: Deployment;
+  readonly #servlets = new Map<BundledServlet, Servlet>();
+  #catalog: { value: Catalog; until: number } | undefined;
+
+  constructor(bundle: Bundle, deployment: Deployment) {
+    this.#bundle = bundle;
+    this.#deployment = deployment;
+    this.isDynamic = bundle.servlets.some(({ lists }) => lists === undefined);
+  }
+
+  /** Does some list depend on more than the bundle? */
+  readonly isDynamic: boolean;
+
+  get servlets(): readonly BundledServlet[] {
+    return this.#bundle.servlets;
+  }
+
+  /**
+   * Everything that is offered. Servlets whose lists depend on the world are asked now and then, by
+   * nobody in particular: what they list is the same for every caller.
+   */
+  async catalog(): Promise<Catalog> {
+    if (this.#catalog !== undefined && this.#catalog.until > Date.now()) return this.#catalog.value;
+    // No promise is kept: in Workers one request must not wait for what another one does.
+    const value = await this.#merge();
+    const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
+    this.#catalog = { value, until };
+    return value;
+  }
+
+  async callTool(name: string, args: Json, call: CallContext): Promise<CallToolResult> {
+    const entry = (await this.catalog()).tools.get(name);
+    if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
+    const wrong = entry.input?.(args);
+    if (wrong !== undefined) {
+      const text = `The arguments of ${name} are not valid: ${wrong}`;
+      return { content: [{ type: "text", text }], isError: true };
+    }
+    const result = await this.servlet(entry.servlet).callTool(entry.own, args, call);
+    if (entry.output !== undefined && result.isError !== true) {
+      const unfit = entry.output(result.structuredContent);
+      if (unfit !== undefined) {
+        const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${unfit}`;
+        throw new Fault("servlet_failed", message);
+      }
+    }
+    return result;
+  }
+
+  /** Found by the catalog, then by templates, then by asking every servlet that can read. */
+  async readResource(uri: string, call: CallContext): Promise<ReadResourceResult> {
+    const { resources, templates } = await this.catalog();
+    const entry = resources.get(uri) ?? templates.find(({ matches }) => matches.test(uri));
+    const listed = entry?.servlet;
+    if (listed !== undefined && !isSkipped(listed, uri)) {
+      return this.servlet(listed).readResource(uri, call);
+    }
+    for (const bundled of this.#bundle.servlets) {
+      const servlet = this.servlet(bundled);
+      if (!servlet.reads || isSkipped(bundled, uri)) continue;
+      try {
+        return await servlet.readResource(uri, call);
+      } catch (error) {
+        const { code } = Fault.from(error);
+        if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
+          throw error;
+      }
+    }
+    throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+  }
+
+  async getPrompt(
+    name: string,
+    args: Record<string, string>,
+    call: CallContext,
+  ): Promise<GetPromptResult> {
+    const entry = (await this.catalog()).prompts.get(name);
+    if (entry === undefined) throw new Fault("invalid_params", `Unknown prompt: ${name}`);
+    const missing = (entry.prompt.arguments ?? []).filter(
+      (argument) => argument.required === true && args[argument.name] === undefined,
+    );
+    if (missing.length > 0) {
+      const names = missing.map((argument) => argument.name).join(", ");
+      throw new Fault("invalid_params", `The prompt ${name} needs the argument: ${names}`);
+    }
+    return this.servlet(entry.servlet).getPrompt(entry.own, args, call);
+  }
+
+  async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
+    const { prompts, templates, resources } = await this.catalog();
+    const { ref } = request;
+    if (ref.type === "ref/prompt") {
+      const entry = prompts.get(ref.name);
+      if (entry === undefined) throw new Fault("invalid_params", `Unknown prompt: ${ref.name}`);
+      const own = { ...request, ref: { ...ref, name: entry.own } };
+      return this.#completeBy(entry.servlet, own, call);
+    }
+    const found =
+      templates.find(({ template }) => template.uriTemplate === ref.uri) ??
+      templates.find(({ matches }) => matches.test(ref.uri));
+    const entry = found ?? resources.get(ref.uri);
+    if (entry === undefined) {
+      throw new Fault("invalid_params", `Unknown resource template: ${ref.uri}`);
+    }
+    return this.#completeBy(entry.servlet, request, call);
+  }
+
+  #completeBy(
+    bundled: BundledServlet,
+    request: CompletionRequest,
+    call: CallContext,
+  ): Promise<CompleteResult> | CompleteResult {
+    const servlet = this.servlet(bundled);
+    if (!servlet.completes) return { completion: { values: [] } };
+    return servlet.complete(request, call);
+  }
+
+  /** One servlet by itself, for the bundle step and for those who have found it in the catalog. */
+  servlet(bundled: BundledServlet): Servlet {
+    let servlet = this.#servlets.get(bundled);
+    if (servlet === undefined) {
+      servlet = this.#connect(bundled);
+      this.#servlets.set(bundled, servlet);
+    }
+    return servlet;
+  }
+
+  #connect(bundled: BundledServlet): Servlet {
+    const { module, manifest, exports } = bundled;
+    const { variables, logLevel, log } = this.#deployment;
+    let config: Record<string, string> | undefined;
+    return dialects[bundled.dialect]({
+      exports,
+      idsAsGiven: manifest.request_ids === "as-given",
+      run: (name, input, call) => {
+        config ??= configOf(bundled, variables);
+        const setup: Setup = {
+          world: liveWorld,
+          config,
+          allowedHosts: manifest.allowed_hosts ?? [],
+          secret: (service, user) => secretOf(bundled, variables, { service, user }),
+          logLevel,
+          signal: call.signal,
+          log: (level, text) => log(bundled.name, level, text),
+          notify: call.notify,
+          ask: call.ask,
+        };
+        return callExport(module, name, input, setup);
+      },
+    });
+  }
+
+  async #merge(): Promise<Catalog> {
+    const servlets = await Promise.all(
+      this.#bundle.servlets.map(async (servlet) => ({
+        servlet,
+        lists: servlet.lists ?? (await this.#ask(servlet)),
+      })),
+    );
+    return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+      const text = `its ${kind} entry ${name} is hidden by that of ${first}: give one of them a prefix`;
+      this.#deployment.log(second, "warn", text);
+    });
+  }
+
+  /** Asks a servlet for its lists at run time; one that fails offers nothing until it is asked again. */
+  async #ask(bundled: BundledServlet): Promise<Lists> {
+    try {
+      return await listAll(this.servlet(bundled));
+    } catch (error) {
+      this.#deployment.log(bundled.name, "error", `its lists: ${Fault.from(error).message}`);
+      return { tools: [], resources: [], resourceTemplates: [], prompts: [] };
+    }
+  }
+}
+
+function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
+  return wholeMatch(manifest.skip_resources)(uri);
+}
+
+/** The servlet's config, with the Worker's variables in it. */
+function configOf(
+  { name, manifest }: BundledServlet,
+  variables: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const expand = (text: string) =>
+    text.replace(
+      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+      (whole, variable: string | undefined, otherwise: string | undefined) => {
+        if (variable === undefined) return "${";
+        const value = variables[variable] || otherwise;
+        if (value !== undefined) return value;
+        throw new Fault(
+          "servlet_failed",
+          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
+          { cause: whole },
+        );
+      },
+    );
+  return Object.fromEntries(
+    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
+  );
+}
+
+function secretOf(
+  { manifest }: BundledServlet,
+  variables: Readonly<Record<string, string>>,
+  { service, user }: { service: string; user: string },
+): string | undefined {
+  const allowed = manifest.allowed_secrets?.find(
+    (one) => one.service === service && one.user === user,
+  );
+  if (allowed === undefined) return undefined;
+  const name = allowed.variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+  return variables[name];
+}

@@ -1,0 +1,108 @@
+import { Fault } from "../errors.ts";
+import type {
+  CallContext,
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  ReadResourceResult,
+} from "../model.ts";
+import { isObject } from "../model.ts";
+import type { Ending } from "../wasm/call.ts";
+
+/** What `complete` is asked for: an argument of a prompt, or a variable of a resource template. */
+export interface CompletionRequest {
+  ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string };
+  argument: { name: string; value: string };
+  /** Arguments that are settled already. */
+  context?: { arguments?: Record<string, string> };
+}
+
+/**
+ * One servlet, whatever dialect it was written for. Names are the servlet's own. Results are valid in
+ * the newest MCP; a servlet that fails in a tool gives a result with `isError`, so that a model can
+ * mend its call. All else that goes wrong is thrown as a `Fault`.
+ */
+export interface Servlet {
+  list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
+  callTool(name: string, args: Json, call: CallContext): Promise<CallToolResult>;
+  readResource(uri: string, call: CallContext): Promise<ReadResourceResult>;
+  getPrompt(
+    name: string,
+    args: Record<string, string>,
+    call: CallContext,
+  ): Promise<GetPromptResult>;
+  complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
+  /** Can it read resources that it does not list? */
+  readonly reads: boolean;
+  readonly completes: boolean;
+}
+
+/** Runs one export of the servlet with this input. */
+export type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
+
+/** What a dialect needs to know of a servlet in order to speak with it. */
+export interface Interface {
+  /** Names of its exports. */
+  exports: readonly string[];
+  /** Request ids and progress tokens go in as the client gave them, not as strings. */
+  idsAsGiven: boolean;
+  run: Run;
+}
+
+export type Dialect = (servlet: Interface) => Servlet;
+
+/** The output of a run as a JSON object. Throws what a failed run means outside of tools. */
+export function outputOf(ending: Ending): Json {
+  if (ending.kind !== "returned") throw new Fault("servlet_failed", ending.message);
+  if (ending.output === undefined || ending.output === "") {
+    throw new Fault("servlet_failed", "The servlet gave no output.");
+  }
+  let output: unknown;
+  try {
+    output = JSON.parse(ending.output);
+  } catch {
+    throw new Fault("servlet_failed", "The servlet's output is not JSON.");
+  }
+  if (!isObject(output))
+    throw new Fault("servlet_failed", "The servlet's output is not an object.");
+  if (isObject(output["error"]) && typeof output["error"]["code"] === "number") {
+    throw chosenError(output["error"]["code"], output["error"]);
+  }
+  return output;
+}
+
+/** A tool's run that ended badly, as the result that tells a model so; undefined for one that ended well. */
+export function failedTool(ending: Ending): CallToolResult | undefined {
+  if (ending.kind === "returned") return undefined;
+  return { content: [{ type: "text", text: ending.message }], isError: true };
+}
+
+/** The JSON-RPC error that a servlet chose. Codes that the specification keeps for itself are not its to use. */
+function chosenError(code: number, error: Json): Fault {
+  const message = typeof error["message"] === "string" ? error["message"] : "The servlet failed.";
+  const data = error["data"];
+  if (code === -32002) return new Fault("not_found", message, { data });
+  const own = Number.isInteger(code) && !(code >= -32099 && code <= -32000);
+  return new Fault("servlet_error", message, { data, servletCode: own ? code : -32603 });
+}
+
+/** All that a servlet lists, asked for by nobody in particular. */
+export async function listAll(servlet: Servlet): Promise<Lists> {
+  const nobody: CallContext = {
+    id: "list",
+    meta: {},
+    principal: { name: "anonymous" },
+    client: { capabilities: {} },
+    signal: () => new AbortController().signal,
+    notify: () => {},
+    ask: () => Promise.reject(new Fault("servlet_failed", "Nobody can be asked for a list.")),
+  };
+  return {
+    tools: await servlet.list("tools", nobody),
+    resources: await servlet.list("resources", nobody),
+    resourceTemplates: await servlet.list("resourceTemplates", nobody),
+    prompts: await servlet.list("prompts", nobody),
+  };
+}

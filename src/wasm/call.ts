@@ -1,0 +1,85 @@
+import { Fault } from "../errors.ts";
+import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
+import { instantiate, links } from "./link.ts";
+
+export type { LogLevel, Setup } from "./guest.ts";
+
+/** How a run of a servlet's export ended. */
+export type Ending =
+  /** With code 0; the output is whatever the guest gave. */
+  | { kind: "returned"; output: string | undefined }
+  /** With another code or an error message: the servlet's own word, meant for the caller. */
+  | { kind: "refused"; message: string }
+  /** By a trap. The message is short and meant for the caller; the details are in the log. */
+  | { kind: "trapped"; message: string };
+
+/**
+ * Runs one export of a prepared servlet in a new instance.
+ *
+ * Throws a `Fault` where the call was cancelled or the client cannot answer what the guest asked;
+ * everything the guest itself may do ends in an `Ending`.
+ */
+export async function callExport(
+  module: WebAssembly.Module,
+  name: string,
+  input: string,
+  setup: Setup,
+): Promise<Ending> {
+  const guest = new Guest(setup);
+  const { suspends } = links(module);
+  const run = async (exported: WebAssembly.ExportValue | undefined): Promise<number> => {
+    const call = exported as () => number | undefined;
+    return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
+  };
+  try {
+    const { exports } = instantiate(module, guest);
+    guest.attach(exports);
+    if (exports["edge_start"] !== undefined) await run(exports["edge_start"]);
+    guest.setInput(input);
+    const code = await run(exports[name]);
+    if (guest.ended !== undefined) throw guest.ended;
+    return finished(guest, code);
+  } catch (error) {
+    return unwound(guest, guest.ended ?? error);
+  }
+}
+
+function finished(guest: Guest, code: number): Ending {
+  const message = guest.error();
+  if (message !== undefined || code !== 0) {
+    return {
+      kind: "refused",
+      message: message || `The servlet ended with code ${code} and no message.`,
+    };
+  }
+  return { kind: "returned", output: guest.output() };
+}
+
+/** The one place where an unwound guest's exception is caught. */
+function unwound(guest: Guest, error: unknown): Ending {
+  if (error instanceof Fault) throw error;
+  if (error instanceof Exit) return finished(guest, error.code);
+  if (error instanceof GuestError) {
+    guest.log("warn", error.message);
+    return { kind: "refused", message: error.message };
+  }
+  const trap = trapMessage(error);
+  if (trap === undefined) throw error;
+  guest.log("error", error instanceof Error ? (error.stack ?? error.message) : String(error));
+  return { kind: "trapped", message: trap };
+}
+
+/** What a caller may know of a trap; undefined where the error is none, but a mistake of ours. */
+function trapMessage(error: unknown): string | undefined {
+  // V8 reports an exhausted stack as a RangeError, whichever side of the border it happens on.
+  if (error instanceof RangeError && /call stack/i.test(error.message)) {
+    return "The servlet recursed too deeply and was stopped.";
+  }
+  if (error instanceof WebAssembly.Exception)
+    return "The servlet threw an exception and was stopped.";
+  if (!(error instanceof WebAssembly.RuntimeError)) return undefined;
+  if (/unreachable/.test(error.message)) {
+    return "The servlet crashed (it gave up, or ran out of memory).";
+  }
+  return "The servlet crashed.";
+}

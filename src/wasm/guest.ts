@@ -1,0 +1,182 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Ask, Json, Notification } from "../model.ts";
+import { isObject } from "../model.ts";
+import type { World } from "./world.ts";
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+
+/** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
+export interface Setup {
+  world: World;
+  /** Extism's config: strings that the manifest gives to the servlet. */
+  config: Readonly<Record<string, string>>;
+  /** Hosts that guest HTTP may reach: globs on the host name. */
+  allowedHosts: readonly string[];
+  /** A secret that the manifest lets the servlet have. */
+  secret(service: string, user: string): string | undefined;
+  /** Guests' log calls below this are dropped. */
+  logLevel: LogLevel;
+  /** Aborts when nobody waits for the call any more. */
+  signal(): AbortSignal;
+  log(level: LogLevel, text: string): void;
+  notify(notification: Notification): void;
+  ask(ask: Ask, signal: AbortSignal): Promise<Json>;
+}
+
+/** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
+export class GuestError extends Error {}
+
+/** `proc_exit`. */
+export class Exit {
+  readonly code: number;
+  constructor(code: number) {
+    this.code = code;
+  }
+}
+
+/** What a prepared servlet exports, the servlet's own functions aside. */
+interface KernelExports {
+  memory?: WebAssembly.Memory;
+  edge_memory: WebAssembly.Memory;
+  edge_alloc(length: number): number;
+  edge_input(length: number): number;
+  edge_length(block: number): number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Where the kernel keeps what a guest has set; see kernel.wat. */
+const OUTPUT_ADDRESS = 20;
+const OUTPUT_LENGTH = 24;
+const ERROR_BLOCK = 28;
+
+/** One instance, as its host functions see it: its memories, and the call it is in. */
+export class Guest {
+  readonly setup: Setup;
+  /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
+  ended: unknown;
+  /** Extism's variables. */
+  readonly vars = new Map<string, Uint8Array>();
+  varBytes = 0;
+  /** What the last HTTP response was. */
+  http = { status: 0, headers: {} as Record<string, string> };
+  #kernel!: KernelExports;
+  #waitedMs = 0;
+  #gone: AbortSignal | undefined;
+  #logLines = 0;
+  #notifications = 0;
+
+  constructor(setup: Setup) {
+    this.setup = setup;
+  }
+
+  /** Takes the exports of a new instance; before that, host functions that touch memory throw. */
+  attach(exports: WebAssembly.Exports): void {
+    this.#kernel = exports as unknown as KernelExports;
+  }
+
+  /** The guest's own memory. The view is good until the guest runs again. */
+  get memory(): DataView<ArrayBuffer> {
+    const memory = this.#kernel.memory;
+    if (memory === undefined) throw new GuestError("The servlet has no memory.");
+    return new DataView(memory.buffer);
+  }
+
+  /** A range of the guest's own memory; throws where it reaches beyond the end. */
+  range(at: number, length: number): Uint8Array<ArrayBuffer> {
+    const { buffer } = this.memory;
+    if ((at >>> 0) + (length >>> 0) > buffer.byteLength) {
+      throw new WebAssembly.RuntimeError("memory access out of bounds");
+    }
+    return new Uint8Array(buffer, at >>> 0, length >>> 0);
+  }
+
+  /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */
+  bytes(block: bigint): Uint8Array {
+    const address = Number(BigInt.asUintN(32, block));
+    return this.#kernelRange(address, this.#kernel.edge_length(address));
+  }
+
+  text(block: bigint): string {
+    return decoder.decode(this.bytes(block));
+  }
+
+  /** A block's bytes as a JSON object; `who` is the host function that was given it. */
+  json(block: bigint, who: string): Json {
+    let value: unknown;
+    try {
+      value = JSON.parse(this.text(block));
+    } catch {
+      value = undefined;
+    }
+    if (!isObject(value)) throw new GuestError(`${who} was called with what is no JSON object.`);
+    return value;
+  }
+
+  /** Makes a block of these bytes for the guest; 0n where there are none. */
+  put(content: string | Uint8Array): bigint {
+    const bytes = typeof content === "string" ? encoder.encode(content) : content;
+    const block = this.#kernel.edge_alloc(bytes.length);
+    if (block !== 0) this.#kernelRange(block, bytes.length).set(bytes);
+    return BigInt(block >>> 0);
+  }
+
+  setInput(input: string): void {
+    const bytes = encoder.encode(input);
+    const block = this.#kernel.edge_input(bytes.length);
+    if (block !== 0) this.#kernelRange(block, bytes.length).set(bytes);
+  }
+
+  /** What the guest gave as its output; undefined where it gave none. */
+  output(): string | undefined {
+    const state = new DataView(this.#kernel.edge_memory.buffer);
+    const address = state.getUint32(OUTPUT_ADDRESS, true);
+    if (address === 0) return undefined;
+    return decoder.decode(this.#kernelRange(address, state.getUint32(OUTPUT_LENGTH, true)));
+  }
+
+  /** The message that the guest set with `error_set`; undefined where it set none. */
+  error(): string | undefined {
+    const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
+    return block === 0 ? undefined : this.text(BigInt(block));
+  }
+
+  /** Waits while the guest is suspended, within the time that a call may spend on waiting. */
+  async wait<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const left = AbortSignal.timeout(Math.max(1, limits.waitMs - this.#waitedMs));
+    const gone = (this.#gone ??= this.setup.signal());
+    const began = Date.now();
+    try {
+      return await work(AbortSignal.any([gone, left]));
+    } catch (error) {
+      if (gone.aborted) throw new Fault("cancelled", "The request was cancelled.");
+      if (left.aborted) throw new GuestError("The servlet waited for too long and was ended.");
+      throw error;
+    } finally {
+      this.#waitedMs += Date.now() - began;
+    }
+  }
+
+  log(level: LogLevel, text: string): void {
+    if (++this.#logLines > limits.logLines) return;
+    const rest =
+      this.#logLines === limits.logLines ? " (this call's further lines are dropped)" : "";
+    const cut =
+      text.length > limits.logCharacters ? `${text.slice(0, limits.logCharacters)}…` : text;
+    this.setup.log(level, cut.trimEnd() + rest);
+  }
+
+  notify(notification: Notification): void {
+    if (++this.#notifications <= limits.notifications) this.setup.notify(notification);
+  }
+
+  #kernelRange(at: number, length: number): Uint8Array {
+    const { buffer } = this.#kernel.edge_memory;
+    if ((at >>> 0) + (length >>> 0) > buffer.byteLength) {
+      throw new GuestError("The servlet gave a block that reaches beyond its memory.");
+    }
+    return new Uint8Array(buffer, at >>> 0, length >>> 0);
+  }
+}

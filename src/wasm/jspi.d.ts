@@ -1,0 +1,9 @@
+/** What V8 has and the types of its hosts lack: https://github.com/WebAssembly/js-promise-integration */
+declare namespace WebAssembly {
+  /** An export whose suspending imports suspend it; it then gives a promise. */
+  function promising<R>(exported: () => R): () => Promise<R>;
+  /** An import on whose promise the guest is suspended. */
+  const Suspending: new (imported: (...args: unknown[]) => Promise<unknown>) => () => unknown;
+  /** https://webassembly.github.io/exception-handling/js-api */
+  class Exception {}
+}

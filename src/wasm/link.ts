@@ -1,0 +1,70 @@
+import type { Guest } from "./guest.ts";
+import type { HostFunction } from "./host.ts";
+import { namespaces } from "./namespaces.ts";
+
+/** What a module imports, found out once. */
+interface Links {
+  functions: { namespace: string; name: string; call: HostFunction }[];
+  /** One of them suspends the guest, so its exports must be called through `WebAssembly.promising`. */
+  suspends: boolean;
+}
+
+const AsyncFunction = (async () => {}).constructor;
+const linksOf = new WeakMap<WebAssembly.Module, Links>();
+
+export function links(module: WebAssembly.Module): Links {
+  let found = linksOf.get(module);
+  if (found === undefined) {
+    const functions = WebAssembly.Module.imports(module).map(({ module: namespace, name }) => {
+      const call = namespaces[namespace]?.[name];
+      if (call === undefined) throw new Error(`nothing is offered as ${namespace}.${name}`);
+      return { namespace, name, call };
+    });
+    found = {
+      functions,
+      suspends: functions.some(({ call }) => call.constructor === AsyncFunction),
+    };
+    linksOf.set(module, found);
+  }
+  return found;
+}
+
+/**
+ * A new instance of a prepared servlet, its host functions bound to this guest.
+ *
+ * The preparation leaves nothing for an Extism SDK to do but this, and going through the JavaScript SDK
+ * costs a small call a tenth of its time; a test holds both ways against each other.
+ */
+export function instantiate(module: WebAssembly.Module, guest: Guest): WebAssembly.Instance {
+  const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
+  for (const { namespace, name, call } of links(module).functions) {
+    (imports[namespace] ??= {})[name] = guarded(guest, call);
+  }
+  return new WebAssembly.Instance(module, imports);
+}
+
+/**
+ * A host function that throws ends the call. A guest that catches the exception gets it again at its
+ * next host call, and nothing it does then reaches the world.
+ */
+function guarded(guest: Guest, call: HostFunction): WebAssembly.ImportValue {
+  const run = call as (guest: Guest, ...args: unknown[]) => unknown;
+  if (call.constructor === AsyncFunction) {
+    return new WebAssembly.Suspending(async (...args: unknown[]) => {
+      if (guest.ended !== undefined) throw guest.ended;
+      try {
+        return await run(guest, ...args);
+      } catch (error) {
+        throw (guest.ended ??= error);
+      }
+    });
+  }
+  return (...args: unknown[]) => {
+    if (guest.ended !== undefined) throw guest.ended;
+    try {
+      return run(guest, ...args);
+    } catch (error) {
+      throw (guest.ended ??= error);
+    }
+  };
+}

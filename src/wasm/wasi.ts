@@ -1,0 +1,191 @@
+import { Exit, type Guest } from "./guest.ts";
+import type { HostFunction, HostFunctions } from "./host.ts";
+
+/**
+ * WASI preview 1 for a guest without a file system: clock, random numbers, output to the log, waiting.
+ * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
+ */
+
+const errno = {
+  success: 0,
+  badf: 8,
+  inval: 28,
+  noent: 44,
+  nosys: 52,
+  notsup: 58,
+  spipe: 70,
+  notcapable: 76,
+};
+
+const MS = 1_000_000n;
+const CLOCK_RESOLUTION = MS;
+const FILETYPE_CHARACTER_DEVICE = 2;
+const RIGHTS_ALL = 0x1fffffffn;
+/** Sizes and fields of `subscription` and `event`, in bytes. */
+const SUBSCRIPTION = 48;
+const EVENT = 32;
+const EVENT_CLOCK = 0;
+const ABSOLUTE = 1;
+
+const decoder = new TextDecoder();
+
+const now = (guest: Guest): bigint => BigInt(Math.round(guest.setup.world.now())) * MS;
+
+/** Reads an array of (address, length) pairs. */
+function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
+  const memory = guest.memory;
+  return Array.from({ length: count }, (_, index) => {
+    const entry = (at >>> 0) + index * 8;
+    return guest.range(memory.getUint32(entry, true), memory.getUint32(entry + 4, true));
+  });
+}
+
+/** Argument and environment lists: both are empty. */
+const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
+  guest.memory.setUint32(count >>> 0, 0, true);
+  guest.memory.setUint32(bytes >>> 0, 0, true);
+  return errno.success;
+};
+
+const isStandard = (fd: number) => fd >= 0 && fd <= 2;
+
+/** What a function on file descriptors answers where 0, 1 and 2 are the only ones there are. */
+const standardOnly =
+  (answer: number): HostFunction =>
+  (_guest, fd: number) =>
+    isStandard(fd) ? answer : errno.badf;
+
+const answers =
+  (code: number): HostFunction =>
+  () =>
+    code;
+
+interface Subscription {
+  userdata: bigint;
+  type: number;
+  /** Milliseconds until a clock's deadline; 0 for anything that is ready at once. */
+  ms: number;
+}
+
+function subscription(guest: Guest, at: number): Subscription {
+  const memory = guest.memory;
+  const type = memory.getUint8(at + 8);
+  const userdata = memory.getBigUint64(at, true);
+  if (type !== EVENT_CLOCK) return { userdata, type, ms: 0 };
+  const timeout = memory.getBigUint64(at + 24, true);
+  const absolute = (memory.getUint16(at + 40, true) & ABSOLUTE) !== 0;
+  const left = absolute ? timeout - now(guest) : timeout;
+  return { userdata, type, ms: left > 0n ? Math.ceil(Number(left) / Number(MS)) : 0 };
+}
+
+export const wasiFunctions: HostFunctions = {
+  args_sizes_get: emptyListSizes,
+  args_get: answers(errno.success),
+  environ_sizes_get: emptyListSizes,
+  environ_get: answers(errno.success),
+
+  clock_res_get: (guest, _clock: number, at: number) => {
+    guest.memory.setBigUint64(at >>> 0, CLOCK_RESOLUTION, true);
+    return errno.success;
+  },
+  clock_time_get: (guest, clock: number, _precision: bigint, at: number) => {
+    if (clock < 0 || clock > 3) return errno.inval;
+    guest.memory.setBigUint64(at >>> 0, now(guest), true);
+    return errno.success;
+  },
+  random_get: (guest, at: number, length: number) => {
+    guest.setup.world.random(guest.range(at, length));
+    return errno.success;
+  },
+  sched_yield: answers(errno.success),
+  proc_exit: (_guest, code: number) => {
+    throw new Exit(code);
+  },
+  proc_raise: answers(errno.nosys),
+
+  poll_oneoff: async (guest, from: number, to: number, count: number, stored: number) => {
+    if (count === 0) return errno.inval;
+    guest.range(from, count * SUBSCRIPTION);
+    guest.range(to, count * EVENT);
+    const all = Array.from({ length: count }, (_, index) =>
+      subscription(guest, (from >>> 0) + index * SUBSCRIPTION),
+    );
+    const ms = Math.min(...all.map((one) => one.ms));
+    if (ms > 0) await guest.wait((signal) => guest.setup.world.sleep(ms, signal));
+    const ready = all.filter((one) => one.ms <= ms);
+    const memory = guest.memory;
+    for (const [index, { userdata, type }] of ready.entries()) {
+      const at = (to >>> 0) + index * EVENT;
+      guest.range(at, EVENT).fill(0);
+      memory.setBigUint64(at, userdata, true);
+      memory.setUint8(at + 10, type);
+    }
+    memory.setUint32(stored >>> 0, ready.length, true);
+    return errno.success;
+  },
+
+  fd_write: (guest, fd: number, at: number, count: number, written: number) => {
+    if (fd !== 1 && fd !== 2) return errno.badf;
+    let length = 0;
+    let text = "";
+    for (const bytes of vectors(guest, at, count)) {
+      length += bytes.length;
+      text += decoder.decode(bytes);
+    }
+    if (text.trim() !== "") guest.log(fd === 1 ? "info" : "warn", text);
+    guest.memory.setUint32(written >>> 0, length, true);
+    return errno.success;
+  },
+  fd_read: (guest, fd: number, _at: number, _count: number, read: number) => {
+    if (fd !== 0) return errno.badf;
+    guest.memory.setUint32(read >>> 0, 0, true);
+    return errno.success;
+  },
+  fd_fdstat_get: (guest, fd: number, at: number) => {
+    if (!isStandard(fd)) return errno.badf;
+    guest.range(at, 24).fill(0);
+    guest.memory.setUint8(at >>> 0, FILETYPE_CHARACTER_DEVICE);
+    guest.memory.setBigUint64((at >>> 0) + 8, RIGHTS_ALL, true);
+    return errno.success;
+  },
+  fd_filestat_get: (guest, fd: number, at: number) => {
+    if (!isStandard(fd)) return errno.badf;
+    guest.range(at, 64).fill(0);
+    guest.memory.setUint8((at >>> 0) + 16, FILETYPE_CHARACTER_DEVICE);
+    return errno.success;
+  },
+  fd_close: standardOnly(errno.success),
+  fd_fdstat_set_flags: standardOnly(errno.success),
+  fd_fdstat_set_rights: standardOnly(errno.success),
+  fd_sync: standardOnly(errno.success),
+  fd_datasync: standardOnly(errno.success),
+  fd_seek: standardOnly(errno.spipe),
+  fd_tell: standardOnly(errno.spipe),
+  fd_pread: standardOnly(errno.spipe),
+  fd_pwrite: standardOnly(errno.spipe),
+  fd_advise: standardOnly(errno.spipe),
+  fd_allocate: standardOnly(errno.notsup),
+  fd_filestat_set_size: standardOnly(errno.inval),
+  fd_filestat_set_times: standardOnly(errno.notsup),
+  fd_readdir: standardOnly(errno.notsup),
+  fd_renumber: answers(errno.badf),
+  /** No directory is open: guests look until the first `badf`. */
+  fd_prestat_get: answers(errno.badf),
+  fd_prestat_dir_name: answers(errno.badf),
+
+  path_create_directory: answers(errno.notcapable),
+  path_filestat_get: answers(errno.noent),
+  path_filestat_set_times: answers(errno.noent),
+  path_link: answers(errno.notcapable),
+  path_open: answers(errno.noent),
+  path_readlink: answers(errno.noent),
+  path_remove_directory: answers(errno.noent),
+  path_rename: answers(errno.noent),
+  path_symlink: answers(errno.notcapable),
+  path_unlink_file: answers(errno.noent),
+
+  sock_accept: answers(errno.badf),
+  sock_recv: answers(errno.badf),
+  sock_send: answers(errno.badf),
+  sock_shutdown: answers(errno.badf),
+};

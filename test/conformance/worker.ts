@@ -1,0 +1,6 @@
+/** The server that the official conformance suite is run against: `npm run dev:conformance`. */
+import { env } from "cloudflare:workers";
+import { createApp } from "../../src/app.ts";
+import { bundle } from "./bundle.gen.ts";
+
+export default createApp(bundle, env);

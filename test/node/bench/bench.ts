@@ -1,0 +1,191 @@
+/**
+ * `npm run bench`: this project beside the official SDK's handler and the stock Extism SDK, each served
+ * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times.
+ * `--quick` is for a first look.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
+import { drive, type Measured } from "./load.ts";
+import { residentMB, serve, type Served } from "./workerd.ts";
+
+const run = promisify(execFile);
+const quick = process.argv.includes("--quick");
+const ROUNDS = quick ? 2 : 5;
+const ROUND_MS = quick ? 1000 : 3000;
+const MEMORY_CALLS = quick ? 20_000 : 200_000;
+const CONNECTIONS = 16;
+const VERSION = "2026-07-28";
+const scratch = join(".bundle", "bench");
+
+async function buildOurs(): Promise<string> {
+  const out = join(scratch, "ours");
+  await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out]);
+  return out;
+}
+
+async function buildPeer(name: string): Promise<string> {
+  const out = join(scratch, name);
+  await build({
+    entryPoints: { index: join(import.meta.dirname, `${name}.ts`) },
+    outdir: out,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["*.wasm", "node:*"],
+  });
+  return out;
+}
+
+/** The plugin as its compiler made it. */
+async function plainHello(): Promise<Uint8Array> {
+  const source = await sourceIn("plugins/hello");
+  if (source === undefined) throw new Error("plugins/hello is gone");
+  return buildSource(source, ".bundle", () => {});
+}
+
+interface Wanted {
+  headers: Record<string, string>;
+  body: string;
+  check: (body: string) => boolean;
+  connections?: number;
+}
+
+const meta = {
+  "io.modelcontextprotocol/protocolVersion": VERSION,
+  "io.modelcontextprotocol/clientCapabilities": {},
+  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
+};
+
+function modern(method: string, params: object, name?: string): Pick<Wanted, "headers" | "body"> {
+  return {
+    headers: {
+      "mcp-protocol-version": VERSION,
+      "mcp-method": method,
+      ...(name === undefined ? {} : { "mcp-name": name }),
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } }),
+  };
+}
+
+const greet = { name: "greet", arguments: { name: "Ada" } };
+const large = { name: "greet", arguments: { name: "x".repeat(1 << 20) } };
+const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
+
+const kinds = {
+  callModern: { ...modern("tools/call", greet, "greet"), check: greeted },
+  callLegacy: {
+    headers: { "mcp-protocol-version": "2025-11-25" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet }),
+    check: greeted,
+  },
+  listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
+  megabyte: { ...modern("tools/call", large, "greet"), check: greeted, connections: 4 },
+} satisfies Record<string, Wanted>;
+
+const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+/** Drives both in turn, round by round, so that what else the machine does hits both alike. */
+async function compare(wanted: Wanted, ours: Served, other: Served) {
+  const results = new Map<Served, Measured[]>([
+    [ours, []],
+    [other, []],
+  ]);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [served, measured] of results) {
+      const load = { connections: CONNECTIONS, ...wanted, port: served.port };
+      const one = await drive(
+        load,
+        (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
+        wanted.check,
+      );
+      if (round > 0) measured.push(one); // The first warms up.
+    }
+  }
+  const middle = (served: Served, key: keyof Measured) =>
+    median(results.get(served)!.map((one) => one[key]));
+  const ratios = results
+    .get(ours)!
+    .map((one, at) => one.perSecond / results.get(other)![at]!.perSecond);
+  return { middle, ratio: median(ratios) };
+}
+
+await mkdir(scratch, { recursive: true });
+const [oursFolder, peerFolder, stockFolder] = [
+  await buildOurs(),
+  await buildPeer("peer"),
+  await buildPeer("stock"),
+];
+await writeFile(join(stockFolder, "hello.wasm"), await plainHello());
+const ours = await serve(oursFolder, 8881);
+const peer = await serve(peerFolder, 8882);
+const stock = await serve(stockFolder, 8883);
+const all = [ours, peer, stock];
+process.on("exit", () => all.forEach(({ process }) => process.kill()));
+
+const rounded = (value: number) => Number(value.toFixed(2));
+const row = (cells: (string | number)[]) =>
+  cells
+    .map((cell, at) => (at === 0 ? String(cell).padEnd(12) : String(cell).padStart(14)))
+    .join("");
+console.log(
+  row([
+    "",
+    "ours req/s",
+    "other req/s",
+    "ratio",
+    "ours p50 ms",
+    "p99 ms",
+    "other p50 ms",
+    "p99 ms",
+  ]),
+);
+const ratios: Record<string, number> = {};
+for (const [name, wanted] of Object.entries(kinds)) {
+  const other = name === "megabyte" ? stock : peer;
+  const { middle, ratio } = await compare(wanted, ours, other);
+  ratios[name] = rounded(ratio);
+  const of = (served: Served) =>
+    (["p50", "p99"] as const).map((key) => middle(served, key).toFixed(2));
+  console.log(
+    row([
+      name,
+      Math.round(middle(ours, "perSecond")),
+      Math.round(middle(other, "perSecond")),
+      ratio.toFixed(2),
+      ...of(ours),
+      ...of(other),
+    ]),
+  );
+}
+
+const memory: number[] = [];
+const fresh = await serve(oursFolder, 8884);
+all.push(fresh);
+for (let half = 0; half < 2; half++) {
+  const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };
+  await drive(load, (count) => count >= MEMORY_CALLS, greeted);
+  memory.push(await residentMB(fresh));
+}
+const script = await readFile(join(oursFolder, "index.js"));
+const figures = {
+  ...ratios,
+  memoryGrowth: rounded(memory[1]! / memory[0]!),
+  startupMs: Math.round(fresh.startupMs),
+  bundleGzipKB: Math.round(gzipSync(script, { level: 9 }).length / 1024),
+};
+console.log(
+  `\nmemory after ${MEMORY_CALLS} calls ${Math.round(memory[0]!)} MB, after twice as many ${Math.round(memory[1]!)} MB`,
+);
+console.log(
+  `start-up to the first answer ${figures.startupMs} ms, JavaScript ${figures.bundleGzipKB} KB gzipped`,
+);
+console.log(`bench: ${JSON.stringify(figures)}`);
+process.exit(0);

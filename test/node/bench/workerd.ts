@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const binary: string = createRequire(import.meta.url)("workerd").default;
+
+/** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
+export interface Served {
+  port: number;
+  process: ChildProcess;
+  /** From the start of the process to the first answer. */
+  startupMs: number;
+}
+
+/** Serves a built Worker by workerd itself, on loopback. */
+export async function serve(folder: string, port: number): Promise<Served> {
+  const files = (await readdir(folder)).filter((name) => /\.(js|wasm)$/.test(name));
+  const modules = files
+    .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
+    .map(
+      (name) =>
+        `(name = "${name}", ${name.endsWith(".js") ? "esModule" : "wasm"} = embed "${name}")`,
+    );
+  const config = join(folder, "config.capnp");
+  await writeFile(
+    config,
+    `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .worker)],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
+);
+const worker :Workerd.Worker = (
+  modules = [${modules.join(", ")}],
+  compatibilityDate = "2026-09-01",
+  compatibilityFlags = ["enable_request_signal"],
+);
+`,
+  );
+  const began = performance.now();
+  const process = spawn(binary, ["serve", config], { stdio: ["ignore", "inherit", "inherit"] });
+  while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 5));
+  return { port, process, startupMs: performance.now() - began };
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    });
+    socket.once("data", () => resolve(true));
+    socket.once("error", () => resolve(false));
+    socket.on("close", () => socket.destroy());
+  });
+}
+
+/** Resident memory in MB. */
+export async function residentMB({ process }: Served): Promise<number> {
+  const status = await readFile(`/proc/${process.pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+}
