@@ -12,6 +12,10 @@ export const limits = {
   memoryBytes: 64 * 1024 * 1024,
   /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */
   waitMs: 5 * 60 * 1000,
+  /** Guests that wait at once, in one isolate: each keeps its memory, and V8 a stack. */
+  waitingGuests: 1000,
+  /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
+  keepAliveMs: 5000,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** Body of one HTTP response that a guest reads. */

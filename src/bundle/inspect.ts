@@ -73,7 +73,7 @@ function inspectSchemas(tool: Tool, checks: Inspected["checks"], warnings: strin
     } catch (error) {
       const open = key === "inputSchema" ? "it takes any object" : "it is dropped";
       warnings.push(
-        `the ${key} of ${tool.name} is not valid, so ${open}: ${(error as Error).message}`,
+        `the ${key} of ${tool.name} is not valid, so ${open}: ${(error as Error).message.split(", ")[0]}`,
       );
       return undefined;
     }

@@ -42,7 +42,10 @@ async function scanFolder(folder: string): Promise<Found[]> {
     throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
   }
   const itself = await servletIn(folder);
-  if (itself !== undefined) return [itself];
+  // A bare wasm in a folder of servlets is one of them.
+  const isBare = itself?.source.kind === "wasm" || itself?.source.kind === "wat";
+  const hasManifest = entries.some(({ name }) => name === "servlet.json");
+  if (itself !== undefined && (hasManifest || !isBare)) return [itself];
   const found: Found[] = [];
   for (const entry of entries) {
     const path = join(folder, entry.name);

@@ -22,10 +22,8 @@ export interface Exchange {
   principal: Principal;
   headers: Headers;
   accepts: Accepts;
-  /** Aborts when the client has left. */
-  signal(): AbortSignal;
-  /** The client has left the stream of the answer. */
-  cancel(): void;
+  /** Aborts when the client has left before it was answered. */
+  leaving: AbortSignal;
   /** Logs what the caller must not see of an error, and gives what it may. */
   report(error: unknown): Fault;
 }
@@ -53,7 +51,7 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
     body = parse(await readText(request));
     const exchange = {
       ...setting,
-      ...departure(request),
+      leaving: request.signal,
       headers: request.headers,
       accepts: admitted,
     };
@@ -73,15 +71,6 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
     if (fault.code === "method_not_allowed") response.headers.set("allow", "POST");
     return response;
   }
-}
-
-/** How a call learns that its client has left. Most calls never ask, so signals are made when one does. */
-function departure(request: Request): Pick<Exchange, "signal" | "cancel"> {
-  let left: AbortController | undefined;
-  return {
-    signal: () => AbortSignal.any([request.signal, (left ??= new AbortController()).signal]),
-    cancel: () => (left ??= new AbortController()).abort(),
-  };
 }
 
 function parse(text: string): unknown {

@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import type { CallContext, ContentBlock, Json, Tool } from "../model.ts";
 import { isObject } from "../model.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
+import { declined } from "./declined.ts";
 import type { Exchange } from "./endpoint.ts";
 import {
   decode,
@@ -14,7 +15,7 @@ import {
 } from "./message.ts";
 import { capabilities, methods } from "./methods.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
-import { respond, type Reply } from "./reply.ts";
+import { respond, type Reply, type Talk } from "./reply.ts";
 
 /**
  * Protocols 2024-11-05 to 2025-11-25, for clients without a session: each request is answered by itself.
@@ -32,11 +33,11 @@ export async function handleLegacy(
   const single = messages[0];
   if (!Array.isArray(body) && single !== undefined && "error" in single) throw single.error;
 
-  return respond(exchange.accepts, exchange.cancel, async (send): Promise<Reply> => {
+  return respond(exchange.accepts, exchange.leaving, async (talk): Promise<Reply> => {
     const replies = await Promise.all(
       messages.map(async (message) => {
         if ("error" in message) return errorMessage(message.id, message.error);
-        return message.kind === "request" ? answer(message, version, exchange, send) : undefined;
+        return message.kind === "request" ? answer(message, version, exchange, talk) : undefined;
       }),
     );
     const answered = replies.filter((reply) => reply !== undefined);
@@ -73,7 +74,7 @@ async function answer(
   request: Request,
   version: string,
   exchange: Exchange,
-  send: (message: Json) => void,
+  { send, signal }: Talk,
 ): Promise<Json> {
   const { id, method, params } = request;
   const meta = isObject(params["_meta"]) ? params["_meta"] : {};
@@ -82,7 +83,7 @@ async function answer(
     meta,
     principal: exchange.principal,
     client: { protocolVersion: version, capabilities: {} },
-    signal: exchange.signal,
+    signal,
     notify: notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, send),
     ask: declined,
   };
@@ -93,7 +94,7 @@ async function answer(
     if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
     return resultMessage(id, older(await run(params, call, exchange.registry), version));
   } catch (error) {
-    return errorMessage(id, legacyError(exchange.report(error)));
+    return errorMessage(id, legacyError(method, exchange.report(error)));
   }
 }
 
@@ -118,10 +119,10 @@ const ownMethods: Readonly<Record<string, OwnMethod>> = {
   },
 };
 
-/** https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
-function legacyError(fault: Fault): RpcError {
+/** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
+function legacyError(method: string, fault: Fault): RpcError {
   const error = rpcError(fault);
-  return fault.code === "not_found" ? { ...error, code: -32002 } : error;
+  return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
 }
 
 /** A result without what clients of this revision refuse. */

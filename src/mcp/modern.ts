@@ -52,7 +52,7 @@ export async function handleModern(
   if (message.kind === "notification") return new Response(null, { status: 202 });
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message.method, message.params);
-  return respond(exchange.accepts, exchange.cancel, async (send) => {
+  return respond(exchange.accepts, exchange.leaving, async ({ send, signal }) => {
     try {
       const logLevel = meta[`${META}logLevel`];
       if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
@@ -63,7 +63,7 @@ export async function handleModern(
         meta,
         principal: exchange.principal,
         client,
-        signal: exchange.signal,
+        signal,
         notify: notices({ progressToken: progressTokenOf(meta), logLevel }, send),
         ask: (asked) => ask(asked, client),
       });

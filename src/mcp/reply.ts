@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import type { Json } from "../model.ts";
 
 /** What a POST is answered with when all is said. */
@@ -22,63 +23,108 @@ export function accepts(header: string | undefined): Accepts {
   };
 }
 
+/** What a call can do with its client before it is over. */
+export interface Talk {
+  /** Says something on the way; nothing happens where the client takes no event stream. */
+  send(message: Json): void;
+  /** Aborts when the client has left. Asked for by calls that begin to wait. */
+  signal(): AbortSignal;
+}
+
 /**
  * Answers with JSON where the call is over before it has said anything, and with an event stream from
- * the first message on where it has. `cancel` is called when the client leaves the stream.
+ * the first message on where it has. A call that waits for long opens the stream too: only by writing
+ * does one learn that the other side has gone, and what stands between wants to see signs of life.
+ * `leaving` aborts when the client has left before it was answered.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#receiving-messages
  */
 export async function respond(
   { json, sse }: Accepts,
-  cancel: () => void,
-  run: (send: (message: Json) => void) => Promise<Reply>,
+  leaving: AbortSignal,
+  run: (talk: Talk) => Promise<Reply>,
 ): Promise<Response> {
-  if (!sse) return jsonResponse(await run(() => {}));
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let said: Json[] = [];
-  let begin!: () => void;
-  const began = new Promise<undefined>((resolve) => (begin = () => resolve(undefined)));
-  const write = (message: Json) => controller?.enqueue(event(message));
-  const reply = run((message) => {
-    if (controller !== undefined) return write(message);
-    said.push(message);
-    begin();
-  });
-  const early = json ? await Promise.race([reply, began]) : undefined;
-  if (early !== undefined && said.length === 0) return jsonResponse(early);
+  if (!sse) return jsonResponse(await run({ send: () => {}, signal: () => leaving }));
+  const stream = new EventStream(leaving);
+  const reply = run(stream);
+  const early = json ? await Promise.race([reply, stream.begun]) : undefined;
+  if (early !== undefined && !stream.hasBegun) {
+    stream.end();
+    return jsonResponse(early);
+  }
+  return stream.response(reply);
+}
 
-  const stream = new ReadableStream<Uint8Array>({
-    start(opened) {
-      controller = opened;
-      for (const message of said) write(message);
-      said = [];
-      const close = async () => {
-        const { body } = await reply;
-        for (const message of body === undefined ? [] : [body].flat()) write(message);
-        controller?.close();
-        controller = undefined;
-      };
-      close().catch((error: unknown) => opened.error(error));
-    },
-    cancel() {
-      controller = undefined;
-      cancel();
-    },
-  });
-  return new Response(stream, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-    },
-  });
+/** https://html.spec.whatwg.org/multipage/server-sent-events.html */
+class EventStream implements Talk {
+  readonly begun: Promise<undefined>;
+  hasBegun = false;
+  readonly #leaving: AbortSignal;
+  #left: AbortController | undefined;
+  #begin!: (value: undefined) => void;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  /** What was written before anybody could read. */
+  #early: Uint8Array[] = [];
+  #signsOfLife: ReturnType<typeof setInterval> | undefined;
+
+  constructor(leaving: AbortSignal) {
+    this.#leaving = leaving;
+    this.begun = new Promise((resolve) => (this.#begin = resolve));
+  }
+
+  // Handed out one by one, so bound to the stream.
+  readonly send = (message: Json): void => {
+    this.#write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  };
+
+  readonly signal = (): AbortSignal => {
+    this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
+    return AbortSignal.any([this.#leaving, (this.#left ??= new AbortController()).signal]);
+  };
+
+  #write(text: string): void {
+    const bytes = encoder.encode(text);
+    if (this.#controller === undefined) this.#early.push(bytes);
+    else this.#controller.enqueue(bytes);
+    this.hasBegun = true;
+    this.#begin(undefined);
+  }
+
+  end(): void {
+    if (this.#signsOfLife !== undefined) clearInterval(this.#signsOfLife);
+  }
+
+  /** The stream as a response: what was and will be said, then the reply. */
+  response(reply: Promise<Reply>): Response {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller;
+        for (const bytes of this.#early) controller.enqueue(bytes);
+        const finish = async () => {
+          const { body: last } = await reply;
+          this.end();
+          for (const message of last === undefined ? [] : [last].flat()) this.send(message);
+          this.#controller?.close();
+        };
+        finish().catch((error: unknown) => controller.error(error));
+      },
+      cancel: () => {
+        this.end();
+        this.#controller = undefined;
+        this.#early = [];
+        this.#left?.abort();
+      },
+    });
+    return new Response(body, {
+      headers: {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+      },
+    });
+  }
 }
 
 const encoder = new TextEncoder();
-
-/** https://html.spec.whatwg.org/multipage/server-sent-events.html */
-function event(message: Json): Uint8Array {
-  return encoder.encode(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-}
 
 export function jsonResponse({ status, body }: Reply): Response {
   return body === undefined ? new Response(null, { status }) : Response.json(body, { status });

@@ -57,7 +57,10 @@ function finished(guest: Guest, code: number): Ending {
 
 /** The one place where an unwound guest's exception is caught. */
 function unwound(guest: Guest, error: unknown): Ending {
-  if (error instanceof Fault) throw error;
+  if (error instanceof Fault) {
+    if (error.code === "cancelled") guest.log("info", error.message);
+    throw error;
+  }
   if (error instanceof Exit) return finished(guest, error.code);
   if (error instanceof GuestError) {
     guest.log("warn", error.message);

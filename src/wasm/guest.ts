@@ -44,6 +44,9 @@ interface KernelExports {
   edge_length(block: number): number;
 }
 
+/** How many guests of this isolate wait. */
+let waiting = 0;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -119,22 +122,23 @@ export class Guest {
   put(content: string | Uint8Array): bigint {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
     const block = this.#kernel.edge_alloc(bytes.length);
-    if (block !== 0) this.#kernelRange(block, bytes.length).set(bytes);
+    this.#kernelRange(block, bytes.length).set(bytes);
     return BigInt(block >>> 0);
   }
 
   setInput(input: string): void {
     const bytes = encoder.encode(input);
     const block = this.#kernel.edge_input(bytes.length);
-    if (block !== 0) this.#kernelRange(block, bytes.length).set(bytes);
+    this.#kernelRange(block, bytes.length).set(bytes);
   }
 
   /** What the guest gave as its output; undefined where it gave none. */
   output(): string | undefined {
     const state = new DataView(this.#kernel.edge_memory.buffer);
     const address = state.getUint32(OUTPUT_ADDRESS, true);
-    if (address === 0) return undefined;
-    return decoder.decode(this.#kernelRange(address, state.getUint32(OUTPUT_LENGTH, true)));
+    const length = state.getUint32(OUTPUT_LENGTH, true);
+    if (address === 0 || address + length > state.byteLength) return undefined;
+    return decoder.decode(new Uint8Array(state.buffer, address, length));
   }
 
   /** The message that the guest set with `error_set`; undefined where it set none. */
@@ -143,18 +147,27 @@ export class Guest {
     return block === 0 ? undefined : this.text(BigInt(block));
   }
 
-  /** Waits while the guest is suspended, within the time that a call may spend on waiting. */
+  /**
+   * Waits while the guest is suspended, within the time that a call may spend on waiting and the number
+   * of guests that may wait at once. `work` settles soon after its signal aborts.
+   */
   async wait<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (waiting >= limits.waitingGuests) {
+      throw new GuestError("Too many calls are waiting for something. Try again in a moment.");
+    }
     const left = AbortSignal.timeout(Math.max(1, limits.waitMs - this.#waitedMs));
     const gone = (this.#gone ??= this.setup.signal());
     const began = Date.now();
+    waiting++;
     try {
       return await work(AbortSignal.any([gone, left]));
     } catch (error) {
-      if (gone.aborted) throw new Fault("cancelled", "The request was cancelled.");
+      if (gone.aborted)
+        throw new Fault("cancelled", "The client has left, so the call was stopped.");
       if (left.aborted) throw new GuestError("The servlet waited for too long and was ended.");
       throw error;
     } finally {
+      waiting--;
       this.#waitedMs += Date.now() - began;
     }
   }
@@ -172,11 +185,12 @@ export class Guest {
     if (++this.#notifications <= limits.notifications) this.setup.notify(notification);
   }
 
-  #kernelRange(at: number, length: number): Uint8Array {
-    const { buffer } = this.#kernel.edge_memory;
-    if ((at >>> 0) + (length >>> 0) > buffer.byteLength) {
-      throw new GuestError("The servlet gave a block that reaches beyond its memory.");
-    }
-    return new Uint8Array(buffer, at >>> 0, length >>> 0);
+  /** A range that the kernel gave; there is nothing at address 0. */
+  #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(
+      this.#kernel.edge_memory.buffer,
+      length === 0 ? 0 : at >>> 0,
+      length >>> 0,
+    );
   }
 }

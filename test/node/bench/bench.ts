@@ -8,10 +8,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { drive, type Measured } from "./load.ts";
-import { residentMB, serve, type Served } from "./workerd.ts";
+import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
 const quick = process.argv.includes("--quick");
@@ -28,20 +27,8 @@ async function buildOurs(): Promise<string> {
   return out;
 }
 
-async function buildPeer(name: string): Promise<string> {
-  const out = join(scratch, name);
-  await build({
-    entryPoints: { index: join(import.meta.dirname, `${name}.ts`) },
-    outdir: out,
-    bundle: true,
-    minify: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["*.wasm", "node:*"],
-  });
-  return out;
-}
+const buildPeer = (name: string) =>
+  buildWorker(join(import.meta.dirname, `${name}.ts`), join(scratch, name));
 
 /** The plugin as its compiler made it. */
 async function plainHello(): Promise<Uint8Array> {

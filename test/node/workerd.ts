@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { build } from "esbuild";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
 
@@ -14,8 +15,31 @@ export interface Served {
   startupMs: number;
 }
 
-/** Serves a built Worker by workerd itself, on loopback. */
-export async function serve(folder: string, port: number): Promise<Served> {
+/** Builds a Worker whose wasm modules are imported, into `folder`. */
+export async function buildWorker(entry: string, folder: string): Promise<string> {
+  await build({
+    entryPoints: { index: entry },
+    outdir: folder,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*", "node:*", "hello.wasm"],
+    loader: { ".wasm": "copy" },
+  });
+  return folder;
+}
+
+/**
+ * Serves a built Worker by workerd itself, on loopback: unlike `wrangler dev` and its test harness,
+ * nothing stands before or behind it. `variables` are its text bindings.
+ */
+export async function serve(
+  folder: string,
+  port: number,
+  variables: Record<string, string> = {},
+): Promise<Served> {
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm)$/.test(name));
   const modules = files
     .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
@@ -23,23 +47,32 @@ export async function serve(folder: string, port: number): Promise<Served> {
       (name) =>
         `(name = "${name}", ${name.endsWith(".js") ? "esModule" : "wasm"} = embed "${name}")`,
     );
+  const bindings = Object.entries(variables).map(
+    ([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`,
+  );
   const config = join(folder, "config.capnp");
   await writeFile(
     config,
     `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = .worker)],
+  services = [
+    (name = "main", worker = .worker),
+    (name = "internet", network = (allow = ["public", "private"])),
+  ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 const worker :Workerd.Worker = (
   modules = [${modules.join(", ")}],
   compatibilityDate = "2026-09-01",
   compatibilityFlags = ["enable_request_signal"],
+  bindings = [${bindings.join(", ")}],
 );
 `,
   );
   const began = performance.now();
-  const process = spawn(binary, ["serve", config], { stdio: ["ignore", "inherit", "inherit"] });
+  // Its output is read, or it would stop when the pipe is full.
+  const process = spawn(binary, ["serve", config], { stdio: ["ignore", "pipe", "inherit"] });
+  process.stdout?.resume();
   while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 5));
   return { port, process, startupMs: performance.now() - began };
 }

@@ -1,0 +1,33 @@
+;; startup: its start function and its constructors run, in this order, before it is called.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+  (memory 1)
+  (data (i32.const 0) "{\"tools\":[{\"name\":\"order\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 100) "{\"content\":[{\"type\":\"text\",\"text\":\"    \"}]}")
+  (global $next (mut i32) (i32.const 135))
+  (func $note (param $letter i32)
+    (i32.store8 (global.get $next) (local.get $letter))
+    (global.set $next (i32.add (global.get $next) (i32.const 1))))
+  (func $begin (call $note (i32.const 97)))
+  (start $begin)
+  (func (export "__wasm_call_ctors") (call $note (i32.const 98)))
+  (func (export "_initialize") (call $note (i32.const 99)))
+  (func (export "_start") (call $note (i32.const 100)))
+  (func $say (param $at i32) (param $length i32)
+    (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.extend_i32_u (local.get $length))))
+    (loop $more
+      (call $store
+        (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u (i32.add (local.get $at) (local.get $i))))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $i) (local.get $length))))
+    (call $output (local.get $block) (i64.extend_i32_u (local.get $length))))
+  (func (export "list_tools") (result i32)
+    (call $say (i32.const 0) (i32.const 60))
+    (i32.const 0))
+  ;; An export that returns nothing has returned 0.
+  (func (export "call_tool")
+    (call $say (i32.const 100) (i32.const 43))))

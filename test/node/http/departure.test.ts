@@ -1,0 +1,109 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
+
+/** Clients that leave in the middle of a call, against workerd itself. */
+const PORT = 8872;
+let served: Served;
+let log = "";
+beforeAll(async () => {
+  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-departure");
+  served = await serve(folder, PORT, { SEASON: "plums" });
+  served.process.stdout?.on("data", (chunk) => (log += chunk));
+});
+afterAll(() => served.process.kill());
+
+function request(name: string, args: object, token?: string): string {
+  const meta = token === undefined ? {} : { _meta: { progressToken: token } };
+  const params = { name, arguments: args, ...meta };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  return [
+    "POST /mcp HTTP/1.1",
+    "host: localhost",
+    "content-type: application/json",
+    "accept: application/json, text/event-stream",
+    `content-length: ${body.length}`,
+    "",
+    body,
+  ].join("\r\n");
+}
+
+/** Sends a request and leaves after `ms`: by a reset, or by just closing. */
+function leave(what: string, ms: number, how: "reset" | "close"): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(PORT, "127.0.0.1", () => {
+      socket.write(what);
+      setTimeout(() => {
+        if (how === "reset") socket.resetAndDestroy();
+        else socket.destroy();
+        resolve();
+      }, ms);
+    });
+    socket.on("error", reject);
+  });
+}
+
+const stops = () => log.split("The client has left").length - 1;
+
+async function until(condition: () => boolean, ms: number): Promise<void> {
+  const end = Date.now() + ms;
+  while (!condition() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+describe("a client that leaves", () => {
+  test("before it was answered stops its call", async () => {
+    const before = stops();
+    await leave(request("doze", {}), 100, "reset");
+    await until(() => stops() > before, 5000);
+    expect(stops()).toBe(before + 1);
+  });
+
+  test("in the middle of the stream stops its call", async () => {
+    const before = stops();
+    await leave(request("wait", { seconds: 30 }, "t"), 1300, "reset");
+    await until(() => stops() > before, 5000);
+    expect(stops()).toBe(before + 1);
+  });
+
+  test("without a word is noticed by the signs of life", { timeout: 30_000 }, async () => {
+    const before = stops();
+    await leave(request("doze", {}), 100, "close");
+    await until(() => stops() > before, 20_000);
+    expect(stops()).toBe(before + 1);
+  });
+
+  test(
+    "ten thousand times harms nobody: no suspended guest is left behind",
+    { timeout: 120_000 },
+    async () => {
+      const doze = request("doze", {});
+      const many = async (count: number) => {
+        for (let at = 0; at < count; at++) await leave(doze, 15, "reset");
+      };
+      await Promise.all(Array.from({ length: 32 }, () => many(150)));
+      const halfway = await residentMB(served);
+      await Promise.all(Array.from({ length: 32 }, () => many(250)));
+      expect(served.process.exitCode).toBeNull();
+      expect(await residentMB(served)).toBeLessThan(halfway * 2);
+      const response = await fetch(`http://127.0.0.1:${PORT}/health`);
+      expect(response.status).toBe(200);
+    },
+  );
+});
+
+test(
+  "only so many calls may wait at once; one more is told to come back",
+  { timeout: 60_000 },
+  async () => {
+    const sockets = Array.from({ length: 1010 }, () => connect(PORT, "127.0.0.1"));
+    const answers: string[] = [];
+    for (const socket of sockets) {
+      socket.on("data", (chunk) => answers.push(chunk.toString()));
+      socket.write(request("doze", {}));
+    }
+    await until(() => answers.length >= 10, 20_000);
+    for (const socket of sockets) socket.resetAndDestroy();
+    const refused = answers.filter((answer) => answer.includes("Too many calls are waiting"));
+    expect(refused).toHaveLength(10);
+  },
+);

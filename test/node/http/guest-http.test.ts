@@ -1,0 +1,142 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildWorker, serve, type Served } from "../workerd.ts";
+
+/** A guest's HTTP requests, against a real server on this machine. */
+let served: Served;
+let world: Server;
+let base: string;
+const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] =
+  [];
+
+const routes: Record<string, (response: ServerResponse) => void> = {
+  "/plain": (response) => response.setHeader("x-custom", "yes").end("hello"),
+  "/missing": (response) => response.writeHead(404).end("nothing here"),
+  "/away": (response) => response.writeHead(302, { location: "https://evil.example/" }).end(),
+  "/there": (response) => response.writeHead(303, { location: "/plain" }).end(),
+  "/again": (response) => response.writeHead(307, { location: "/plain" }).end(),
+  "/round": (response) => response.writeHead(302, { location: "/round" }).end(),
+  "/cut": (response) => {
+    response.writeHead(200, { "content-length": "100" }).write("half");
+    response.destroy();
+  },
+  "/huge": (response) => {
+    const chunk = Buffer.alloc(1 << 20);
+    const write = () => {
+      while (response.writable && response.write(chunk));
+    };
+    response.on("drain", write);
+    write();
+  },
+};
+
+beforeAll(async () => {
+  world = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      seen.push({ method: request.method!, url: request.url!, headers: request.headers, body });
+      routes[request.url!]?.(response);
+    });
+  });
+  await new Promise<void>((resolve) => world.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
+  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-http");
+  served = await serve(folder, 8871, { SEASON: "plums" });
+});
+afterAll(() => {
+  world.closeAllConnections();
+  world.close();
+  served.process.kill();
+});
+
+async function fetchBy(request: object, body = "") {
+  const message = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "fetch", arguments: { request, body } },
+  };
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  const response = await fetch(`http://127.0.0.1:${served.port}/mcp`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(message),
+  });
+  const { result } = (await response.json()) as any;
+  const { text } = result.content[0];
+  return result.isError ? { refused: text as string } : JSON.parse(text);
+}
+
+describe("a guest's HTTP request", () => {
+  test("gives status, headers and body", async () => {
+    const response = await fetchBy({ url: `${base}/plain` });
+    expect(response).toMatchObject({ status: 200, body: "hello" });
+    expect(response.headers["x-custom"]).toBe("yes");
+    expect(await fetchBy({ url: `${base}/missing` })).toMatchObject({ status: 404 });
+  });
+
+  test("sends method, headers and body, but none that belong to the connection", async () => {
+    const headers = {
+      "x-mine": "1",
+      host: "evil.example",
+      "content-length": "3",
+      "CF-Connecting-IP": "1.1.1.1",
+    };
+    await fetchBy({ url: `${base}/plain`, method: "post", headers }, "a body");
+    expect(seen.at(-1)).toMatchObject({ method: "POST", body: "a body" });
+    expect(seen.at(-1)?.headers).toMatchObject({ "x-mine": "1", "content-length": "6" });
+    expect(seen.at(-1)?.headers.host).toContain("127.0.0.1");
+    expect(seen.at(-1)?.headers).not.toHaveProperty("cf-connecting-ip", "1.1.1.1");
+  });
+
+  test("has no body with GET and HEAD", async () => {
+    await fetchBy({ url: `${base}/plain`, method: "GET" }, "a body");
+    expect(seen.at(-1)).toMatchObject({ method: "GET", body: "" });
+  });
+
+  test("follows redirects to where it may go, as the method asks", async () => {
+    expect(await fetchBy({ url: `${base}/there`, method: "POST" }, "x")).toMatchObject({
+      body: "hello",
+    });
+    expect(seen.at(-1)).toMatchObject({ url: "/plain", method: "GET", body: "" });
+    expect(await fetchBy({ url: `${base}/again`, method: "PUT" }, "x")).toMatchObject({
+      body: "hello",
+    });
+    expect(seen.at(-1)).toMatchObject({ url: "/plain", method: "PUT", body: "x" });
+  });
+
+  test.each([
+    ["/away", /evil\.example.*does not allow/],
+    ["/round", /redirected too often/],
+    ["/cut", /could not be reached/],
+    ["/huge", /larger than \d+ bytes/],
+  ])("to %s is refused", async (path, message) => {
+    expect((await fetchBy({ url: base + path })).refused).toMatch(message);
+  });
+
+  test.each([
+    "http://localhost:1/",
+    "http://[::1]/",
+    "http://[::ffff:127.0.0.2]/",
+    "http://10.0.0.1/",
+    "http://0x7f000002/",
+    "http://169.254.169.254/latest",
+    "https://notallowed.example/",
+    "ftp://127.0.0.1/",
+    "//127.0.0.1/",
+    "javascript:1",
+    "",
+  ])("to %j is refused", async (url) => {
+    const count = seen.length;
+    expect((await fetchBy({ url })).refused).toBeTruthy();
+    expect(seen).toHaveLength(count);
+  });
+
+  test("to a port where nobody listens fails with a word of the host", async () => {
+    expect((await fetchBy({ url: "http://127.0.0.1:1/" })).refused).toBe(
+      "The host 127.0.0.1:1 could not be reached.",
+    );
+  });
+});
