@@ -7,8 +7,8 @@ import {
 import type { z } from "zod";
 import type { Lists, Tool } from "../model.ts";
 import { isObject } from "../model.ts";
-import { paramHeaders } from "../mcp/headers.ts";
 import { listedName } from "../servlets/catalog.ts";
+import { paramHeaders } from "../servlets/param-headers.ts";
 import { compileCheck } from "./schemas.ts";
 
 const SCHEMAS: Record<keyof Lists, z.ZodType> = {

@@ -41,11 +41,11 @@ async function scanFolder(folder: string): Promise<Found[]> {
   if (entries === undefined) {
     throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
   }
-  const itself = await servletIn(folder);
-  // A bare wasm in a folder of servlets is one of them.
-  const isBare = itself?.source.kind === "wasm" || itself?.source.kind === "wat";
-  const hasManifest = entries.some(({ name }) => name === "servlet.json");
-  if (itself !== undefined && (hasManifest || !isBare)) return [itself];
+  // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
+  if (entries.some(({ name }) => ["servlet.json", "servlet.c", "assembly"].includes(name))) {
+    const itself = await servletIn(folder);
+    if (itself !== undefined) return [itself];
+  }
   const found: Found[] = [];
   for (const entry of entries) {
     const path = join(folder, entry.name);

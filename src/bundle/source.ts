@@ -114,8 +114,12 @@ async function compileC(files: string[]): Promise<Built> {
   const decoder = new TextDecoder();
   let told = "";
   const tree: Tree = {};
-  for (const file of files) place(tree, file.split("/"), new Uint8Array(await readFile(file)));
-  const sources = files.filter((file) => file.endsWith(".c"));
+  // The compiler has a file system of its own; paths in it, and so in messages, are those outside.
+  const inside = (file: string) => file.replaceAll("\\", "/").replace(/^\//, "");
+  for (const file of files) {
+    place(tree, inside(file).split("/"), new Uint8Array(await readFile(file)));
+  }
+  const sources = files.filter((file) => file.endsWith(".c")).map(inside);
   try {
     const made = await clang([...C_FLAGS, ...sources, "-o", "servlet.wasm"], tree, {
       decodeASCII: false,
@@ -130,7 +134,7 @@ async function compileC(files: string[]): Promise<Built> {
   } catch {
     // What is wrong was written to stderr.
   }
-  throw new Refusal(`${sources[0]}: clang did not compile it:\n${told.trim()}`);
+  throw new Refusal(`${files[0]}: clang did not compile it:\n${told.trim()}`);
 }
 
 /** Puts a file into a tree of folders. */

@@ -38,7 +38,7 @@ export function table(members: readonly Member[]): string {
     line(head),
     ...rows.map(line),
     "",
-    `${members.length} servlets, ${kilobytes(gzip)} gzipped: ${percent(gzip, FREE_BYTES)} of what a free Worker may have, ${percent(gzip, PAID_BYTES)} of a paid one's`,
+    `${members.length} ${members.length === 1 ? "servlet" : "servlets"}, ${kilobytes(gzip)} gzipped: ${percent(gzip, FREE_BYTES)} of what a free Worker may have, ${percent(gzip, PAID_BYTES)} of a paid one's`,
     ...warnings,
   ].join("\n");
 }

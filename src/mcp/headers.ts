@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { isObject, type Json, type Tool } from "../model.ts";
+import { paramHeaders } from "../servlets/param-headers.ts";
 
 /**
  * The headers in which a modern request repeats parts of its body, so that what stands between client
@@ -48,38 +49,6 @@ export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): 
         : text === (typeof value === "string" ? value : JSON.stringify(value));
     if (!same) throw mismatch(`${header} is not what the body has as ${path.join(".")}`);
   }
-}
-
-interface ParamHeader {
-  header: string;
-  /** Property names from the root of the arguments. */
-  path: string[];
-  type: unknown;
-}
-
-const paramHeadersOf = new WeakMap<Tool, ParamHeader[]>();
-
-/** What a tool wants repeated in headers: properties with `x-mcp-header`, at any depth of `properties`. */
-export function paramHeaders(tool: Tool): ParamHeader[] {
-  let found = paramHeadersOf.get(tool);
-  if (found === undefined) {
-    found = inSchema(tool.inputSchema, []);
-    paramHeadersOf.set(tool, found);
-  }
-  return found;
-}
-
-function inSchema(schema: unknown, path: string[]): ParamHeader[] {
-  if (!isObject(schema) || !isObject(schema["properties"])) return [];
-  return Object.entries(schema["properties"]).flatMap(([key, property]) => {
-    const here = [...path, key];
-    const name = isObject(property) ? property["x-mcp-header"] : undefined;
-    const own =
-      typeof name === "string" && isObject(property)
-        ? [{ header: `mcp-param-${name.toLowerCase()}`, path: here, type: property["type"] }]
-        : [];
-    return [...own, ...inSchema(property, here)];
-  });
 }
 
 function agree(

@@ -1,0 +1,38 @@
+import { isObject, type Tool } from "../model.ts";
+
+/** An argument that modern requests repeat in a header. */
+export interface ParamHeader {
+  /** In lower case. */
+  header: string;
+  /** Property names from the root of the arguments. */
+  path: string[];
+  type: unknown;
+}
+
+const paramHeadersOf = new WeakMap<Tool, ParamHeader[]>();
+
+/**
+ * What a tool wants repeated in headers: properties with `x-mcp-header`, at any depth of `properties`.
+ * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
+ */
+export function paramHeaders(tool: Tool): ParamHeader[] {
+  let found = paramHeadersOf.get(tool);
+  if (found === undefined) {
+    found = inSchema(tool.inputSchema, []);
+    paramHeadersOf.set(tool, found);
+  }
+  return found;
+}
+
+function inSchema(schema: unknown, path: string[]): ParamHeader[] {
+  if (!isObject(schema) || !isObject(schema["properties"])) return [];
+  return Object.entries(schema["properties"]).flatMap(([key, property]) => {
+    const here = [...path, key];
+    const name = isObject(property) ? property["x-mcp-header"] : undefined;
+    const own =
+      typeof name === "string" && isObject(property)
+        ? [{ header: `mcp-param-${name.toLowerCase()}`, path: here, type: property["type"] }]
+        : [];
+    return [...own, ...inSchema(property, here)];
+  });
+}

@@ -1,0 +1,89 @@
+import { readFile } from "node:fs/promises";
+import createPlugin from "@extism/extism";
+import { describe, expect, test } from "vitest";
+import { prepare } from "../../../src/bundle/prepare.ts";
+import { build, sourceIn } from "../../../src/bundle/source.ts";
+import { callExport } from "../../../src/wasm/call.ts";
+import { liveWorld } from "../../../src/wasm/world.ts";
+
+/**
+ * A prepared servlet, run by this project, gives to the byte what the plugin as it was compiled gives
+ * under the stock Extism SDK.
+ */
+const context = { id: "1", _meta: {} };
+const v2 = (request: object) => JSON.stringify({ request, context });
+const v1 = (params: object) => JSON.stringify({ method: "tools/call", params });
+
+const cases: [folder: string, name: string, input: string][] = [
+  ["plugins/hello", "list_tools", v2({})],
+  ["plugins/hello", "call_tool", v2({ name: "greet", arguments: { name: "Zoë 𝄞" } })],
+  ["plugins/hello", "call_tool", v2({ name: "greet", arguments: { name: "x".repeat(300_000) } })],
+  ["plugins/http-status", "list_prompts", v2({})],
+  ["plugins/http-status", "call_tool", v2({ name: "lookup_status", arguments: { code: 404 } })],
+  ["plugins/http-status", "read_resource", v2({ uri: "http-status://index" })],
+  ["plugins/http-status", "read_resource", v2({ uri: "http-status://999" })],
+  ["plugins/chart", "describe", ""],
+  [
+    "plugins/chart",
+    "call",
+    v1({ name: "draw_chart", arguments: { values: [3, 1, 2], title: "T" } }),
+  ],
+  ["plugins/chart", "call", v1({ name: "draw_chart", arguments: { values: "no" } })],
+  ["plugins/web", "describe", ""],
+];
+
+async function bySdk(plugin: Uint8Array, name: string, input: string): Promise<string> {
+  const functions = { env: { abort: () => {} }, "extism:host/user": {} };
+  const guest = await createPlugin(
+    { wasm: [{ data: plugin }] },
+    { useWasi: true, functions, allowedHosts: [] },
+  );
+  try {
+    return (await guest.call(name, input))?.text() ?? "";
+  } catch (error) {
+    return `error: ${(error as Error).message.replace("Plugin-originated error: ", "")}`;
+  }
+}
+
+async function byUs(plugin: Uint8Array<ArrayBuffer>, name: string, input: string): Promise<string> {
+  const { wasm } = await prepare(plugin, 64 << 20, ".bundle", () => {});
+  const ending = await callExport(await WebAssembly.compile(wasm), name, input, {
+    world: liveWorld,
+    config: {},
+    allowedHosts: [],
+    secret: () => undefined,
+    logLevel: "info",
+    signal: () => new AbortController().signal,
+    log: () => {},
+    notify: () => {},
+    ask: () => Promise.reject(new Error("nobody to ask")),
+  });
+  return ending.kind === "returned" ? (ending.output ?? "") : `error: ${ending.message}`;
+}
+
+describe.each(cases)("%s %s", (folder, name, input) => {
+  test(`of ${input.slice(0, 60)}`, async () => {
+    const source = await sourceIn(folder);
+    const plugin = await build(source!, ".bundle", () => {});
+    const ours = await byUs(plugin, name, input);
+    expect(ours).toBe(await bySdk(plugin, name, input));
+    expect(ours).not.toBe("");
+  });
+});
+
+test("the JSON Schema of the manifest is the one that is committed", async () => {
+  const { manifestSchema } = await import("../../../src/servlets/manifest.ts");
+  const { toJSONSchema } = await import("zod");
+  const committed = JSON.parse(await readFile("src/bundle/servlet.schema.json", "utf8"));
+  expect(toJSONSchema(manifestSchema)).toEqual(committed);
+});
+
+test("the same input makes the same bundle, to the byte", async () => {
+  const { bundleSource, makeBundle } = await import("../../../src/bundle/bundle.ts");
+  const options = { folders: ["plugins"], progress: () => {} };
+  const warm = await makeBundle({ ...options, cache: ".bundle" });
+  const again = await makeBundle({ ...options, cache: ".bundle" });
+  const out = "src/bundle.gen.ts";
+  expect(await bundleSource(warm, out)).toBe(await bundleSource(again, out));
+  expect(await bundleSource(warm, out)).toBe(await readFile(out, "utf8"));
+});

@@ -1,0 +1,207 @@
+import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { makeBundle } from "../../../src/bundle/bundle.ts";
+
+/** What the bundle step says of folders that it cannot make a bundle of. */
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "refusals-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function bundle(files: Record<string, string | Uint8Array>) {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+  return makeBundle({ folders: [folder], cache: ".bundle/test-refusals", progress: () => {} });
+}
+
+/** A servlet that lists one tool of this name. */
+const lists = (tool: string, more = "") => {
+  const text = `{"tools":[{"name":"${tool}","inputSchema":{"type":"object"}${more}}]}`;
+  return servlet(text);
+};
+
+const servlet = (text: string) => `(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+  (memory 1)
+  (data (i32.const 0) "${text.replaceAll('"', '\\"')}")
+  (func (export "list_tools") (result i32) (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.const ${text.length})))
+    (loop $more
+      (call $store (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u (local.get $i)))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $i) (i32.const ${text.length}))))
+    (call $output (local.get $block) (i64.const ${text.length}))
+    (i32.const 0))
+  (func (export "call_tool") (result i32) (i32.const 0)))`;
+
+/** An export is all that a plugin needs in order to be looked at. */
+const plugin = (inside: string) =>
+  `(module ${inside} (func (export "call_tool") (result i32) (i32.const 0)))`;
+
+describe("files that are no servlet", () => {
+  test.each<[string, string | Uint8Array, RegExp]>([
+    ["a.wasm", "hello", /a\.wasm: it is not WebAssembly/],
+    ["a.wasm", "", /it is not WebAssembly/],
+    [
+      "a.wasm",
+      new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 200]),
+      /not valid WebAssembly .*build or copy it again/,
+    ],
+    ["a.wasm", new Uint8Array([0, 97, 115, 109, 13, 0, 1, 0]), /component/],
+    ["a.wat", "(module (oops", /wasm-as/],
+    ["a.wat", "(module)", /no servlet: it exports neither/],
+    ["a.wat", '(module (func (export "call") (result i32) (i32.const 0)))', /no servlet/],
+    ["a.wat", plugin('(import "env" "f" (func))'), /imports env\.f, which is not offered/],
+    ["a.wat", plugin('(import "extism:host/env" "f" (func))'), /imports extism:host\/env\.f/],
+    [
+      "a.wat",
+      plugin('(import "extism:host/env" "edge_alloc" (func (param i32) (result i32)))'),
+      /edge_alloc/,
+    ],
+    ["a.wat", plugin('(import "wasi_snapshot_preview1" "f" (func))'), /wasi_snapshot_preview1\.f/],
+    ["a.wat", plugin('(import "edge:host" "config_get" (func))'), /edge:host\.config_get/],
+    ["a.wat", plugin('(import "env" "memory" (memory 1))'), /imports the memory env\.memory/],
+    ["a.wat", plugin("(memory 1 1 shared)"), /shared|not valid|wasm-as/],
+    ["a.wat", plugin("(memory 5000)"), /more than its limit .*raise memory_limit/],
+    [
+      "a.wat",
+      '(module (func (export "call_tool") (param i32) (result i32) (i32.const 0)))',
+      /call_tool is not a function without parameters/,
+    ],
+    [
+      "a.wat",
+      '(module (func (export "list_tools") (result i64) (i64.const 0)))',
+      /list_tools is not a function/,
+    ],
+  ])("%s: %o", async (name, content, message) => {
+    await expect(bundle({ [name]: content })).rejects.toThrow(message);
+  });
+
+  test("are named by their path", async () => {
+    await expect(bundle({ "x/y.wasm": "no" })).rejects.toThrow(join(folder, "x/y.wasm"));
+  });
+});
+
+describe("manifests", () => {
+  test.each<[string, RegExp]>([
+    ["{", /servlet\.json: it is not JSON/],
+    ["[]", /servlet\.json/],
+    ['{"allowed_host": []}', /allowed_host is unknown; did you mean allowed_hosts\?/],
+    ['{"alowedHosts": []}', /did you mean allowed_hosts\?/],
+    ['{"qwertyuiop": 1}', /qwertyuiop is unknown; known are/],
+    ['{"memory_limit": "lots"}', /memory_limit.*64Mi/],
+    ['{"skip_tools": ["("]}', /skip_tools.*regular expression/],
+    ['{"dialect": "v3"}', /dialect/],
+    ['{"prefix": "a b"}', /prefix/],
+    ['{"env_vars": {"a": 1}}', /env_vars\.a/],
+  ])("%s", async (manifest, message) => {
+    await expect(bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") })).rejects.toThrow(
+      message,
+    );
+  });
+
+  test("without a servlet beside them", async () => {
+    await expect(bundle({ "a/servlet.json": "{}" })).rejects.toThrow(
+      /there is no servlet beside it/,
+    );
+  });
+
+  test("camelCase is read as well", async () => {
+    const manifest = '{"allowedHosts": ["a.example"], "envVars": {"someKey": "x"}}';
+    const [member] = await bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") });
+    expect(member?.found.manifest).toEqual({
+      allowed_hosts: ["a.example"],
+      env_vars: { someKey: "x" },
+    });
+  });
+});
+
+describe("lists", () => {
+  test("two servlets with the same tool: both are named, and prefix is suggested", async () => {
+    const both = { "a.wat": lists("same"), "b.wat": lists("same") };
+    await expect(bundle(both)).rejects.toThrow(
+      /b\.wat: .*a\.wat also has same \(tools\).*"prefix"/,
+    );
+  });
+
+  test("a prefix or a skip sets them apart", async () => {
+    const files = { "a.wat": lists("same"), "b/b.wat": lists("same") };
+    expect(await bundle({ ...files, "b/servlet.json": '{"prefix": "b"}' })).toHaveLength(2);
+    expect(await bundle({ ...files, "b/servlet.json": '{"skip_tools": ["sam."]}' })).toHaveLength(
+      2,
+    );
+  });
+
+  test("two servlets of one name", async () => {
+    const files = { "a.wat": lists("one"), "a/a.wat": lists("two") };
+    await expect(bundle(files)).rejects.toThrow(/another servlet a .*rename one/);
+  });
+
+  test.each<[string, RegExp]>([
+    [plugin("(memory 1)").replace("call_tool", "list_tools"), /gave no output.*"dynamic"/],
+    [servlet("{not json"), /not JSON/],
+    [servlet('{"tools":7}'), /list of tools is not an array/],
+    [servlet('{"tools":[{"description":"x"}]}'), /name of an entry of tools is not a string/],
+    ['(module (func (export "list_tools") (result i32) unreachable))', /crashed/],
+  ])("that cannot be had: %s", async (wat, message) => {
+    await expect(bundle({ "a.wat": wat })).rejects.toThrow(message);
+  });
+
+  test("a servlet that never answers is given up", { timeout: 60_000 }, async () => {
+    const wat =
+      '(module (func (export "list_tools") (result i32) (loop $l (br $l)) (i32.const 0)))';
+    await expect(bundle({ "a.wat": wat })).rejects.toThrow(/no answer within 20 seconds/);
+  });
+
+  test.each<[string, RegExp]>([
+    [
+      lists("t", ',"outputSchema":{"$ref":"https://elsewhere.example/s"}'),
+      /outputSchema of t is not valid.*dropped.*elsewhere/,
+    ],
+    [
+      servlet(
+        '{"tools":[{"name":"t","inputSchema":{"type":"object","$schema":"http://json-schema.org/draft-03/schema"}}]}',
+      ),
+      /dialect.*draft-03/,
+    ],
+    [
+      servlet(
+        '{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}',
+      ),
+      /x-mcp-header in t: .*number/,
+    ],
+    [servlet('{"tools":[{"name":"a b","inputSchema":{}}]}'), /listed as a_b/],
+    [servlet('{"tools":[]}'), /offers nothing/],
+  ])("that are served with a warning: %s", async (wat, warning) => {
+    const [member] = await bundle({ "a.wat": wat });
+    expect(member?.warnings.join("\n")).toMatch(warning);
+  });
+});
+
+test("a folder that is not there", async () => {
+  const options = {
+    folders: [join(folder, "nope")],
+    cache: ".bundle/test-refusals",
+    progress: () => {},
+  };
+  await expect(makeBundle(options)).rejects.toThrow(/nope: there is no such folder.*SERVLETS/);
+});
+
+test("a source that does not compile: the compiler's word, with file and line", async () => {
+  const source = "export function list_tools(): i32 {\n  return nope;\n}\n";
+  await expect(bundle({ "a/assembly/index.ts": source })).rejects.toThrow(
+    /AssemblyScript did not compile it:[\s\S]*nope[\s\S]*index\.ts\(2,10\)/,
+  );
+  await rm(join(folder, "a"), { recursive: true });
+  await expect(bundle({ "c/servlet.c": "int f(void) { return nope; }\n" })).rejects.toThrow(
+    /clang did not compile it:[\s\S]*servlet\.c:1:\d+: error[\s\S]*nope/,
+  );
+});

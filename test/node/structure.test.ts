@@ -1,0 +1,59 @@
+import { glob, readFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+
+/** How the code is laid out: which room may know which, and how long its files are. */
+const LEAVES = ["model.ts", "env.ts", "limits.ts", "errors.ts"];
+
+/** Rooms, and what each may import besides itself and packages. */
+const MAY_IMPORT: Record<string, string[]> = {
+  "index.ts": ["*"],
+  "app.ts": ["auth", "mcp", "page", "servlets", ...LEAVES],
+  auth: LEAVES,
+  mcp: ["servlets", ...LEAVES],
+  servlets: ["wasm", ...LEAVES],
+  wasm: LEAVES,
+  page: ["servlets", ...LEAVES],
+  bundle: ["servlets", "wasm", ...LEAVES],
+  "model.ts": [],
+  "env.ts": [],
+  "limits.ts": [],
+  "errors.ts": [],
+};
+
+/** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
+const BELONGS = [
+  { what: /from "node:/, rooms: ["bundle"] },
+  { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
+  { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
+];
+
+const files: { path: string; text: string }[] = [];
+for await (const path of glob("src/**/*.ts")) {
+  if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
+}
+
+const roomOf = (path: string) => relative("src", path).split("/")[0]!;
+
+describe.each(files)("$path", ({ path, text }) => {
+  test("imports only what its room may know", () => {
+    const allowed = MAY_IMPORT[roomOf(path)];
+    expect(allowed).toBeDefined();
+    for (const [, from] of text.matchAll(/from "(\.[^"]+)"/g)) {
+      const room = roomOf(join(dirname(path), from!));
+      const known = room === roomOf(path) || allowed!.includes("*") || allowed!.includes(room);
+      expect(known, `${path} imports ${from}`).toBe(true);
+    }
+  });
+
+  test("is not too long", () => {
+    expect(text.split("\n").length).toBeLessThanOrEqual(320);
+  });
+
+  test("has nothing in it that belongs to other rooms", () => {
+    const foreign = BELONGS.filter(
+      ({ what, rooms }) => !rooms.includes(roomOf(path)) && what.test(text),
+    );
+    expect(foreign).toEqual([]);
+  });
+});
