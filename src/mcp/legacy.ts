@@ -41,7 +41,7 @@ export async function handleLegacy(
       }),
     );
     const answered = replies.filter((reply) => reply !== undefined);
-    return { status: 200, body: Array.isArray(body) ? answered : answered[0] };
+    return { status: 200, body: answered, isBatch: Array.isArray(body) };
   });
 }
 
@@ -75,7 +75,7 @@ async function answer(
   version: string,
   exchange: Exchange,
   { send, signal }: Talk,
-): Promise<Json> {
+): Promise<string> {
   const { id, method, params } = request;
   const meta = isObject(params["_meta"]) ? params["_meta"] : {};
   const call: CallContext = {
@@ -89,10 +89,11 @@ async function answer(
   };
   try {
     const own = Object.hasOwn(ownMethods, method) ? ownMethods[method] : undefined;
-    if (own !== undefined) return resultMessage(id, await own(params, exchange));
+    if (own !== undefined) return resultMessage(id, JSON.stringify(await own(params, exchange)));
     const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
     if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
-    return resultMessage(id, older(await run(params, call, exchange.registry), version));
+    const result = older(await run(params, call, exchange.registry), version);
+    return resultMessage(id, JSON.stringify(result));
   } catch (error) {
     return errorMessage(id, legacyError(method, exchange.report(error)));
   }

@@ -46,11 +46,13 @@ export function idOf(body: unknown): RequestId | null {
   return typeof id === "string" || Number.isSafeInteger(id) ? (id as RequestId) : null;
 }
 
-export function resultMessage(id: RequestId, result: Json): Json {
-  return { jsonrpc: "2.0", id, result };
+/** A response as JSON text; so is its result. */
+export function resultMessage(id: RequestId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
 }
 
-/** An error response; its id is null where the request's could not be read. */
-export function errorMessage(id: RequestId | null, error: Fault | RpcError): Json {
-  return { jsonrpc: "2.0", id, error: error instanceof Fault ? rpcError(error) : error };
+/** An error response as JSON text; its id is null where the request's could not be read. */
+export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
+  const told = error instanceof Fault ? rpcError(error) : error;
+  return JSON.stringify({ jsonrpc: "2.0", id, error: told });
 }

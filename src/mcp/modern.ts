@@ -75,11 +75,12 @@ export async function handleModern(
   });
 }
 
+/** The result of a request, as JSON text. */
 async function answer(
   { method, params }: Request,
   { server, registry, headers }: Exchange,
   call: CallContext,
-): Promise<Json> {
+): Promise<string> {
   let result: Json;
   if (method === "server/discover") {
     result = {
@@ -97,19 +98,35 @@ async function answer(
       if (entry !== undefined) checkParamHeaders(headers, entry.tool, params["arguments"]);
     }
     result = await run(params, call, registry);
-    if (method === "tools/list") result = { ...result, tools: toolsWithoutExecution(result) };
   }
+  const list = result[LISTS[method] ?? ""];
+  const known = Array.isArray(list) ? written.get(list) : undefined;
+  if (known !== undefined) return known;
   const cache = CACHED[method] ? cacheOf(method, registry.isDynamic) : undefined;
-  return {
+  const text = JSON.stringify({
     ...cache,
     ...result,
+    ...(method === "tools/list" ? { tools: toolsWithoutExecution(result) } : {}),
     resultType: "complete",
     _meta: {
       ...(isObject(result["_meta"]) ? result["_meta"] : {}),
       [`${META}serverInfo`]: server.info,
     },
-  };
+  });
+  if (Array.isArray(list)) written.set(list, text);
+  return text;
 }
+
+/** Where the lists are in the results of the methods that give them. */
+const LISTS: Readonly<Record<string, string>> = {
+  "tools/list": "tools",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+  "prompts/list": "prompts",
+};
+
+/** Results by the list in them: it is the same for everybody, so its text is written once. */
+const written = new WeakMap<unknown[], string>();
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
 function cacheOf(method: string, isDynamic: boolean): Json {

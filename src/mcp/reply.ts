@@ -4,8 +4,9 @@ import type { Json } from "../model.ts";
 /** What a POST is answered with when all is said. */
 export interface Reply {
   status: number;
-  /** One message, or several for a batch; undefined for an empty body. */
-  body: Json | Json[] | undefined;
+  /** One message as JSON text, or those of a batch. */
+  body: string | string[];
+  isBatch?: boolean;
 }
 
 /** What the client's `Accept` header admits. */
@@ -72,14 +73,16 @@ class EventStream implements Talk {
   }
 
   // Handed out one by one, so bound to the stream.
-  readonly send = (message: Json): void => {
-    this.#write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-  };
+  readonly send = (message: Json): void => this.#event(JSON.stringify(message));
 
   readonly signal = (): AbortSignal => {
     this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
     return AbortSignal.any([this.#leaving, (this.#left ??= new AbortController()).signal]);
   };
+
+  #event(message: string): void {
+    this.#write(`event: message\ndata: ${message}\n\n`);
+  }
 
   #write(text: string): void {
     const bytes = encoder.encode(text);
@@ -102,7 +105,7 @@ class EventStream implements Talk {
         const finish = async () => {
           const { body: last } = await reply;
           this.end();
-          for (const message of last === undefined ? [] : [last].flat()) this.send(message);
+          for (const message of [last].flat()) this.#event(message);
           this.#controller?.close();
         };
         finish().catch((error: unknown) => controller.error(error));
@@ -126,6 +129,9 @@ class EventStream implements Talk {
 
 const encoder = new TextEncoder();
 
-export function jsonResponse({ status, body }: Reply): Response {
-  return body === undefined ? new Response(null, { status }) : Response.json(body, { status });
+const jsonHeaders = new Headers({ "content-type": "application/json" });
+
+export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
+  const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
+  return new Response(text, { status, headers: jsonHeaders });
 }

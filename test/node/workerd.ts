@@ -25,7 +25,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*", "hello.wasm"],
+    external: ["cloudflare:*", "node:*", "plugin.wasm"],
     loader: { ".wasm": "copy" },
   });
   return folder;

@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
+import { bundleSource, makeBundle } from "../../../src/bundle/bundle.ts";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { drive, type Measured } from "./load.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
@@ -30,11 +31,16 @@ async function buildOurs(): Promise<string> {
 const buildPeer = (name: string) =>
   buildWorker(join(import.meta.dirname, `${name}.ts`), join(scratch, name));
 
-/** The plugin as its compiler made it. */
-async function plainHello(): Promise<Uint8Array> {
-  const source = await sourceIn("plugins/hello");
-  if (source === undefined) throw new Error("plugins/hello is gone");
-  return buildSource(source, ".bundle", () => {});
+/** The plugin for the megabyte as its compiler made it, and this project with it. */
+async function buildEcho(): Promise<{ plugin: Uint8Array; folder: string }> {
+  const options = { folders: ["test/guests/echo"], cache: ".bundle", progress: () => {} };
+  const out = join(import.meta.dirname, "bundle.gen.ts");
+  await writeFile(out, await bundleSource(await makeBundle(options), out));
+  const source = await sourceIn("test/guests/echo");
+  return {
+    plugin: await buildSource(source!, ".bundle", () => {}),
+    folder: await buildPeer("echo"),
+  };
 }
 
 interface Wanted {
@@ -62,7 +68,7 @@ function modern(method: string, params: object, name?: string): Pick<Wanted, "he
 }
 
 const greet = { name: "greet", arguments: { name: "Ada" } };
-const large = { name: "greet", arguments: { name: "x".repeat(1 << 20) } };
+const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
 const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
 
 const kinds = {
@@ -73,7 +79,11 @@ const kinds = {
     check: greeted,
   },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
-  megabyte: { ...modern("tools/call", large, "greet"), check: greeted, connections: 4 },
+  megabyte: {
+    ...modern("tools/call", large, "echo"),
+    check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
+    connections: 4,
+  },
 } satisfies Record<string, Wanted>;
 
 const median = (values: number[]) =>
@@ -105,16 +115,15 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
 }
 
 await mkdir(scratch, { recursive: true });
-const [oursFolder, peerFolder, stockFolder] = [
-  await buildOurs(),
-  await buildPeer("peer"),
-  await buildPeer("stock"),
-];
-await writeFile(join(stockFolder, "hello.wasm"), await plainHello());
+const oursFolder = await buildOurs();
+const echo = await buildEcho();
+const stockFolder = await buildPeer("stock");
+await writeFile(join(stockFolder, "plugin.wasm"), echo.plugin);
 const ours = await serve(oursFolder, 8881);
-const peer = await serve(peerFolder, 8882);
-const stock = await serve(stockFolder, 8883);
-const all = [ours, peer, stock];
+const peer = await serve(await buildPeer("peer"), 8882);
+const oursEcho = await serve(echo.folder, 8883);
+const stockEcho = await serve(stockFolder, 8884);
+const all = [ours, peer, oursEcho, stockEcho];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 const rounded = (value: number) => Number(value.toFixed(2));
@@ -136,25 +145,25 @@ console.log(
 );
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
-  const other = name === "megabyte" ? stock : peer;
-  const { middle, ratio } = await compare(wanted, ours, other);
+  const [mine, other] = name === "megabyte" ? [oursEcho, stockEcho] : [ours, peer];
+  const { middle, ratio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);
   const of = (served: Served) =>
     (["p50", "p99"] as const).map((key) => middle(served, key).toFixed(2));
   console.log(
     row([
       name,
-      Math.round(middle(ours, "perSecond")),
+      Math.round(middle(mine, "perSecond")),
       Math.round(middle(other, "perSecond")),
       ratio.toFixed(2),
-      ...of(ours),
+      ...of(mine),
       ...of(other),
     ]),
   );
 }
 
 const memory: number[] = [];
-const fresh = await serve(oursFolder, 8884);
+const fresh = await serve(oursFolder, 8885);
 all.push(fresh);
 for (let half = 0; half < 2; half++) {
   const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };
