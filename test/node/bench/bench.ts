@@ -8,7 +8,6 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { bundleSource, makeBundle } from "../../../src/bundle/bundle.ts";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { drive, type Measured } from "./load.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
@@ -31,16 +30,11 @@ async function buildOurs(): Promise<string> {
 const buildPeer = (name: string) =>
   buildWorker(join(import.meta.dirname, `${name}.ts`), join(scratch, name));
 
-/** The plugin for the megabyte as its compiler made it, and this project with it. */
-async function buildEcho(): Promise<{ plugin: Uint8Array; folder: string }> {
-  const options = { folders: ["test/guests/echo"], cache: ".bundle", progress: () => {} };
-  const out = join(import.meta.dirname, "bundle.gen.ts");
-  await writeFile(out, await bundleSource(await makeBundle(options), out));
+/** The plugin for the megabyte as its compiler made it. */
+async function echoPlugin(): Promise<Uint8Array> {
   const source = await sourceIn("test/guests/echo");
-  return {
-    plugin: await buildSource(source!, ".bundle", () => {}),
-    folder: await buildPeer("echo"),
-  };
+  if (source === undefined) throw new Error("test/guests/echo is gone");
+  return buildSource(source, ".bundle", () => {});
 }
 
 interface Wanted {
@@ -116,12 +110,12 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
 
 await mkdir(scratch, { recursive: true });
 const oursFolder = await buildOurs();
-const echo = await buildEcho();
 const stockFolder = await buildPeer("stock");
-await writeFile(join(stockFolder, "plugin.wasm"), echo.plugin);
+await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
 const ours = await serve(oursFolder, 8881);
 const peer = await serve(await buildPeer("peer"), 8882);
-const oursEcho = await serve(echo.folder, 8883);
+const echoFolder = await buildWorker("test/worker/index.ts", join(scratch, "echo"));
+const oursEcho = await serve(echoFolder, 8883, { SEASON: "any" });
 const stockEcho = await serve(stockFolder, 8884);
 const all = [ours, peer, oursEcho, stockEcho];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
