@@ -4,7 +4,8 @@ import { checkOrigin } from "./auth/origin.ts";
 import { principalOf } from "./auth/principal.ts";
 import { readSettings, variablesOf } from "./env.ts";
 import { Fault, httpStatus } from "./errors.ts";
-import { mcpEndpoint, type Server } from "./mcp/endpoint.ts";
+import { mcpEndpoint } from "./mcp/endpoint.ts";
+import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
 import type { Principal } from "./model.ts";
@@ -75,7 +76,8 @@ export function createApp(bundle: Bundle, env: object) {
       title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       endpoint: new URL("/mcp", url).href,
-      servlets: registry.servlets,
+      // What a key is needed for is not shown to those who have none.
+      servlets: keys === undefined ? registry.servlets : [],
       catalog: await registry.catalog(),
     });
   }

@@ -1,34 +1,13 @@
 import { Fault, httpStatus } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Json, Principal } from "../model.ts";
-import type { Registry } from "../servlets/registry.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy } from "./legacy.ts";
+import type { Exchange } from "./exchange.ts";
 import { errorMessage, idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
-import { accepts, jsonResponse, type Accepts } from "./reply.ts";
+import { accepts, jsonResponse } from "./reply.ts";
 
-/** How the server introduces itself. */
-export interface Server {
-  /** https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation */
-  info: Json;
-  instructions?: string;
-}
-
-/** One POST and what answering it needs. */
-export interface Exchange {
-  server: Server;
-  registry: Registry;
-  principal: Principal;
-  headers: Headers;
-  accepts: Accepts;
-  /** Aborts when the client has left before it was answered. */
-  leaving: AbortSignal;
-  /** Logs what the caller must not see of an error, and gives what it may. */
-  report(error: unknown): Fault;
-}
-
-export type Setting = Pick<Exchange, "server" | "registry" | "principal" | "report">;
+type Setting = Pick<Exchange, "server" | "registry" | "principal" | "report">;
 
 /**
  * The MCP endpoint: reads the body once, tells the eras apart once, answers.

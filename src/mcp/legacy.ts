@@ -4,7 +4,7 @@ import type { CallContext, ContentBlock, Json, Tool } from "../model.ts";
 import { isObject } from "../model.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
 import { declined } from "./declined.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { Exchange } from "./exchange.ts";
 import {
   decode,
   errorMessage,

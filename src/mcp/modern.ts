@@ -15,7 +15,7 @@ import { decode, errorMessage, resultMessage, type Request } from "./message.ts"
 import { capabilities, methods } from "./methods.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
 import { respond } from "./reply.ts";
-import type { Exchange } from "./endpoint.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** Protocol 2026-07-28: every request by itself. https://modelcontextprotocol.io/specification/2026-07-28 */
 

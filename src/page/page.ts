@@ -7,6 +7,7 @@ interface PageContent {
   version: string;
   /** The URL to give to a client. */
   endpoint: string;
+  /** Those to be shown. */
   servlets: readonly BundledServlet[];
   catalog: Catalog;
 }
@@ -38,17 +39,9 @@ export function page({ title, version, endpoint, servlets, catalog }: PageConten
       </head>
       <body>
         <h1>${title} <small>${version}</small></h1>
-        <p>
-          An MCP server. Give this URL to an MCP client (as a remote server, Streamable HTTP) and it
-          can use the tools below.
-        </p>
+        <p>An MCP server. Give this URL to an MCP client, as a remote server (Streamable HTTP).</p>
         <code class="url">${endpoint}</code>
         ${servlets.map((servlet) => section(servlet, catalog))}
-        ${
-          servlets.length > 0
-            ? ""
-            : html`<p>It has no servlets yet: put one into <code>plugins/</code>.</p>`
-        }
       </body>
     </html>`;
 }

@@ -140,6 +140,9 @@ export function toolResult(output: Json): CallToolResult {
 export function readResult(output: Json, uri: string): ReadResourceResult {
   const { contents: newer, content: older, ...rest } = present(output, "the result");
   const all = array(newer ?? older, "the result's contents");
+  if (typeof rest["ttlMs"] !== "number") delete rest["ttlMs"];
+  if (rest["cacheScope"] !== "public" && rest["cacheScope"] !== "private")
+    delete rest["cacheScope"];
   return { ...rest, contents: all.map((one) => contents(one, uri)) };
 }
 

@@ -150,25 +150,32 @@ export class Guest {
   }
 
   /**
-   * Waits while the guest is suspended, within the time that a call may spend on waiting and the number
-   * of guests that may wait at once. `work` settles soon after its signal aborts.
+   * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting
+   * and the number of guests that may wait at once. `work` settles soon after its signal aborts.
    */
-  async wait<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
     if (waiting >= limits.waitingGuests) {
       throw new GuestError("Too many calls are waiting for something. Try again in a moment.");
     }
-    const left = AbortSignal.timeout(Math.max(1, limits.waitMs - this.#waitedMs));
     const gone = (this.#gone ??= this.setup.signal());
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(new DOMException("it took too long", "TimeoutError")),
+      Math.min(atMostMs, limits.waitMs - this.#waitedMs),
+    );
     const began = Date.now();
     waiting++;
     try {
-      return await work(AbortSignal.any([gone, left]));
+      return await work(AbortSignal.any([gone, late.signal]));
     } catch (error) {
       if (gone.aborted)
         throw new Fault("cancelled", "The client has left, so the call was stopped.");
-      if (left.aborted) throw new GuestError("The servlet waited for too long and was ended.");
+      if (late.signal.aborted && !(error instanceof GuestError)) {
+        throw new GuestError("The servlet waited for too long and was stopped.");
+      }
       throw error;
     } finally {
+      clearTimeout(timer);
       waiting--;
       this.#waitedMs += Date.now() - began;
     }

@@ -39,9 +39,8 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     ...(hasBody ? { body: body.slice() } : {}),
   };
   return guest.wait(async (signal) => {
-    const within = AbortSignal.any([signal, AbortSignal.timeout(limits.httpMs)]);
     for (let redirects = 0; ; redirects++) {
-      const response = await send(guest, next, within);
+      const response = await send(guest, next, signal);
       const location = response.headers.get("location");
       if (!isRedirect(response.status) || location === null) return read(response, next.url.host);
       await response.body?.cancel();
@@ -50,7 +49,7 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
       }
       next = redirected(guest, next, response.status, location);
     }
-  });
+  }, limits.httpMs);
 }
 
 function headersOf(value: unknown): Headers {

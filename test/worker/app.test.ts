@@ -133,6 +133,12 @@ describe("who is calling", () => {
     expect(JSON.parse(result?.["content"][0].text).context.client.principal).toBe("ci");
   });
 
+  test("and what needs one is not shown on the page", async () => {
+    const text = await (await get("/", {}, locked)).text();
+    expect(text).toContain("http://localhost:8787/mcp");
+    expect(text).not.toContain("greet");
+  });
+
   test.each<Record<string, string>>([
     {},
     { authorization: "Bearer wrong" },

@@ -4,6 +4,7 @@ import plugin from "plugin.wasm";
 
 export default {
   async fetch(request: Request): Promise<Response> {
+    if (request.method === "GET") return new Response();
     const { id, params } = (await request.json()) as { id: number; params: object };
     const instance = await createPlugin({ wasm: [{ module: plugin }] }, { useWasi: true });
     const input = JSON.stringify({ request: params, context: { id: String(id), _meta: {} } });

@@ -2,7 +2,11 @@
 import { fail, output } from "../../../../plugins/lib/assembly/extism";
 import { Call, result, text } from "../../../../plugins/lib/assembly/hyper";
 import { block } from "../../../../plugins/lib/assembly/extism";
-import { http_request, raw_error_set, raw_output_set } from "../../host";
+import {
+  error_set as raw_error_set,
+  http_request,
+  output_set as raw_output_set,
+} from "../../../../plugins/lib/assembly/host";
 
 const NAMES: string[] = [
   "fine",

@@ -1,5 +1,16 @@
 // probe: tells what it sees of its host.
 import { block, input, output, read } from "../../../../plugins/lib/assembly/extism";
+import {
+  alloc as raw_alloc,
+  block_length as raw_length,
+  http_headers,
+  http_request,
+  http_status_code,
+  load_u64 as raw_load_u64,
+  output_set as raw_output_set,
+  poll_oneoff,
+  store_u64 as raw_store_u64,
+} from "../../../../plugins/lib/assembly/host";
 import { Call, log, result, text } from "../../../../plugins/lib/assembly/hyper";
 import { quote } from "../../../../plugins/lib/assembly/json";
 import { now, sleep } from "../../../../plugins/lib/assembly/wasi";
@@ -12,22 +23,13 @@ import {
   fd_write,
   get_keyring_secret,
   get_log_level,
-  http_headers,
-  http_request,
-  http_status_code,
   list_roots,
   log_debug,
   log_info,
   path_open,
-  poll_oneoff,
   proc_exit,
   random_get,
-  raw_alloc,
   raw_free,
-  raw_length,
-  raw_load_u64,
-  raw_output_set,
-  raw_store_u64,
   var_get,
   var_set,
 } from "../../host";
@@ -60,12 +62,16 @@ const NAMES: string[] = [
 
 let calls = 0;
 
+/** In two pages. */
 export function list_tools(): i32 {
+  const isSecond = new Call().request.get("cursor").string() == "more";
+  const half = NAMES.length / 2;
   let tools = "";
-  for (let at = 0; at < NAMES.length; at++) {
-    tools += `${at == 0 ? "" : ","}{"name":"${NAMES[at]}","description":"Looks around","inputSchema":{"type":"object"}}`;
+  const end = isSecond ? NAMES.length : half;
+  for (let at = isSecond ? half : 0; at < end; at++) {
+    tools += `${tools == "" ? "" : ","}{"name":"${NAMES[at]}","description":"Looks around","inputSchema":{"type":"object"}}`;
   }
-  return output(`{"tools":[${tools}]}`);
+  return output(`{"tools":[${tools}]${isSecond ? "" : ',"nextCursor":"more"'}}`);
 }
 
 export function call_tool(): i32 {

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { callExport, type Setup } from "../../../src/wasm/call.ts";
+import { liveWorld } from "../../../src/wasm/world.ts";
+import { bundle } from "../../bundle.gen.ts";
+
+/** What waits, in a world whose time is the test's. */
+const { module } = bundle.servlets.find(({ name }) => name === "probe")!;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function call(name: string, args: object, more: Partial<Setup> = {}) {
+  const input = { request: { name, arguments: args }, context: { id: "1", _meta: {} } };
+  return callExport(module, "call_tool", JSON.stringify(input), {
+    world: {
+      ...liveWorld,
+      // A server that takes the request and says nothing.
+      fetch: ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    },
+    config: {},
+    allowedHosts: ["*"],
+    secret: () => undefined,
+    logLevel: "info",
+    signal: () => new AbortController().signal,
+    log: () => {},
+    notify: () => {},
+    ask: () => Promise.reject(new Error("nobody to ask")),
+    ...more,
+  });
+}
+
+describe("a guest that waits", () => {
+  test("sleeps as long as it says", async () => {
+    const ending = call("doze", {});
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await ending).toMatchObject({ kind: "returned" });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("for an answer over HTTP is told when there is none", async () => {
+    const ending = call("fetch", { request: { url: "https://silent.example/" } });
+    await vi.advanceTimersByTimeAsync(limits.httpMs);
+    expect(await ending).toEqual({
+      kind: "refused",
+      message: `The host silent.example gave no answer within ${limits.httpMs / 1000} seconds.`,
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("for longer than a call may is stopped", async () => {
+    const never = () => new Promise<void>(() => {});
+    const sleep = (_ms: number, signal: AbortSignal) =>
+      Promise.race([
+        never(),
+        new Promise<void>((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+      ]);
+    const ending = call("doze", {}, { world: { ...liveWorld, sleep } });
+    await vi.advanceTimersByTimeAsync(limits.waitMs);
+    expect(await ending).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("waited for too long"),
+    });
+  });
+
+  test("is stopped when its client has left", async () => {
+    const client = new AbortController();
+    const ending = call("doze", {}, { signal: () => client.signal });
+    setTimeout(() => client.abort(), 1000);
+    const [outcome] = await Promise.allSettled([ending, vi.advanceTimersByTimeAsync(1000)]);
+    expect(outcome).toMatchObject({ status: "rejected", reason: { code: "cancelled" } });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
