@@ -14,6 +14,12 @@ export const limits = {
   waitMs: 5 * 60 * 1000,
   /** Guests that wait at once, in one isolate: each keeps its memory, and V8 a stack. */
   waitingGuests: 1000,
+  /** Instances of one servlet that wait for a call: more calls at once than that are rare. */
+  idleInstances: 16,
+  /** All instances that wait, in one isolate. */
+  idleBytes: 32 * 1024 * 1024,
+  /** Above this, putting an instance back costs more than making one. */
+  restoredBytes: 4 * 1024 * 1024,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
   /** One HTTP request of a guest, redirects included. */

@@ -7,6 +7,7 @@ import { liveWorld } from "../wasm/world.ts";
 
 export interface Asked {
   module: WebAssembly.Module;
+  patch?: ArrayBuffer;
   dialect: DialectName;
   exports: string[];
   idsAsGiven: boolean;
@@ -15,7 +16,7 @@ export interface Asked {
 export function answerer(servlets: Record<string, Asked>) {
   return {
     async fetch(request: Request): Promise<Response> {
-      const { module, dialect, exports, idsAsGiven } =
+      const { dialect, exports, idsAsGiven, ...program } =
         servlets[new URL(request.url).pathname.slice(1)]!;
       const calls = new Set<string>();
       const logs: string[] = [];
@@ -23,7 +24,7 @@ export function answerer(servlets: Record<string, Asked>) {
         exports,
         idsAsGiven,
         run: (name, input, call) =>
-          callExport(module, name, input, {
+          callExport(program, name, input, {
             world: {
               ...liveWorld,
               fetch: () => {

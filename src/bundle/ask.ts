@@ -78,10 +78,14 @@ async function askNow(
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
   progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
-  const imports = questions.map((_, at) => `import wasm${at} from "./${at}.wasm";`);
+  const imports = questions.flatMap(({ prepared }, at) => [
+    `import wasm${at} from "./${at}.wasm";`,
+    ...(prepared.patch ? [`import patch${at} from "./${at}.bin";`] : []),
+  ]);
   const entries = questions.map(({ prepared: { exports }, dialect, idsAsGiven }, at) => {
     const asked = JSON.stringify({ dialect, exports, idsAsGiven });
-    return `"${at}": { module: wasm${at}, ...${asked} }`;
+    const { patch } = questions[at]!.prepared;
+    return `"${at}": { module: wasm${at}, ${patch ? `patch: patch${at},` : ""} ...${asked} }`;
   });
   const entry = `${imports.join("\n")}
 import { answerer } from "./runtime.js";
@@ -99,6 +103,11 @@ export default answerer({ ${entries.join(",\n")} });`;
       { type: "ESModule", path: "entry.js", contents: entry },
       { type: "ESModule", path: "runtime.js", contents: code },
       ...wasm,
+      ...questions.flatMap(({ prepared }, at) =>
+        prepared.patch
+          ? [{ type: "Data" as const, path: `${at}.bin`, contents: prepared.patch.bytes }]
+          : [],
+      ),
     ],
   });
   const workerd = new Miniflare(options);

@@ -41,13 +41,24 @@ export interface Outline {
   imports: Import[];
   exports: Export[];
   memories: Memory[];
+  /** Indices of the mutable globals that are defined here. */
+  mutableGlobals: number[];
   /** Index of the start function. */
   start?: number;
   /** A function's type by its index, as `params->results` of value type bytes in hex, e.g. `->7f`. */
   functionType(index: number): string | undefined;
 }
 
-const SECTION = { custom: 0, type: 1, import: 2, function: 3, memory: 5, export: 7, start: 8 };
+const SECTION = {
+  custom: 0,
+  type: 1,
+  import: 2,
+  function: 3,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+};
 const KINDS: Kind[] = ["function", "table", "memory", "global", "tag"];
 const utf8 = {
   decode: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }),
@@ -74,6 +85,10 @@ class Reader {
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) return value;
     }
+  }
+  /** A LEB128 number of any size and sign. */
+  skipNumber(): void {
+    while (this.byte() >= 0x80);
   }
   take(length: number): Uint8Array {
     if (this.at + length > this.bytes.length) throw new Error("the file ends too early");
@@ -168,6 +183,20 @@ function readValueType(reader: Reader): string {
   return `${byte.toString(16)}:${reader.number()}`;
 }
 
+/** Reads one global; says whether it is mutable. */
+function readGlobal(reader: Reader): boolean {
+  readValueType(reader);
+  const isMutable = reader.byte() === 1;
+  // Its first value is a constant expression: instructions up to `end`.
+  for (let opcode = reader.byte(); opcode !== 0x0b; opcode = reader.byte()) {
+    if (opcode === 0x43) reader.take(4);
+    else if (opcode === 0x44) reader.take(8);
+    else if (opcode === 0x41 || opcode === 0x42) reader.skipNumber();
+    else if (opcode === 0x23 || opcode === 0xd2 || opcode === 0xd0) reader.number();
+  }
+  return isMutable;
+}
+
 /** Function types, in order; reading stops at the first that is no plain function (GC types). */
 function readTypes(reader: Reader): string[] {
   const types: string[] = [];
@@ -201,6 +230,9 @@ export function outline(wasm: Uint8Array): Outline {
       index: reader.number(),
     })),
     memories: list(SECTION.memory, readMemory),
+    mutableGlobals: list(SECTION.global, readGlobal).flatMap((isMutable, at) =>
+      isMutable ? [at + imports.filter(({ kind }) => kind === "global").length] : [],
+    ),
     start: found.get(SECTION.start)?.number(),
     functionType: (index) => types[functionTypes[index] ?? -1],
   };

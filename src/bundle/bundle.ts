@@ -7,10 +7,13 @@ import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { askLists, type Answer } from "./ask.ts";
 import { inspect, type Inspected } from "./inspect.ts";
+import { sha256 } from "./cache.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Refusal } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
 import { bundleChecks } from "./schemas.ts";
+import { bundleScript, checkTypes, type Script } from "./script.ts";
+import { snapshot } from "./snapshot.ts";
 import { build } from "./source.ts";
 
 /** One servlet of the bundle, with what the table tells of it. */
@@ -41,7 +44,10 @@ export interface Options {
  */
 export async function makeBundle({ folders, cache, progress }: Options): Promise<Member[]> {
   const all = await scan(folders);
-  const ready = await inTurns(2, all, (found) => makeReady(found, cache, progress));
+  const scripts = await bundleScripts(all, cache, progress);
+  const ready = await inTurns(2, all, (found) =>
+    makeReady(found, scripts.get(found), { folders, cache, progress }),
+  );
   const asked = ready.filter(({ found }) => found.manifest.lists !== "dynamic");
   const answers = await askLists(
     asked.map(({ found, prepared, dialect }) => ({
@@ -60,16 +66,35 @@ export async function makeBundle({ folders, cache, progress }: Options): Promise
 
 type Ready = Omit<Member, "lists" | "checks" | "warnings">;
 
-async function makeReady(
-  found: Found,
+/** The scripts of the servlets in TypeScript, their types checked. */
+async function bundleScripts(
+  all: readonly Found[],
   cache: string,
   progress: Options["progress"],
+): Promise<Map<Found, Script>> {
+  const scripts = new Map<Found, Script>();
+  for (const found of all) {
+    if (found.source.kind === "typescript")
+      scripts.set(found, await bundleScript(found.source.files[0]!));
+  }
+  const entries = [...scripts]
+    .map(([{ source }, { inputs }]) => ({ entry: source.files[0]!, inputs }))
+    .filter(({ entry }) => entry.endsWith(".ts"));
+  await checkTypes(entries, cache, progress);
+  return scripts;
+}
+
+async function makeReady(
+  found: Found,
+  script: Script | undefined,
+  { cache, progress }: Options,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
     const prepared = await prepare(plugin, limit, cache, tell);
+    if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
       throw new Refusal(
@@ -82,6 +107,23 @@ async function makeReady(
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
   }
+}
+
+/** A servlet in TypeScript: the engine with its script loaded. */
+async function makeLoaded(
+  found: Found,
+  engine: Prepared,
+  { text }: Script,
+  cache: string,
+): Promise<Ready> {
+  const { path, patch, exports } = await snapshot(engine, text, cache);
+  const hash = sha256(engine.hash, patch);
+  return {
+    found,
+    dialect: "hyper-v2",
+    prepared: { ...engine, exports, hash, patch: { path, bytes: patch } },
+    size: { before: Buffer.byteLength(text), gzip: gzipSync(patch, { level: 9 }).length },
+  };
 }
 
 function withLists(one: Ready, answer: Answer | undefined): Member {
@@ -132,8 +174,7 @@ function refuseClashes(members: readonly Member[]): void {
 
 /** The module that the Worker imports; the same bytes for the same members. */
 export async function bundleSource(members: readonly Member[], out: string): Promise<string> {
-  const from = relative(dirname(out), "src");
-  const toSource = from === "" ? "." : from;
+  const toSource = relative(dirname(out), "src") || ".";
   const modules = new Map<string, string>();
   const entries = members.map(({ found, dialect, prepared, lists, checks }, at) => {
     const ofTools = [...checks].map(([tool, codes]) => {
@@ -149,6 +190,8 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   name: ${JSON.stringify(found.name)},
   dialect: ${JSON.stringify(dialect)},
   module: wasm${at},
+  ${prepared.patch === undefined ? "" : `patch: patch${at},`}
+  restorable: ${prepared.unrestorable === undefined},
   hash: ${JSON.stringify(prepared.hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
@@ -156,10 +199,13 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   checks: { ${ofTools.join(", ")} },
 }`;
   });
-  const imports = members.map(
-    ({ prepared }, at) =>
-      `import wasm${at} from ${JSON.stringify(path(relative(dirname(out), prepared.path)))};`,
-  );
+  const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
+  const imports = members.flatMap(({ prepared }, at) => [
+    `import wasm${at} from ${from(prepared.path)};`,
+    ...(prepared.patch === undefined
+      ? []
+      : [`import patch${at} from ${from(prepared.patch.path)};`]),
+  ]);
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
 import { compiled } from ${JSON.stringify(path(`${toSource}/servlets/checks.ts`))};

@@ -16,6 +16,10 @@ export interface Prepared {
   path: string;
   /** SHA-256 of the prepared wasm, in hex. */
   hash: string;
+  /** For an engine: the patch that makes a servlet of it. */
+  patch?: { path: string; bytes: Uint8Array<ArrayBuffer> };
+  /** Why an instance cannot be put back into the state in which it was born; absent where it can. */
+  unrestorable?: string;
   /** The servlet's own exports. */
   exports: string[];
   /** The host functions that it imports, as `namespace.name` of the prepared wasm. */
@@ -45,6 +49,9 @@ const NAMESPACES: Record<string, string> = {
   wasi_snapshot_preview1: "edge:wasi",
   env: "edge:env",
 };
+
+/** What our JavaScript engine exports besides, for loading a script. */
+export const LOAD = "edge_load";
 
 const PAGE = 65536;
 const KERNEL = join(import.meta.dirname, "kernel.wat");
@@ -83,20 +90,41 @@ export async function prepare(
   const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
   const recipe = sha256(await ingredients(), String(maximumPages), plugin);
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
-  let wasm = await readIfThere(path);
-  if (wasm === undefined) {
+  const note = join(cache, `${recipe.slice(0, 32)}.state.txt`);
+  let [wasm, state] = [await readIfThere(path), await readIfThere(note)];
+  if (wasm === undefined || state === undefined) {
     progress("preparing");
     wasm = new Uint8Array(await transform(plugin, guest, maximumPages));
+    state = new TextEncoder().encode(await lastingChanges(wasm));
     await writeWhole(path, wasm);
+    await writeWhole(note, state);
   }
+  const unrestorable = new TextDecoder().decode(state);
   const module = await WebAssembly.compile(wasm);
   return {
     wasm,
     path,
     hash: sha256(wasm),
+    ...(unrestorable === "" ? {} : { unrestorable }),
     exports,
     imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
   };
+}
+
+/**
+ * What a guest may do that putting back its memories and globals does not undo: changes of its tables,
+ * and segments that it drops. Empty where it does nothing of the kind.
+ */
+async function lastingChanges(wasm: Uint8Array): Promise<string> {
+  const text = await inFolder(async (file) => {
+    await writeFile(file("in.wasm"), wasm);
+    await tool("wasm-dis", [file("in.wasm"), "-o", file("out.wat"), ...FEATURES]);
+    return readFile(file("out.wat"), "utf8");
+  });
+  const found =
+    text.match(/\((?:table\.(?:set|grow|fill|copy|init)|data\.drop|elem\.drop)\b/g) ?? [];
+  const kinds = [...new Set(found)].map((one) => one.slice(1));
+  return kinds.length === 0 ? "" : `it uses ${kinds.join(", ")}`;
 }
 
 /** Whatever the result depends on besides the plugin and its limit. */
@@ -214,6 +242,13 @@ async function transform(
     exports: (old) => [
       ...old.filter(({ name, kind }) => kind === "function" && SERVLET_EXPORTS.has(name)),
       ...(guest.memories.length > 0 ? [memoryExport] : []),
+      // The state of an instance that lies outside of its memories.
+      ...guest.mutableGlobals.map((index, at): Export => ({
+        name: `edge_global_${at}`,
+        kind: "global",
+        index,
+      })),
+      ...old.filter(({ name }) => name === LOAD),
       ...starts.map(({ index }, at): Export => ({
         name: `edge_start_${at}`,
         kind: "function",

@@ -42,7 +42,11 @@ async function scanFolder(folder: string): Promise<Found[]> {
     throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
   }
   // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
-  if (entries.some(({ name }) => ["servlet.json", "servlet.c", "assembly"].includes(name))) {
+  if (
+    entries.some(({ name }) =>
+      ["servlet.json", "servlet.c", "servlet.ts", "servlet.js", "assembly"].includes(name),
+    )
+  ) {
     const itself = await servletIn(folder);
     if (itself !== undefined) return [itself];
   }

@@ -4,10 +4,11 @@ import { join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./binaryen.ts";
+import { enginePlugin } from "./engine.ts";
 import type { Tree } from "@yowasp/clang";
 
 export interface Source {
-  kind: "wasm" | "wat" | "assemblyscript" | "c";
+  kind: "wasm" | "wat" | "assemblyscript" | "c" | "typescript";
   /** The file to start from; for C, every file of the folder. */
   files: string[];
 }
@@ -31,6 +32,8 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
       return { kind: "assemblyscript", files: [join(folder, "assembly", "index.ts")] };
     }
   }
+  const script = names.find((name) => name === "servlet.ts" || name === "servlet.js");
+  if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
   if (names.some((name) => name === "servlet.c")) return { kind: "c", files: paths(names) };
   return undefined;
 }
@@ -59,6 +62,8 @@ export async function build(
         progress("compiling AssemblyScript");
         return compileAssemblyScript(first);
       });
+    case "typescript":
+      return enginePlugin(cache, progress);
     case "c":
       return cachedBuild(cache, `c ${first}`, () => {
         progress("compiling C");

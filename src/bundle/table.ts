@@ -17,7 +17,7 @@ export function table(members: readonly Member[]): string {
     count(lists && [...lists.resources, ...lists.resourceTemplates]),
     count(lists?.prompts),
     kilobytes(size.before),
-    kilobytes(prepared.wasm.length),
+    kilobytes((prepared.patch?.bytes ?? prepared.wasm).length),
     kilobytes(size.gzip),
   ]);
   const head = ["servlet", "dialect", "tools", "resources", "prompts", "wasm", "prepared", "gzip"];

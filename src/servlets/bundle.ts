@@ -13,8 +13,12 @@ export interface ToolChecks {
 export interface BundledServlet {
   name: string;
   dialect: DialectName;
-  /** The prepared wasm, and its SHA-256 in hex. */
+  /** The prepared wasm; many servlets may share an engine, and have each a patch of their own. */
   module: WebAssembly.Module;
+  patch?: ArrayBuffer;
+  /** Can an instance be put back into the state in which it was born? */
+  restorable?: boolean;
+  /** SHA-256 of both, in hex. */
   hash: string;
   exports: readonly string[];
   manifest: Manifest;

@@ -155,7 +155,7 @@ export class Registry {
   }
 
   #connect(bundled: BundledServlet): Servlet {
-    const { module, manifest, exports } = bundled;
+    const { manifest, exports } = bundled;
     const { variables, logLevel, log } = this.#deployment;
     let config: Record<string, string> | undefined;
     return dialects[bundled.dialect]({
@@ -174,7 +174,7 @@ export class Registry {
           notify: call.notify,
           ask: call.ask,
         };
-        return callExport(module, name, input, setup);
+        return callExport(bundled, name, input, setup);
       },
     });
   }

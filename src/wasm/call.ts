@@ -1,8 +1,10 @@
 import { Fault } from "../errors.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
-import { instantiate, links } from "./link.ts";
+import { borrow, giveBack, type Program } from "./pool.ts";
+import { run } from "./run.ts";
 
 export type { LogLevel, Setup } from "./guest.ts";
+export type { Program } from "./pool.ts";
 
 /** How a run of a servlet's export ended. */
 export type Ending =
@@ -14,31 +16,31 @@ export type Ending =
   | { kind: "trapped"; message: string };
 
 /**
- * Runs one export of a prepared servlet in a new instance.
+ * Runs one export of a prepared servlet in a pristine instance.
  *
  * Throws a `Fault` where the call was cancelled or the client cannot answer what the guest asked;
  * everything the guest itself may do ends in an `Ending`.
  */
 export async function callExport(
-  module: WebAssembly.Module,
+  program: Program,
   name: string,
   input: string,
   setup: Setup,
 ): Promise<Ending> {
   const guest = new Guest(setup);
-  const { suspends } = links(module);
-  const run = async (exported: WebAssembly.ExportValue | undefined): Promise<number> => {
-    const call = exported as () => number | undefined;
-    return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
-  };
+  const { module, patch } = program;
   try {
-    const { exports } = instantiate(module, guest);
+    const instance = await borrow(program, guest);
+    const { exports } = instance;
     guest.attach(exports);
-    if (exports["edge_start"] !== undefined) await run(exports["edge_start"]);
+    const start = patch === undefined ? exports["edge_start"] : undefined;
+    if (start !== undefined) await run(module, start);
     guest.setInput(input);
-    const code = await run(exports[name]);
+    const code = await run(module, exports[name]);
     if (guest.ended !== undefined) throw guest.ended;
-    return finished(guest, code);
+    const ending = finished(guest, code);
+    giveBack(program, instance);
+    return ending;
   } catch (error) {
     return unwound(guest, guest.ended ?? error);
   }

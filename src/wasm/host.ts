@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import type { Ask } from "../model.ts";
+import { isObject, type Ask, type Json } from "../model.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import { request } from "./http.ts";
 
@@ -63,6 +63,9 @@ export const extismFunctions: HostFunctions = {
   get_log_level: (guest) => LEVELS.indexOf(guest.setup.logLevel),
 };
 
+const isAskMethod = (method: unknown): method is Ask["method"] =>
+  method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
+
 const asks =
   (method: Ask["method"], who: string): HostFunction =>
   async (guest, params: bigint) => {
@@ -87,6 +90,18 @@ export const userFunctions: HostFunctions = {
   list_roots: async (guest) => {
     const ask: Ask = { method: "roots/list", params: {} };
     return guest.put(JSON.stringify(await guest.wait((signal) => guest.setup.ask(ask, signal))));
+  },
+  /** Several asks at once, under the guest's own keys: `{key: {method, params}}` → `{key: result}`. */
+  request_input: async (guest, asked: bigint) => {
+    const answers = Object.entries(guest.json(asked, "request_input")).map(
+      async ([key, one]): Promise<[string, Json]> => {
+        const { method, params } = isObject(one) ? one : {};
+        if (!isAskMethod(method)) throw new GuestError(`request_input cannot ask for ${key}.`);
+        const ask: Ask = { method, params: isObject(params) ? params : {} };
+        return [key, await guest.wait((signal) => guest.setup.ask(ask, signal))];
+      },
+    );
+    return guest.put(JSON.stringify(Object.fromEntries(await Promise.all(answers))));
   },
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
   notify_progress: notifies("notifications/progress", "notify_progress"),

@@ -39,3 +39,11 @@ export const liveWorld: World = {
     }),
   fetch: (request) => fetch(request),
 };
+
+/** The world of start functions whose outcome is kept: the same for every instance, so none learns a thing. */
+export const startWorld: World = {
+  now: () => 0,
+  random: (bytes) => void bytes.fill(0),
+  sleep: () => Promise.reject(new Error("nothing sleeps while it starts")),
+  fetch: () => Promise.reject(new Error("there is no network while a servlet starts")),
+};

@@ -2,10 +2,12 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { build } from "esbuild";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
+
+const KINDS: Record<string, string> = { ".js": "esModule", ".wasm": "wasm", ".bin": "data" };
 
 /** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
 export interface Served {
@@ -26,7 +28,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*", "plugin.wasm"],
-    loader: { ".wasm": "copy" },
+    loader: { ".wasm": "copy", ".bin": "copy" },
   });
   return folder;
 }
@@ -40,13 +42,10 @@ export async function serve(
   port: number,
   variables: Record<string, string> = {},
 ): Promise<Served> {
-  const files = (await readdir(folder)).filter((name) => /\.(js|wasm)$/.test(name));
+  const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
   const modules = files
     .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
-    .map(
-      (name) =>
-        `(name = "${name}", ${name.endsWith(".js") ? "esModule" : "wasm"} = embed "${name}")`,
-    );
+    .map((name) => `(name = "${name}", ${KINDS[extname(name)]} = embed "${name}")`);
   const bindings = Object.entries(variables).map(
     ([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`,
   );

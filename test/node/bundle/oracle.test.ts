@@ -47,7 +47,7 @@ async function bySdk(plugin: Uint8Array, name: string, input: string): Promise<s
 
 async function byUs(plugin: Uint8Array<ArrayBuffer>, name: string, input: string): Promise<string> {
   const { wasm } = await prepare(plugin, 64 << 20, ".bundle", () => {});
-  const ending = await callExport(await WebAssembly.compile(wasm), name, input, {
+  const ending = await callExport({ module: await WebAssembly.compile(wasm) }, name, input, {
     world: liveWorld,
     config: {},
     allowedHosts: [],

@@ -5,7 +5,7 @@ import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** What waits, in a world whose time is the test's. */
-const { module } = bundle.servlets.find(({ name }) => name === "probe")!;
+const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -16,7 +16,7 @@ afterEach(() => {
 
 function call(name: string, args: object, more: Partial<Setup> = {}) {
   const input = { request: { name, arguments: args }, context: { id: "1", _meta: {} } };
-  return callExport(module, "call_tool", JSON.stringify(input), {
+  return callExport(probe, "call_tool", JSON.stringify(input), {
     world: {
       ...liveWorld,
       // A server that takes the request and says nothing.

@@ -1,0 +1,50 @@
+"use strict";
+// Runs before the bundle of every servlet in TypeScript: gives the engine's functions their names
+// (engine.wat tells what each does) and calls the kit when an export is called.
+{
+  const users = [
+    "create_elicitation",
+    "create_message",
+    "list_roots",
+    "request_input",
+    "notify_progress",
+    "notify_logging_message",
+    "notify_resource_updated",
+    "notify_tool_list_changed",
+    "notify_prompt_list_changed",
+    "notify_resource_list_changed",
+    "notify_url_elicitation_completed",
+    "get_keyring_secret",
+    "get_access_token",
+  ];
+  const exported = [
+    "list_tools",
+    "list_resources",
+    "list_resource_templates",
+    "list_prompts",
+    "call_tool",
+    "read_resource",
+    "get_prompt",
+    "complete",
+  ];
+  const call = globalThis.__D;
+  globalThis.__host = {
+    input: globalThis.__A,
+    output: globalThis.__B,
+    fail: globalThis.__C,
+    call: (name, payload) => call(users.indexOf(name), payload),
+    http: globalThis.__E,
+    httpStatus: globalThis.__F,
+    httpHeaders: globalThis.__G,
+    log: globalThis.__H,
+    config: globalThis.__I,
+    random: globalThis.__J,
+    sleep: globalThis.__K,
+    lines: __LINES__,
+  };
+  for (const letter of "ABCDEFGHIJK") delete globalThis[`__${letter}`];
+  globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);
+  globalThis.__rejected = (promise, reason, isHandled) =>
+    globalThis.__servlet.rejection(promise, reason, isHandled !== 0);
+  globalThis.__turn = () => globalThis.__servlet.turn();
+}

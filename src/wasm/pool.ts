@@ -1,0 +1,101 @@
+import { limits } from "../limits.ts";
+import { Guest, type Setup } from "./guest.ts";
+import { apply, decodeImage, difference, isOfSize, restore, type Image } from "./image.ts";
+import { instantiate, type Instance } from "./link.ts";
+import { run } from "./run.ts";
+import { startWorld } from "./world.ts";
+
+/** What is run: a prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
+export interface Program {
+  module: WebAssembly.Module;
+  /** An encoded image: what a script has changed in the engine since it started. */
+  patch?: ArrayBuffer;
+  /** Can an instance be put back into the state in which it was born? The preparation tells. */
+  restorable?: boolean;
+}
+
+/** What is kept of a program in this isolate. */
+interface Pool {
+  /** How an instance looks before its first call. */
+  pristine: Image;
+  /** Instances in that state, waiting for a call. */
+  idle: Instance[];
+}
+
+/** By the program's patch, or its module where it has none; the least recently used first. */
+const pools = new Map<ArrayBuffer | WebAssembly.Module, Pool>();
+let idleBytes = 0;
+
+const keyOf = ({ module, patch }: Program) => patch ?? module;
+
+/** An instance in its pristine state for this guest: one that waits, or a new one. */
+export async function borrow(program: Program, guest: Guest): Promise<Instance> {
+  const key = keyOf(program);
+  const pool = pools.get(key);
+  const waiting = pool?.idle.pop();
+  if (pool !== undefined && waiting !== undefined) {
+    pools.delete(key);
+    pools.set(key, pool);
+    idleBytes -= sizeOf(pool);
+    waiting.guest = guest;
+    return waiting;
+  }
+  const { pristine } = pool ?? (await newPool(program));
+  const instance = instantiate(program.module, guest);
+  if (program.patch !== undefined) apply(instance.exports, pristine);
+  return instance;
+}
+
+/**
+ * Takes back an instance whose call has ended in the normal way. It is put into its pristine state, and
+ * waits for another call; where that cannot be done it is dropped.
+ */
+export function giveBack(program: Program, instance: Instance): void {
+  const pool = pools.get(keyOf(program));
+  const { exports } = instance;
+  if (program.restorable !== true || pool === undefined || !isOfSize(exports, pool.pristine))
+    return;
+  if (sizeOf(pool) > limits.restoredBytes || pool.idle.length >= limits.idleInstances) return;
+  restore(exports, pool.pristine);
+  instance.guest = undefined;
+  pool.idle.push(instance);
+  idleBytes += sizeOf(pool);
+  for (const other of pools.values()) {
+    while (idleBytes > limits.idleBytes && other.idle.pop() !== undefined)
+      idleBytes -= sizeOf(other);
+  }
+}
+
+const sizeOf = ({ pristine }: Pool) => pristine.pages * 65536 + 65536;
+
+/** Pages of the system: what is written is touched as a whole, so finer runs would gain nothing. */
+const GRAIN = 4096;
+
+/** Finds out how a program's instances look before their first call. */
+async function newPool(program: Program): Promise<Pool> {
+  const guest = new Guest(nobody);
+  const instance = instantiate(program.module, guest);
+  const { exports } = instance;
+  if (program.patch !== undefined) {
+    // A script was loaded after the engine had started, so it starts here too, in the same world.
+    guest.attach(exports);
+    await run(program.module, exports["edge_start"]);
+    apply(exports, decodeImage(program.patch));
+  }
+  const pool = { pristine: difference(exports, new Uint8Array(0), GRAIN), idle: [] };
+  pools.set(keyOf(program), pool);
+  return pool;
+}
+
+/** A call that has nothing and reaches nobody. */
+const nobody: Setup = {
+  world: startWorld,
+  config: {},
+  allowedHosts: [],
+  secret: () => undefined,
+  logLevel: "error",
+  signal: () => new AbortController().signal,
+  log: () => {},
+  notify: () => {},
+  ask: () => Promise.reject(new Error("nobody can be asked while a servlet starts")),
+};
