@@ -19,6 +19,7 @@ export function createApp(bundle: Bundle, env: object) {
   const registry = new Registry(bundle, {
     variables: variablesOf(env),
     logLevel: settings.LOG_LEVEL,
+    isolation: settings.ISOLATION,
     log: (servlet, level, text) =>
       console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`),
   });

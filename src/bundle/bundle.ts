@@ -2,7 +2,7 @@ import { relative, dirname } from "node:path";
 import { gzipSync } from "node:zlib";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import { merge } from "../servlets/catalog.ts";
+import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { askLists, type Answer } from "./ask.ts";
@@ -42,11 +42,18 @@ export interface Options {
  *
  * Throws a `Refusal` that names the file, what is wrong and what to do.
  */
-export async function makeBundle({ folders, cache, progress }: Options): Promise<Member[]> {
-  const all = await scan(folders);
+export async function makeBundle(options: Options): Promise<Member[]> {
+  return bundleAll(await scan(options.folders), options);
+}
+
+/** The same for servlets that have been found. */
+export async function bundleAll(
+  all: readonly Found[],
+  { cache, progress }: Pick<Options, "cache" | "progress">,
+): Promise<Member[]> {
   const scripts = await bundleScripts(all, cache, progress);
   const ready = await inTurns(2, all, (found) =>
-    makeReady(found, scripts.get(found), { folders, cache, progress }),
+    makeReady(found, scripts.get(found), { cache, progress }),
   );
   const asked = ready.filter(({ found }) => found.manifest.lists !== "dynamic");
   const answers = await askLists(
@@ -60,7 +67,7 @@ export async function makeBundle({ folders, cache, progress }: Options): Promise
     progress,
   );
   const members = ready.map((one) => withLists(one, answers[asked.indexOf(one)]));
-  refuseClashes(members);
+  catalogOf(members);
   return members;
 }
 
@@ -87,7 +94,7 @@ async function bundleScripts(
 async function makeReady(
   found: Found,
   script: Script | undefined,
-  { cache, progress }: Options,
+  { cache, progress }: Pick<Options, "cache" | "progress">,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   const plugin = await build(found.source, cache, tell);
@@ -141,17 +148,24 @@ function withLists(one: Ready, answer: Answer | undefined): Member {
     answer.calls.length > 0
       ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists; ${hint}`]
       : [];
+  const anew =
+    one.prepared.unrestorable === undefined
+      ? []
+      : [`each call has a new instance, which is slower: ${one.prepared.unrestorable}`];
   const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
   return {
     ...one,
     lists,
     checks,
-    warnings: [...warnings, ...calls, ...(empty ? ["it offers nothing"] : [])],
+    warnings: [...warnings, ...calls, ...anew, ...(empty ? ["it offers nothing"] : [])],
   };
 }
 
-/** Two servlets that offer the same cannot both be reached. */
-function refuseClashes(members: readonly Member[]): void {
+/**
+ * What these servlets offer, under the names that clients see. Throws a `Refusal` where two offer the
+ * same: they cannot both be reached.
+ */
+export function catalogOf(members: readonly Member[]): Catalog {
   const servlets = members.map(({ found, lists, ...one }) => ({
     servlet: {
       name: found.place,
@@ -165,7 +179,7 @@ function refuseClashes(members: readonly Member[]): void {
     },
     lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   }));
-  merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+  return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     throw new Refusal(
       `${second}: ${first} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { rewrite, type Export } from "./binary.ts";
 import { FEATURES, inFolder, tool } from "./binaryen.ts";
 import { cachedBuild } from "./cache.ts";
-import { LOAD } from "./prepare.ts";
+import { ENGINE_EXPORTS } from "./prepare.ts";
 
 const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
 const SHIM = join(import.meta.dirname, "engine.wat");
@@ -38,7 +38,7 @@ async function merge(): Promise<Uint8Array<ArrayBuffer>> {
       ...["-o", file("merged.wasm"), ...FEATURES],
     ]);
     const merged = new Uint8Array(await readFile(file("merged.wasm")));
-    const own = new Set(["memory", "_initialize", LOAD]);
+    const own = new Set(["memory", "_initialize", ...Object.values(ENGINE_EXPORTS)]);
     const shimExports = new Set([...shim.matchAll(/\(export "(\w+)"/g)].map(([, name]) => name!));
     const keep = ({ name, kind }: Export) =>
       own.has(name) || (kind === "function" && shimExports.has(name) && !name.startsWith("host_"));

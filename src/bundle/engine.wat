@@ -13,7 +13,9 @@
   (import "qjs" "memory" (memory $memory 1))
   (import "qjs" "qjs_initialize" (func $qjs_initialize))
   (import "qjs" "qjs_init" (func $qjs_init (result i32)))
-  (import "qjs" "qjs_eval" (func $eval (param i32 i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_compile" (func $compile (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_eval_bytecode" (func $eval (param i32 i32) (result i32)))
+  (import "qjs" "qjs_run_gc" (func $collect_garbage))
   (import "qjs" "qjs_call" (func $call (param i32 i32 i32 i32) (result i32)))
   (import "qjs" "qjs_is_job_pending" (func $is_job_pending (result i32)))
   (import "qjs" "qjs_execute_pending_job" (func $run_job (result i32)))
@@ -266,23 +268,47 @@
       (local.set $name (i32.add (local.get $name) (i32.const 4)))
       (br_if $next (i32.lt_u (local.get $name) (i32.const 300)))))
 
-  ;; For the bundle step: runs the input as a script.
-  (func (export "edge_load") (result i32)
-    (local $length i32) (local $result i32)
+  ;; For the bundle step: gives the bytecode of the script that is the input, without its source.
+  (func (export "edge_compile") (result i32)
+    (local $length i32) (local $bytecode i32) (local $block i64)
     (local.set $length (i32.wrap_i64 (call $input_length)))
-    (global.set $patience (i32.const 20000))
-    (call $watch (i32.const 1))
-    (local.set $result
-      (call $eval
+    (local.set $bytecode
+      (call $compile
         (call $bytes_of_block (call $input_offset) (local.get $length))
         (local.get $length)
         (i32.const 315)
-        (i32.const 0)))
+        (i32.const 0)
+        (i32.const 16)
+        (i32.const 64)))
+    (if (i32.eqz (local.get $bytecode))
+      (then
+        (call $error_set (call $block_of_string (call $exception)))
+        (return (i32.const 1))))
+    (local.set $block (call $block_of_bytes (local.get $bytecode) (i32.load (i32.const 64))))
+    (call $output_set (local.get $block) (call $block_length (local.get $block)))
+    (i32.const 0))
+
+  ;; For the bundle step: runs the bytecode that is the input, and leaves no trace of it but its effects.
+  (func (export "edge_load") (result i32)
+    (local $length i32) (local $bytecode i32) (local $result i32)
+    (local.set $length (i32.wrap_i64 (call $input_length)))
+    (global.set $patience (i32.const 20000))
+    (call $watch (i32.const 1))
+    (local.set $bytecode (call $bytes_of_block (call $input_offset) (local.get $length)))
+    (local.set $result (call $eval (local.get $bytecode) (local.get $length)))
+    (memory.fill
+      (local.get $bytecode)
+      (i32.const 0)
+      (i32.add (local.get $length) (i32.const 8)))
+    (call $free (local.get $bytecode))
     (call $watch (i32.const 0))
     (call $watch_rejections (i32.const 1))
-    (if (i32.eqz (call $is_exception (local.get $result))) (then (return (i32.const 0))))
-    (call $error_set (call $block_of_string (call $exception)))
-    (i32.const 1))
+    (if (call $is_exception (local.get $result))
+      (then
+        (call $error_set (call $block_of_string (call $exception)))
+        (return (i32.const 1))))
+    (call $collect_garbage)
+    (i32.const 0))
 
   ;; Runs the servlet's export number $which: `__begin(which)`, then jobs and `__turn()` until it is over.
   (func $run (param $which i32) (result i32)

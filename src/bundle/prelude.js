@@ -27,7 +27,28 @@
     "get_prompt",
     "complete",
   ];
-  const call = globalThis.__D;
+  const { files, lines } = __SOURCES__;
+  /** Where a line of the whole script comes from, as `file:line`. */
+  const sourceOf = (scriptLine) => {
+    let left = scriptLine - PRELUDE_LINES;
+    let [source, line] = [0, 0];
+    for (const step of lines.split(";")) {
+      if (left <= 0) break;
+      const [first, second] = step.split(",").map(Number);
+      if (second === undefined) {
+        line += Math.min(first, left);
+        left -= first;
+      } else {
+        source += first;
+        line += second;
+        left--;
+      }
+    }
+    return `${files[source]}:${line + 1}`;
+  };
+  const inSource = (trace) =>
+    trace.replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
+  const [call, log] = [globalThis.__D, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,
     output: globalThis.__B,
@@ -36,11 +57,10 @@
     http: globalThis.__E,
     httpStatus: globalThis.__F,
     httpHeaders: globalThis.__G,
-    log: globalThis.__H,
+    log: (level, text) => log(level, inSource(text)),
     config: globalThis.__I,
     random: globalThis.__J,
     sleep: globalThis.__K,
-    lines: __LINES__,
   };
   for (const letter of "ABCDEFGHIJK") delete globalThis[`__${letter}`];
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);

@@ -27,7 +27,7 @@ export interface Prepared {
 }
 
 /** Functions that some dialect calls in a servlet. */
-const SERVLET_EXPORTS = new Set([
+export const SERVLET_EXPORTS = new Set([
   "call",
   "describe",
   "call_tool",
@@ -50,8 +50,8 @@ const NAMESPACES: Record<string, string> = {
   env: "edge:env",
 };
 
-/** What our JavaScript engine exports besides, for loading a script. */
-export const LOAD = "edge_load";
+/** What our JavaScript engine exports besides, for compiling a script and loading it. */
+export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
 const PAGE = 65536;
 const KERNEL = join(import.meta.dirname, "kernel.wat");
@@ -163,17 +163,14 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
       "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
     );
   }
-  const kernel = await kernelFunctions();
-  for (const { module, name, kind } of guest.imports) {
+  for (const one of guest.imports) {
+    const { module, name, kind } = one;
     if (kind !== "function") {
       throw new Refusal(
         `it imports the ${kind} ${module}.${name}: build it so that it defines its own`,
       );
     }
-    const offered =
-      Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name) ||
-      (module === "extism:host/env" && kernel.has(name) && !name.startsWith("edge_"));
-    if (!offered) {
+    if (!(await isOffered(one))) {
       throw new Refusal(
         `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
       );
@@ -187,6 +184,15 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
     }
   }
   return guest;
+}
+
+/** Is there something here for a plugin's import? */
+export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
+  if (kind !== "function") return false;
+  if (Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
+  return (
+    module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
+  );
 }
 
 /** Start functions in the order in which the reference runtime calls them, with their types. */
@@ -248,7 +254,7 @@ async function transform(
         kind: "global",
         index,
       })),
-      ...old.filter(({ name }) => name === LOAD),
+      ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
       ...starts.map(({ index }, at): Export => ({
         name: `edge_start_${at}`,
         kind: "function",
@@ -278,7 +284,7 @@ async function transform(
     });
     await writeFile(file("bounded.wasm"), bounded);
     const out = file("optimised.wasm");
-    await tool("wasm-opt", [file("bounded.wasm"), "-o", out, "-O3", ...STRIP, ...FEATURES]);
+    await tool("wasm-opt", [file("bounded.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
     return readFile(out);
   });
 }

@@ -16,7 +16,10 @@ const tsc = join(
 );
 
 /** What the engine calls its own functions; engine.wat tells what each does. */
-const PRELUDE = await readFile(join(import.meta.dirname, "prelude.js"), "utf8");
+const PRELUDE = (await readFile(join(import.meta.dirname, "prelude.js"), "utf8")).replace(
+  /PRELUDE_LINES/,
+  (_name, _at, whole: string) => String(whole.split("\n").length - 1),
+);
 
 export interface Script {
   text: string;
@@ -34,8 +37,9 @@ export async function bundleScript(entry: string): Promise<Script> {
     const built = await build({
       stdin: {
         contents: `import servlet from ${JSON.stringify(resolve(entry))};
-import { serve } from ${JSON.stringify(join(sdk, "run.ts"))};
-serve(servlet);
+if (globalThis.__servlet === undefined || servlet === undefined) {
+  throw new Error("it has no servlet: export default defineServlet({ … })");
+}
 __host.output(JSON.stringify(__servlet.exports));`,
         resolveDir: dirname(resolve(entry)),
         sourcefile: "start.js",
@@ -50,6 +54,7 @@ __host.output(JSON.stringify(__servlet.exports));`,
       platform: "neutral",
       mainFields: ["module", "main"],
       conditions: ["worker", "browser"],
+      minifySyntax: true,
       sourcemap: "external",
       metafile: true,
       legalComments: "none",
@@ -59,7 +64,7 @@ __host.output(JSON.stringify(__servlet.exports));`,
     const map = built.outputFiles.find(({ path }) => path.endsWith(".map"))!.text;
     const lines = lineTable(JSON.parse(map) as SourceMap);
     return {
-      text: `${PRELUDE.replace("__LINES__", () => JSON.stringify(lines))}\n${text}`,
+      text: `${PRELUDE.replace("__SOURCES__", () => JSON.stringify(lines))}${text}`,
       inputs: Object.keys(built.metafile.inputs).filter((path) => path !== "start.js"),
     };
   } catch (error) {
@@ -86,14 +91,20 @@ interface SourceMap {
 }
 
 /**
- * Where each line of a bundle comes from: the sources, and for each line the number of its source and its
- * line there, both as the difference to those of the line before.
+ * Where each line of a bundle comes from, for the prelude to read: the sources, and for each line the
+ * number of its source and its line there, as the difference to those of the line before. `n` alone
+ * stands for n lines that each follow the one before.
  */
-function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: number[] } {
+function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: string } {
   let source = 0;
   let line = 0;
   let before = { source: 0, line: 0 };
-  const lines: number[] = [];
+  let following = 0;
+  const steps: string[] = [];
+  const flush = () => {
+    if (following > 0) steps.push(String(following));
+    following = 0;
+  };
   for (const generated of mappings.split(";")) {
     let first: { source: number; line: number } | undefined;
     for (const segment of generated.split(",")) {
@@ -104,10 +115,15 @@ function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: 
       first ??= { source, line };
     }
     const here = first ?? before;
-    lines.push(here.source - before.source, here.line - before.line);
+    if (here.source === before.source && here.line === before.line + 1) following++;
+    else {
+      flush();
+      steps.push(`${here.source - before.source},${here.line - before.line}`);
+    }
     before = here;
   }
-  return { files: sources.map((file) => relative(".", resolve(file))), lines };
+  flush();
+  return { files: sources.map((file) => relative(".", resolve(file))), lines: steps.join(";") };
 }
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -165,8 +181,15 @@ function typesConfig(entries: string[]): object {
   return {
     extends: join(root, "tsconfig.base.json"),
     compilerOptions: {
+      module: "preserve",
+      moduleResolution: "bundler",
+      moduleDetection: "force",
       lib: ["esnext", "webworker"],
       types: [],
+      // What this project holds itself to is not asked of those who write servlets.
+      noPropertyAccessFromIndexSignature: false,
+      noUnusedLocals: false,
+      noUnusedParameters: false,
       paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
     },
     files: entries.map((entry) => resolve(entry)),

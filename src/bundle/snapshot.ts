@@ -4,9 +4,10 @@ import * as z from "zod";
 import { Guest, type Setup } from "../wasm/guest.ts";
 import { difference, encodeImage, memoryOf } from "../wasm/image.ts";
 import { instantiate } from "../wasm/link.ts";
+import { run } from "../wasm/run.ts";
 import { startWorld } from "../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
-import { LOAD, type Prepared } from "./prepare.ts";
+import { ENGINE_EXPORTS, type Prepared } from "./prepare.ts";
 import { Refusal } from "./refusal.ts";
 
 /** What changes within less than this is one change: finer patches are smaller, coarser ones faster. */
@@ -43,10 +44,24 @@ export async function snapshot(engine: Prepared, script: string, cache: string):
 const decoder = new TextDecoder();
 const exportsSchema = z.array(z.string());
 
+/** Compiles in one instance and loads in another, so that nothing of the compiling is left in the patch. */
 async function load(
   engine: WebAssembly.Module,
   script: string,
 ): Promise<Pick<Snapshot, "patch" | "exports">> {
+  const compiler = await started(engine);
+  const bytecode = (await compiler.run(ENGINE_EXPORTS.compile, script)) ?? new Uint8Array();
+  const loader = await started(engine);
+  const before = memoryOf(loader.exports).slice();
+  const exports = await loader.run(ENGINE_EXPORTS.load, bytecode);
+  return {
+    patch: encodeImage(difference(loader.exports, before, GRAIN)),
+    exports: exportsSchema.parse(JSON.parse(decoder.decode(exports) || "[]")),
+  };
+}
+
+/** An engine that has started, and a way to run its exports. */
+async function started(engine: WebAssembly.Module) {
   const logs: string[] = [];
   const setup: Setup = {
     world: startWorld,
@@ -62,16 +77,18 @@ async function load(
   const guest = new Guest(setup);
   const { exports } = instantiate(engine, guest);
   guest.attach(exports);
-  const run = (name: string) => WebAssembly.promising(exports[name] as () => number | undefined)();
-  await run("edge_start");
-  const started = memoryOf(exports).slice();
-  guest.setInput(script);
-  const code = await run(LOAD).catch((error: unknown) => error);
-  const message = guest.error();
-  if (code !== 0 || message !== undefined) throw new Refusal(told(message ?? String(code), logs));
+  await run(engine, exports["edge_start"]);
   return {
-    patch: encodeImage(difference(exports, started, GRAIN)),
-    exports: exportsSchema.parse(JSON.parse(guest.output() ?? "[]")),
+    exports,
+    /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
+    run: async (name: string, input: string | Uint8Array) => {
+      guest.setInput(input);
+      const code = await run(engine, exports[name]).catch((error: unknown) => error);
+      const message = guest.error();
+      if (code !== 0 || message !== undefined)
+        throw new Refusal(told(message ?? String(code), logs));
+      return guest.outputBytes()?.slice();
+    },
   };
 }
 

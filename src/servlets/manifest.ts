@@ -46,6 +46,11 @@ export const manifestSchema = z
       .string()
       .refine((text) => memoryBytes(text) !== undefined, 'is no size; write, for example, "64Mi"')
       .describe('The most memory that an instance may have, for example "16Mi". 64Mi by default.'),
+    isolation: z
+      .enum(["restored", "fresh"])
+      .describe(
+        "Where a call's instance comes from: one that was put back to the byte, or a new one each time.",
+      ),
     request_ids: z
       .enum(["string", "as-given"])
       .describe("Give request ids and progress tokens as strings, or as the client sent them."),

@@ -10,7 +10,7 @@ import type {
   ReadResourceResult,
 } from "../model.ts";
 import { callExport, type LogLevel, type Setup } from "../wasm/call.ts";
-import { liveWorld } from "../wasm/world.ts";
+import { liveWorld, type World } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { merge, wholeMatch, type Catalog } from "./catalog.ts";
 import { dialects } from "./dialects.ts";
@@ -22,6 +22,10 @@ export interface Deployment {
   variables: Readonly<Record<string, string>>;
   logLevel: LogLevel;
   log(servlet: string, level: LogLevel, text: string): void;
+  /** `fresh` makes a new instance for each call, whatever the manifests say. */
+  isolation?: "restored" | "fresh";
+  /** What servlets see of the world; the real one where it is not given. */
+  world?: World;
 }
 
 /** All servlets as one: finds who offers what, checks what goes in and comes out. */
@@ -156,7 +160,9 @@ export class Registry {
 
   #connect(bundled: BundledServlet): Servlet {
     const { manifest, exports } = bundled;
-    const { variables, logLevel, log } = this.#deployment;
+    const { variables, logLevel, log, world = liveWorld } = this.#deployment;
+    const isFresh = manifest.isolation === "fresh" || this.#deployment.isolation === "fresh";
+    const program = isFresh ? { ...bundled, restorable: false } : bundled;
     let config: Record<string, string> | undefined;
     return dialects[bundled.dialect]({
       exports,
@@ -164,7 +170,7 @@ export class Registry {
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
         const setup: Setup = {
-          world: liveWorld,
+          world,
           config,
           allowedHosts: manifest.allowed_hosts ?? [],
           secret: (service, user) => secretOf(bundled, variables, { service, user }),
@@ -174,7 +180,7 @@ export class Registry {
           notify: call.notify,
           ask: call.ask,
         };
-        return callExport(bundled, name, input, setup);
+        return callExport(program, name, input, setup);
       },
     });
   }

@@ -127,8 +127,14 @@ export class Guest {
   }
 
   /** Encodes the input into the kernel, without a copy in between: what UTF-8 needs at most is reserved. */
-  setInput(input: string): void {
-    if (input === "") return;
+  setInput(input: string | Uint8Array): void {
+    if (input.length === 0) return;
+    if (typeof input !== "string") {
+      const bytes = this.#kernel.edge_alloc(input.length);
+      this.#kernelRange(bytes, input.length).set(input);
+      this.#kernel.edge_input(bytes, input.length);
+      return;
+    }
     const block = this.#kernel.edge_alloc(input.length * 3);
     const { written } = encoder.encodeInto(input, this.#kernelRange(block, input.length * 3));
     this.#kernel.edge_input(block, written);
@@ -136,11 +142,17 @@ export class Guest {
 
   /** What the guest gave as its output; undefined where it gave none. */
   output(): string | undefined {
+    const bytes = this.outputBytes();
+    return bytes && decoder.decode(bytes);
+  }
+
+  /** The output's bytes. The view is good until the guest runs again. */
+  outputBytes(): Uint8Array | undefined {
     const state = new DataView(this.#kernel.edge_memory.buffer);
     const address = state.getUint32(OUTPUT_ADDRESS, true);
     const length = state.getUint32(OUTPUT_LENGTH, true);
     if (address === 0 || address + length > state.byteLength) return undefined;
-    return decoder.decode(new Uint8Array(state.buffer, address, length));
+    return new Uint8Array(state.buffer, address, length);
   }
 
   /** The message that the guest set with `error_set`; undefined where it set none. */

@@ -32,7 +32,7 @@ const keyOf = ({ module, patch }: Program) => patch ?? module;
 export async function borrow(program: Program, guest: Guest): Promise<Instance> {
   const key = keyOf(program);
   const pool = pools.get(key);
-  const waiting = pool?.idle.pop();
+  const waiting = program.restorable === true ? pool?.idle.pop() : undefined;
   if (pool !== undefined && waiting !== undefined) {
     pools.delete(key);
     pools.set(key, pool);
@@ -64,6 +64,11 @@ export function giveBack(program: Program, instance: Instance): void {
     while (idleBytes > limits.idleBytes && other.idle.pop() !== undefined)
       idleBytes -= sizeOf(other);
   }
+}
+
+/** How many instances of a program wait for a call. */
+export function idleInstances(program: Program): number {
+  return pools.get(keyOf(program))?.idle.length ?? 0;
 }
 
 const sizeOf = ({ pristine }: Pool) => pristine.pages * 65536 + 65536;

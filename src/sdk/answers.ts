@@ -1,0 +1,219 @@
+import { knownLists } from "./build.ts";
+import { context } from "./context.ts";
+import { isObject, messageOf, traceOf } from "./host.ts";
+import {
+  after,
+  failed,
+  isThenable,
+  json,
+  type OutputRule,
+  promptResult,
+  readResult,
+  toolResult,
+} from "./results.ts";
+import { type Answer, RpcError } from "./run.ts";
+import { InvalidValue, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
+import type { StandardSchema } from "./infer.ts";
+import type { AnySpec } from "./servlet.ts";
+import { template } from "./templates.ts";
+import type { Complete, ToolSpec } from "./types.ts";
+
+type Json = Record<string, unknown>;
+
+const INVALID_PARAMS = -32602;
+
+/** The servlet's exports, each as a function from its input to its output. */
+export function answersOf(spec: AnySpec): Record<string, Answer> {
+  const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {} } = spec;
+  const completers = new Map<string, Record<string, Complete>>();
+  return {
+    ...(some(tools) && toolAnswers(tools)),
+    ...((some(resources) || some(resourceTemplates)) &&
+      resourceAnswers(resources, resourceTemplates, completers)),
+    ...(some(prompts) && promptAnswers(prompts, completers)),
+    ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
+  };
+}
+
+interface Callable {
+  handler: ToolSpec["handler"];
+  input: StandardSchema | undefined;
+  output: OutputRule;
+}
+
+const mapped = <T, U>(group: Record<string, T>, map: (name: string, value: T) => U) =>
+  Object.fromEntries(Object.entries(group).map(([name, value]) => [name, map(name, value)]));
+
+const some = (group: object): boolean => Object.keys(group).length > 0;
+
+/** The entry of a group with this name, which the client chose. */
+const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
+  Object.hasOwn(group, name) ? group[name] : undefined;
+
+/** A list's output; written once, at build time. */
+function listing(kind: string, entries: () => Json[]): Answer {
+  const output = knownLists?.[kind] ?? json({ [kind]: entries() }, `The list of ${kind}`);
+  return () => output;
+}
+
+function request(input: Json): Json {
+  return isObject(input["request"]) ? input["request"] : {};
+}
+
+function mustBeFunction(value: unknown, what: string, where: string): void {
+  if (typeof value !== "function") throw new Error(`${where} needs a function \`${what}\`.`);
+}
+
+/** What a call needs of a tool; its descriptions and JSON Schemas are in the list. */
+function callable(name: string, { handler, input, output }: ToolSpec): Callable {
+  const where = `The tool "${name}"`;
+  if (!/^[\w.-]{1,128}$/.test(name)) {
+    throw new Error(`${where} needs a name of letters, digits, "_", "-" and ".", at most 128.`);
+  }
+  mustBeFunction(handler, "handler", where);
+  warm(input);
+  warm(output);
+  return {
+    handler,
+    input: isStandard(input) ? input : undefined,
+    output: isStandard(output) ? output : output !== undefined,
+  };
+}
+
+function listedTool(name: string, { input, output, handler: _, ...rest }: ToolSpec): Json {
+  const what = (side: string) => `The ${side} of the tool "${name}"`;
+  return {
+    name,
+    ...rest,
+    inputSchema:
+      input === undefined ? { type: "object" } : objectSchemaOf(input, "input", what("input")),
+    ...(output !== undefined && { outputSchema: jsonSchemaOf(output, "output", what("output")) }),
+  };
+}
+
+function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answer> {
+  const tools = mapped(specs, callable);
+  return {
+    list_tools: listing("tools", () => Object.values(mapped(specs, listedTool))),
+    call_tool: (input) => {
+      const { name: given, arguments: args = {} } = request(input);
+      const name = String(given);
+      const tool = entry(tools, name);
+      if (!tool) throw new RpcError(INVALID_PARAMS, `There is no tool "${name}".`);
+      try {
+        const checked = parsed(tool.input, args, `The arguments of "${name}" are not valid`);
+        const result = after(
+          after(checked, (ready) => tool.handler(ready as Json, context)),
+          (value) => toolResult(tool.output, name, value),
+        );
+        return isThenable(result) ? result.then(undefined, toolError) : result;
+      } catch (error) {
+        return toolError(error);
+      }
+    },
+  };
+}
+
+/** A tool that throws gives a result, so that a model can mend its call. */
+function toolError(error: unknown): string {
+  if (error instanceof RpcError) throw error;
+  if (!(error instanceof InvalidValue)) __host.log(4, traceOf(error));
+  return failed(messageOf(error));
+}
+
+function resourceAnswers(
+  resources: NonNullable<AnySpec["resources"]>,
+  templates: NonNullable<AnySpec["resourceTemplates"]>,
+  completers: Map<string, Record<string, Complete>>,
+): Record<string, Answer> {
+  const fixed = Object.entries(resources).map(([uri, { read, ...rest }]) => {
+    mustBeFunction(read, "read", `The resource "${uri}"`);
+    return { uri, ...rest };
+  });
+  const matchers = Object.entries(templates).map(([source, spec]) => ({
+    ...template(source),
+    source,
+    spec,
+  }));
+  const listed = matchers.map(({ source, spec, names }) => {
+    const { read, complete, ...rest } = spec;
+    mustBeFunction(read, "read", `The resource template "${source}"`);
+    if (complete) completers.set(`resource ${source}`, complete);
+    for (const name of Object.keys(complete ?? {})) {
+      if (names.includes(name)) continue;
+      throw new Error(`The resource template "${source}" completes "${name}", which it has not.`);
+    }
+    return { uriTemplate: source, ...rest };
+  });
+  return {
+    ...(fixed.length > 0 && { list_resources: listing("resources", () => fixed) }),
+    ...(listed.length > 0 && {
+      list_resource_templates: listing("resourceTemplates", () => listed),
+    }),
+    read_resource: (input) => {
+      const uri = String(request(input)["uri"]);
+      const resource = entry(resources, uri);
+      if (resource) {
+        return after(resource.read(uri, context), (value) =>
+          readResult(value, uri, resource.mimeType),
+        );
+      }
+      for (const { match, spec } of matchers) {
+        const variables = match(uri);
+        if (!variables) continue;
+        return after(spec.read(uri, variables, context), (value) =>
+          readResult(value, uri, spec.mimeType),
+        );
+      }
+      throw new RpcError(INVALID_PARAMS, `There is no resource ${uri}.`, { uri });
+    },
+  };
+}
+
+function promptAnswers(
+  prompts: NonNullable<AnySpec["prompts"]>,
+  completers: Map<string, Record<string, Complete>>,
+): Record<string, Answer> {
+  const entries = Object.entries(prompts).map(([name, prompt]) => {
+    mustBeFunction(prompt.get, "get", `The prompt "${name}"`);
+    const { get: _, arguments: declared = {}, ...rest } = prompt;
+    const own: Record<string, Complete> = {};
+    const args = Object.entries(declared).map(([argument, { complete, ...described }]) => {
+      if (complete) own[argument] = complete;
+      return { name: argument, ...described };
+    });
+    if (some(own)) completers.set(`prompt ${name}`, own);
+    return { name, ...rest, ...(args.length > 0 && { arguments: args }) };
+  });
+  return {
+    list_prompts: listing("prompts", () => entries),
+    get_prompt: (input) => {
+      const { name: given, arguments: args = {} } = request(input);
+      const name = String(given);
+      const prompt = entry(prompts, name);
+      if (!prompt) throw new RpcError(INVALID_PARAMS, `There is no prompt "${name}".`);
+      const values = args as Record<string, string>;
+      for (const [argument, { required }] of Object.entries(prompt.arguments ?? {})) {
+        if (!required || entry(values, argument) !== undefined) continue;
+        throw new RpcError(
+          INVALID_PARAMS,
+          `The prompt "${name}" needs the argument "${argument}".`,
+        );
+      }
+      return after(prompt.get(values, context), (value) =>
+        promptResult(value, name, prompt.description),
+      );
+    },
+  };
+}
+
+function completion(completers: Map<string, Record<string, Complete>>, input: Json): unknown {
+  const { ref, argument, context } = request(input);
+  const { type, name, uri } = ref as Record<string, string | undefined>;
+  const { name: which = "", value = "" } = argument as Record<string, string | undefined>;
+  const kind = type === "prompt" || type === "ref/prompt" ? `prompt ${name}` : `resource ${uri}`;
+  const complete = entry(completers.get(kind) ?? {}, which);
+  const settled = isObject(context) && isObject(context["arguments"]) ? context["arguments"] : {};
+  const found = complete?.(value, { arguments: settled as Record<string, string> }) ?? [];
+  return after(found, (values) => json({ completion: { values } }, "The completion"));
+}

@@ -1,0 +1,193 @@
+import { usesFetch } from "./build.ts";
+import { fetch } from "./globals/fetch.ts";
+import { hostFor, isObject, running } from "./host.ts";
+import type { OutputOf } from "./infer.ts";
+import { objectSchemaOf, parsed } from "./schema.ts";
+import { addTimer } from "./timers.ts";
+import type {
+  Client,
+  InputRequest,
+  LoggingLevel,
+  Root,
+  SampleParams,
+  SampleResult,
+} from "./types.ts";
+
+type Json = Record<string, unknown>;
+
+/** What the user did with a form or a page; `content` is there when it was accepted. */
+export type ElicitResult<Content = Record<string, unknown>> =
+  | { action: "accept"; content: Content }
+  | { action: "decline" | "cancel"; content?: undefined };
+
+/** An AbortSignal that never aborts: a call whose client has left ends without a word. */
+export interface NeverAborts {
+  readonly aborted: false;
+  readonly reason: undefined;
+  throwIfAborted(): void;
+  addEventListener(type: string, listener: unknown, options?: unknown): void;
+  removeEventListener(type: string, listener: unknown, options?: unknown): void;
+}
+
+/** What a handler can do beyond computing. Asks wait for the client's answer, a day if need be. */
+export interface Context {
+  /** The request's id. */
+  readonly id: string | number;
+  /** The request's `_meta`. */
+  readonly meta: Record<string, unknown>;
+  readonly client: Client;
+  readonly signal: NeverAborts;
+  /** The answers to an `input_required` result that this handler returned before. */
+  readonly inputResponses: Record<string, unknown> | undefined;
+  /** The `requestState` of an `input_required` result that this handler returned before. */
+  readonly requestState: string | undefined;
+  /**
+   * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. Throws
+   * where an accepted answer does not fit the schema. `timeout` is in ms; after it the user has
+   * cancelled.
+   */
+  elicit<const S>(params: {
+    message: string;
+    schema: S;
+    timeout?: number;
+  }): Promise<ElicitResult<OutputOf<S>>>;
+  /** Asks the user to open a page, for what must not pass through the client. */
+  elicitUrl(params: {
+    message: string;
+    url: string | { toString(): string };
+    elicitationId?: string;
+    timeout?: number;
+  }): Promise<ElicitResult>;
+  /** Asks the client's model. */
+  sample(params: SampleParams): Promise<SampleResult>;
+  /** The folders and files that the user lets the server work on. */
+  roots(): Promise<Root[]>;
+  /** Asks several things at once; the answers come under the same keys. */
+  requestInput<K extends string>(
+    requests: Record<K, InputRequest>,
+  ): Promise<Record<K, Record<string, unknown>>>;
+  /** Tells the client how far the call is, if it wants to know. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** Sends a log message to the client. What the server's owner should see goes to `console`. */
+  log(level: LoggingLevel, data: unknown, logger?: string): void;
+  /** HTTP, to the hosts that the manifest allows. */
+  readonly fetch: typeof fetch;
+  /** A value of the manifest's `env_vars`. */
+  config(key: string): string | undefined;
+  /** A secret that the manifest allows; undefined where there is none. */
+  secret(service: string, user: string): string | undefined;
+  /** Waits; a long sleep holds no memory. */
+  sleep(ms: number): Promise<void>;
+  notifyToolsChanged(): void;
+  notifyPromptsChanged(): void;
+  notifyResourcesChanged(): void;
+  notifyResourceUpdated(uri: string): void;
+  /** Tells the client that the user is done with the page of an `elicitUrl`. */
+  notifyElicitationComplete(elicitationId: string): void;
+}
+
+const nothing = (): void => {};
+
+const NEVER: NeverAborts = {
+  aborted: false,
+  reason: undefined,
+  throwIfAborted: nothing,
+  addEventListener: nothing,
+  removeEventListener: nothing,
+};
+
+/** The context of the call that runs: an instance runs one. No method needs its `this`. */
+export const context: Context = {
+  get id() {
+    return given("context")["id"] as string | number;
+  },
+  get meta() {
+    return member(given("context"), "_meta");
+  },
+  get client() {
+    return { capabilities: {}, ...member(given("context"), "client") };
+  },
+  get signal() {
+    return NEVER;
+  },
+  get inputResponses() {
+    const { inputResponses } = given("request");
+    return isObject(inputResponses) ? inputResponses : undefined;
+  },
+  get requestState() {
+    return given("request")["requestState"] as string | undefined;
+  },
+
+  async elicit<S>({ schema, ...rest }: { message: string; schema: S; timeout?: number }) {
+    const requestedSchema = objectSchemaOf(schema, "input", "The schema of a form");
+    const answer = ask("create_elicitation", { mode: "form", ...rest, requestedSchema });
+    if (answer["action"] !== "accept") return declined(answer);
+    const content = await parsed(schema, answer["content"] ?? {}, "The user's answer does not fit");
+    return { action: "accept", content: content as OutputOf<S> };
+  },
+  async elicitUrl(params) {
+    const answer = ask("create_elicitation", { mode: "url", ...params, url: String(params.url) });
+    return answer["action"] === "accept"
+      ? { action: "accept", content: member(answer, "content") }
+      : declined(answer);
+  },
+  async sample(params) {
+    return ask("create_message", params) as unknown as SampleResult;
+  },
+  async roots() {
+    const { roots } = ask("list_roots", undefined);
+    return Array.isArray(roots) ? roots : [];
+  },
+  async requestInput<K extends string>(requests: Record<K, InputRequest>) {
+    return ask("request_input", requests) as Record<K, Json>;
+  },
+
+  progress(progress, total, message) {
+    const { progressToken } = context.meta;
+    if (progressToken === undefined) return;
+    tell("notify_progress", { progressToken, progress, total, message });
+  },
+  log(level, data, logger) {
+    tell("notify_logging_message", { level, data, logger });
+  },
+  get fetch() {
+    if (usesFetch) return fetch;
+    throw new Error("This servlet was built without fetch.");
+  },
+  config(key) {
+    return hostFor("config()").config(key);
+  },
+  secret(service, user) {
+    return tell("get_keyring_secret", { service, user }) || undefined;
+  },
+  sleep(ms) {
+    return new Promise((resolve) => void addTimer(resolve, ms, false));
+  },
+
+  notifyToolsChanged: () => void tell("notify_tool_list_changed"),
+  notifyPromptsChanged: () => void tell("notify_prompt_list_changed"),
+  notifyResourcesChanged: () => void tell("notify_resource_list_changed"),
+  notifyResourceUpdated: (uri) => void tell("notify_resource_updated", { uri }),
+  notifyElicitationComplete: (elicitationId) =>
+    void tell("notify_url_elicitation_completed", { elicitationId }),
+};
+
+const given = (key: string): Json => member(running.input, key);
+
+function member(value: Json, key: string): Json {
+  const found = value[key];
+  return isObject(found) ? found : {};
+}
+
+const declined = ({ action }: Json): { action: "decline" | "cancel" } => ({
+  action: action === "decline" ? "decline" : "cancel",
+});
+
+function tell(name: string, params?: unknown): string {
+  return hostFor(name).call(name, params === undefined ? "" : JSON.stringify(params));
+}
+
+function ask(name: string, params: unknown): Json {
+  const answer: unknown = JSON.parse(tell(name, params));
+  return isObject(answer) ? answer : {};
+}

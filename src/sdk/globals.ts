@@ -1,0 +1,13 @@
+/** The platform's globals, for esbuild's `inject`: a servlet gets those that it mentions. */
+export { AbortController, AbortSignal } from "./globals/abort.ts";
+export { structuredClone } from "./globals/clone.ts";
+export { console } from "./globals/console.ts";
+export { crypto } from "./globals/crypto.ts";
+export { fetch, Request } from "./globals/fetch.ts";
+export { Headers } from "./globals/headers.ts";
+export { performance } from "./globals/performance.ts";
+export { Response } from "./globals/response.ts";
+export { TextDecoder, TextEncoder } from "./globals/text.ts";
+export { clearInterval, clearTimeout, setInterval, setTimeout } from "./globals/timers.ts";
+export { URL } from "./globals/url.ts";
+export { URLSearchParams } from "./globals/search-params.ts";

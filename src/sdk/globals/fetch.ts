@@ -1,0 +1,54 @@
+import { hostFor } from "../host.ts";
+import type { HeadersInit } from "./headers.ts";
+import { Body, type BodyInit, Response } from "./response.ts";
+
+export interface RequestInit {
+  method?: string;
+  headers?: HeadersInit;
+  body?: BodyInit | null;
+  signal?: { readonly aborted: boolean; readonly reason?: unknown } | null;
+  /** Ignored: the host follows redirects to the hosts that the manifest allows. */
+  redirect?: string;
+}
+
+/** https://fetch.spec.whatwg.org/#request-class, as far as it makes a difference here. */
+export class Request extends Body {
+  readonly url: string;
+  readonly method: string;
+  readonly signal: RequestInit["signal"];
+
+  constructor(input: Request | { toString(): string }, init: RequestInit = {}) {
+    const from = input instanceof Request ? input : undefined;
+    super(init.body ?? from?.peek(), init.headers ?? from?.headers);
+    this.url = from ? from.url : String(input);
+    this.method = (init.method ?? from?.method ?? "GET").toUpperCase();
+    this.signal = init.signal ?? from?.signal ?? null;
+    if (this.peek() !== null && (this.method === "GET" || this.method === "HEAD")) {
+      throw new TypeError(`A request with ${this.method} has no body.`);
+    }
+  }
+
+  clone(): Request {
+    return new Request(this);
+  }
+}
+
+/** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
+export async function fetch(
+  input: Request | { toString(): string },
+  init?: RequestInit,
+): Promise<Response> {
+  const request = new Request(input, init);
+  if (request.signal?.aborted) throw request.signal.reason;
+  const { url, method } = request;
+  const host = hostFor("fetch()");
+  const headers = Object.fromEntries(request.headers);
+  const body = method === "GET" || method === "HEAD" ? undefined : await request.arrayBuffer();
+  const content = host.http(JSON.stringify({ url, method, headers }), body);
+  const status = host.httpStatus();
+  if (status === 0) throw new TypeError(`fetch failed: ${url}`);
+  return Response.at(url, content, {
+    status,
+    headers: JSON.parse(host.httpHeaders() || "{}") as Record<string, string>,
+  });
+}

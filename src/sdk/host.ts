@@ -1,0 +1,76 @@
+/** What the engine's shim gives the kit, as `globalThis.__host`. Calls block the servlet. */
+export interface Host {
+  /** The call's input, as JSON. */
+  input(): string;
+  output(text: string): void;
+  fail(message: string): void;
+  /** A function of `extism:host/user`; notifications give "". */
+  call(name: string, payload: string): string;
+  /** `head` is `{url, method, headers}` as JSON; gives the response's body. */
+  http(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
+  /** Of the newest response; 0 where there was none. */
+  httpStatus(): number;
+  /** Of the newest response: a JSON object, by lower-case name. */
+  httpHeaders(): string;
+  /** 0 trace, 1 debug, 2 info, 3 warn, 4 error. */
+  log(level: LogLevel, text: string): void;
+  config(key: string): string | undefined;
+  random(bytes: number): ArrayBuffer;
+  sleep(ms: number): void;
+}
+
+export type LogLevel = 0 | 1 | 2 | 3 | 4;
+
+/** What the shim calls, as `globalThis.__servlet`. */
+export interface Entry {
+  /** The Wasm exports that this servlet answers. */
+  readonly exports: readonly string[];
+  /** Starts a call of an export. */
+  begin(name: string): void;
+  /**
+   * To be called whenever no job is pending. 0: the output is set. 1: `fail` was called. 2: run the
+   * jobs that are pending now, and call it again.
+   */
+  turn(): 0 | 1 | 2;
+  /** To be told of each promise that is rejected unhandled, and of each that is handled after all. */
+  rejection(promise: object, reason: unknown, handled: boolean): void;
+  /** The rejections that nobody has handled up to now, as text; "" where there are none. */
+  unhandled(): string;
+}
+
+declare global {
+  var __host: Host;
+  var __servlet: Entry;
+}
+
+/** The state of the call that runs; `begin` makes it new. */
+export const running = {
+  call: false,
+  /** In ms since 1970. */
+  startedAt: 0,
+  input: {} as Record<string, unknown>,
+};
+
+/** The host, for what differs from call to call. Throws at module scope, which runs once, at build time. */
+export function hostFor(what: string): Host {
+  if (!running.call) {
+    throw new Error(
+      `${what} works only inside a handler: module scope runs once, when the servlet is built.`,
+    );
+  }
+  return __host;
+}
+
+/** Is this a JSON object (no array, not null)? */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** An error's name, message and stack; anything else as text. */
+export function traceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return `${String(error)}\n${error.stack ?? ""}`.trimEnd();
+}
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : String(error);

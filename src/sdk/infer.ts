@@ -1,0 +1,75 @@
+/** What a schema library offers of https://standardschema.dev: zod, zod/mini, and others. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly jsonSchema?: {
+      readonly input: (options: { target: string }) => JsonSchema;
+      readonly output: (options: { target: string }) => JsonSchema;
+    };
+  };
+}
+
+type Validated<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] };
+
+/** One thing that is wrong with a value. */
+export interface Issue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** A JSON Schema, 2020-12. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** What a handler is given for a value of the schema `S`. */
+export type OutputOf<S> = unknown extends S
+  ? Record<string, unknown>
+  : S extends StandardSchema<infer _, infer Output>
+    ? Output
+    : FromJson<S>;
+
+/** What a handler may give for a value of the schema `S`. */
+export type InputOf<S> = unknown extends S
+  ? unknown
+  : S extends StandardSchema<infer Input, infer _>
+    ? Input
+    : FromJson<S>;
+
+/** The type that a JSON Schema written in place describes; `unknown` where it says more than is read here. */
+export type FromJson<S> = S extends { readonly const: infer Value }
+  ? Value
+  : S extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : S extends { readonly type: infer Type }
+      ? OfType<S, Type>
+      : unknown;
+
+type OfType<S, Type> = Type extends "string"
+  ? string
+  : Type extends "number" | "integer"
+    ? number
+    : Type extends "boolean"
+      ? boolean
+      : Type extends "null"
+        ? null
+        : Type extends "array"
+          ? S extends { readonly items: infer Item }
+            ? FromJson<Item>[]
+            : unknown[]
+          : Type extends "object"
+            ? S extends { readonly properties: infer Properties }
+              ? Members<Properties, RequiredOf<S>>
+              : Record<string, unknown>
+            : unknown;
+
+type RequiredOf<S> = S extends { readonly required: readonly (infer Name)[] } ? Name : never;
+
+type Members<Properties, Required> = {
+  -readonly [K in keyof Properties as K extends Required ? K : never]: FromJson<Properties[K]>;
+} & {
+  -readonly [K in keyof Properties as K extends Required ? never : K]?: FromJson<Properties[K]>;
+};

@@ -1,0 +1,145 @@
+import { isObject } from "./host.ts";
+import type { StandardSchema } from "./infer.ts";
+import { parsed } from "./schema.ts";
+
+type Json = Record<string, unknown>;
+
+const BLOCKS = new Set(["text", "image", "audio", "resource", "resource_link"]);
+
+const isBlock = (value: unknown): value is Json =>
+  isObject(value) && BLOCKS.has(String(value["type"]));
+
+const unfinished = (value: unknown): value is Json =>
+  isObject(value) && value["resultType"] === "input_required";
+
+/** Calls `next` with the value, at once or when it is there. */
+export function after(value: unknown, next: (value: unknown) => unknown): unknown {
+  return isThenable(value) ? value.then(next) : next(value);
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "then" in value &&
+    typeof value.then === "function"
+  );
+}
+
+/** The value as JSON. Throws an error that names the member which is not JSON. */
+export function json(value: unknown, what: string): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch (error) {
+    const found = culprit(value, "", []);
+    if (found === undefined) throw error;
+    throw new Error(`${what} is not JSON: ${found}.`, { cause: error });
+  }
+  throw new Error(`${what} is not JSON: it is ${value === undefined ? "" : "a "}${typeof value}.`);
+}
+
+function culprit(value: unknown, path: string, above: readonly unknown[]): string | undefined {
+  const place = path === "" ? "it" : path.slice(1);
+  if (typeof value === "bigint") return `${place} is a BigInt; make it a Number or a string`;
+  if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
+  if (above.includes(value)) return `${place} contains itself`;
+  for (const [key, member] of Object.entries(value)) {
+    const found = culprit(member, `${path}.${key}`, [...above, value]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const base64 = (value: unknown): unknown =>
+  value instanceof Uint8Array ? value.toBase64() : value;
+
+function contents(value: unknown, uri: unknown, mimeType: unknown): Json {
+  const frame = { uri, ...(mimeType !== undefined && { mimeType }) };
+  if (typeof value === "string") return { ...frame, text: value };
+  if (value instanceof Uint8Array) return { ...frame, blob: value.toBase64() };
+  if (!isObject(value) || (value["text"] === undefined && value["blob"] === undefined)) {
+    throw new Error("A resource gives a string, a Uint8Array, or contents with `text` or `blob`.");
+  }
+  const { blob, ...rest } = value;
+  return { ...frame, ...rest, ...(blob !== undefined && { blob: base64(blob) }) };
+}
+
+function block(value: unknown): Json {
+  if (typeof value === "string") return { type: "text", text: value };
+  if (!isBlock(value)) {
+    throw new Error(
+      `A block of content needs a "type": ${[...BLOCKS].join(", ")}; this is ${isObject(value) ? `an object with ${Object.keys(value).join(", ") || "nothing in it"}` : String(value)}.`,
+    );
+  }
+  if (value["data"] instanceof Uint8Array) return { ...value, data: base64(value["data"]) };
+  const { resource } = value;
+  return isObject(resource) && resource["blob"] instanceof Uint8Array
+    ? { ...value, resource: contents(resource, resource["uri"], undefined) }
+    : value;
+}
+
+const text = (value: string): Json => ({ content: [{ type: "text", text: value }] });
+
+export const failed = (message: string): string =>
+  JSON.stringify({ ...text(message), isError: true });
+
+/** A tool's output schema, where the kit checks it; else whether there is one, which the host checks. */
+export type OutputRule = StandardSchema | boolean;
+
+/** A tool's result as JSON, or a promise of it, from what its handler gave. */
+export function toolResult(output: OutputRule, name: string, value: unknown): unknown {
+  const what = `What the tool "${name}" returned`;
+  if (unfinished(value)) return json(value, what);
+  if (isObject(value) && Array.isArray(value["content"])) {
+    const { content, structuredContent, ...rest } = value as Json & { content: unknown[] };
+    const result = { ...rest, content: content.map(block) };
+    if (structuredContent === undefined) return json(result, what);
+    return after(checked(output, name, structuredContent), (structured) =>
+      json({ ...result, structuredContent: structured }, what),
+    );
+  }
+  if (output !== false) {
+    return after(checked(output, name, value), (structured) => structuredText(structured, what));
+  }
+  if (value === undefined || value === null) return '{"content":[]}';
+  if (isBlock(value)) return json({ content: [block(value)] }, what);
+  if (Array.isArray(value)) return json({ content: value.map(block) }, what);
+  if (isObject(value)) return structuredText(value, what);
+  return json(text(typeof value === "string" ? value : json(value, what)), what);
+}
+
+function checked(output: OutputRule, name: string, value: unknown): unknown {
+  return parsed(output, value, `The tool "${name}" returned what its output schema refuses`);
+}
+
+/** Structured content, and the same as text for clients that know only text. */
+function structuredText(value: unknown, what: string): string {
+  const written = json(value, what);
+  return `{"content":[{"type":"text","text":${JSON.stringify(written)}}],"structuredContent":${written}}`;
+}
+
+/** What `read` gave, as a result. */
+export function readResult(value: unknown, uri: string, mimeType: unknown): string {
+  const what = `What the resource ${uri} gave`;
+  if (unfinished(value)) return json(value, what);
+  const whole = isObject(value) && Array.isArray(value["contents"]) ? value : { contents: value };
+  const all: unknown[] = Array.isArray(whole["contents"]) ? whole["contents"] : [whole["contents"]];
+  return json({ ...whole, contents: all.map((one) => contents(one, uri, mimeType)) }, what);
+}
+
+/** What `get` gave, as a result. */
+export function promptResult(value: unknown, name: string, description: unknown): string {
+  const what = `What the prompt "${name}" gave`;
+  if (unfinished(value)) return json(value, what);
+  const given = typeof value === "string" ? [{ role: "user", content: value }] : value;
+  const whole: Json = isObject(given) ? given : { messages: given };
+  if (!Array.isArray(whole["messages"])) {
+    throw new Error(`The prompt "${name}" gave neither text nor messages.`);
+  }
+  const messages = whole["messages"].map((message: Json) => ({
+    ...message,
+    content: block(message["content"]),
+  }));
+  return json({ ...(description !== undefined && { description }), ...whole, messages }, what);
+}

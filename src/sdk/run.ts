@@ -1,0 +1,94 @@
+import { type Entry, messageOf, running, traceOf } from "./host.ts";
+import { reseed } from "./random.ts";
+import { isThenable } from "./results.ts";
+import { clearTimers, runTimer } from "./timers.ts";
+
+/** An error that the client sees as a JSON-RPC error. */
+export class RpcError extends Error {
+  override name = "RpcError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** Gives an export's output as JSON text, or a promise of it. */
+export type Answer = (input: Record<string, unknown>) => unknown;
+
+const rejections = new Map<object, unknown>();
+let settled: { output: string } | { failure: string } | undefined;
+let called = "";
+
+function succeed(output: unknown): void {
+  settled = { output: String(output) };
+}
+
+function fail(error: unknown): void {
+  if (error instanceof RpcError) {
+    const { code, message, data } = error;
+    settled = { output: JSON.stringify({ error: { code, message, data } }) };
+    return;
+  }
+  __host.log(4, traceOf(error));
+  settled = { failure: messageOf(error) };
+}
+
+const unhandled = (): string => [...rejections.values()].map(traceOf).join("\n");
+
+/** What the shim drives. An answer that is a promise settles while the shim runs jobs and `turn` runs timers. */
+export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
+  return {
+    exports: Object.keys(answers),
+
+    begin(name) {
+      running.call = true;
+      running.startedAt = Date.now();
+      reseed();
+      clearTimers();
+      rejections.clear();
+      settled = undefined;
+      called = name;
+      try {
+        const answer = answers[name];
+        if (!answer) throw new RpcError(-32601, `The servlet has no ${name}.`);
+        running.input = JSON.parse(__host.input() || "{}") as Record<string, unknown>;
+        const output = answer(running.input);
+        if (isThenable(output)) output.then(succeed, fail);
+        else succeed(output);
+      } catch (error) {
+        fail(error);
+      }
+    },
+
+    turn() {
+      if (!settled) {
+        if (runTimer()) return 2;
+        const why = unhandled();
+        settled = {
+          failure:
+            `The handler of ${called} awaits a promise that can never settle.` +
+            (why === "" ? "" : ` A promise was rejected and nobody handled it: ${why}`),
+        };
+      } else if (rejections.size > 0) {
+        __host.log(4, `A promise was rejected and nobody handled it: ${unhandled()}`);
+      }
+      if ("output" in settled) {
+        __host.output(settled.output);
+        return 0;
+      }
+      __host.fail(settled.failure);
+      return 1;
+    },
+
+    rejection(promise, reason, handled) {
+      if (handled) rejections.delete(promise);
+      else rejections.set(promise, reason);
+    },
+
+    unhandled,
+  };
+}

@@ -1,0 +1,97 @@
+import { isObject } from "./host.ts";
+import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
+
+type Direction = "input" | "output";
+
+/** Turns schemas that cannot do it themselves into JSON Schema: zod/mini's. */
+export type Converter = (schema: StandardSchema, io: Direction) => JsonSchema;
+
+let converter: Converter | undefined;
+
+export function convertWith(convert: Converter): void {
+  converter = convert;
+}
+
+export function isStandard(schema: unknown): schema is StandardSchema {
+  return isObject(schema) && isObject(schema["~standard"]);
+}
+
+/** The schema as JSON Schema. Throws an error that says how to mend it; `what` names it there. */
+export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
+  if (!isObject(schema)) throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
+  if (!isStandard(schema)) return schema;
+  const { vendor, jsonSchema } = schema["~standard"];
+  try {
+    const found = jsonSchema?.[io]({ target: "draft-2020-12" }) ?? converter?.(schema, io);
+    if (found) {
+      const { $schema: _, ...rest } = found;
+      return rest;
+    }
+  } catch (error) {
+    throw new Error(
+      `${what} cannot be expressed as JSON Schema: ${error instanceof Error ? error.message : String(error)}. ` +
+        "Use types that JSON has, or give a JSON Schema.",
+      { cause: error },
+    );
+  }
+  throw new Error(
+    `${what} is a schema of ${vendor} that gives no JSON Schema. ` +
+      'Import zod as "zod" or "zod/mini", or give a JSON Schema.',
+  );
+}
+
+/** The same, for what must be an object. */
+export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
+  const found = jsonSchemaOf(schema, io, what);
+  if (found["type"] !== "object") {
+    throw new Error(
+      `${what} does not describe an object: at its root it needs type "object" (in zod: z.object({ … })).`,
+    );
+  }
+  return found;
+}
+
+/** A value that does not fit its schema. */
+export class InvalidValue extends Error {
+  override name = "InvalidValue";
+}
+
+/** The value as the schema makes it (defaults, transforms). Throws an `InvalidValue` that names the fields. */
+export function parsed(
+  schema: unknown,
+  value: unknown,
+  what: string,
+): unknown /* or a promise of it */ {
+  if (!isStandard(schema)) return value;
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise
+    ? result.then((settled) => valueOf(settled, what))
+    : valueOf(result, what);
+}
+
+function valueOf(
+  result: { readonly value?: unknown; readonly issues?: readonly Issue[] | undefined },
+  what: string,
+): unknown {
+  if (!result.issues) return result.value;
+  throw new InvalidValue(`${what}: ${result.issues.map(told).join("; ")}`);
+}
+
+function told({ path = [], message }: Issue): string {
+  const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
+  return place === "" ? message : `${place}: ${message}`;
+}
+
+/**
+ * Lets the schema's library do what it does at first use now, at build time, so that no call has to:
+ * zod compiles objects when they first parse.
+ */
+export function warm(schema: unknown): void {
+  if (!isStandard(schema)) return;
+  try {
+    const result = schema["~standard"].validate({});
+    if (result instanceof Promise) result.catch(() => {});
+  } catch {
+    // An empty object may be more than the author's refinements expect.
+  }
+}

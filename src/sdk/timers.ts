@@ -1,0 +1,53 @@
+import { hostFor, traceOf } from "./host.ts";
+
+/** One callback that waits for its time, in ms since 1970. */
+interface Timer {
+  at: number;
+  /** Repeats after this many ms. */
+  every: number | undefined;
+  run: () => void;
+}
+
+const timers = new Map<number, Timer>();
+let lastId = 0;
+let clock = 0;
+
+/** The time: not before the end of the newest sleep, even where the engine's clock stands still. */
+const now = (): number => (clock = Math.max(clock, Date.now()));
+
+export function clearTimers(): void {
+  timers.clear();
+  clock = 0;
+}
+
+export function addTimer(run: () => void, ms: number, repeat: boolean): number {
+  hostFor("A timer");
+  const wait = ms > 0 && ms < Infinity ? Math.floor(ms) : 0;
+  timers.set(++lastId, { at: now() + wait, every: repeat ? Math.max(wait, 1) : undefined, run });
+  return lastId;
+}
+
+export function removeTimer(id: unknown): void {
+  timers.delete(Number(id));
+}
+
+/** Waits for the timer that comes first, and runs it. False where there is none. */
+export function runTimer(): boolean {
+  let next: [number, Timer] | undefined;
+  for (const entry of timers) if (!next || entry[1].at < next[1].at) next = entry;
+  if (!next) return false;
+  const [id, timer] = next;
+  const wait = timer.at - now();
+  if (wait > 0) {
+    __host.sleep(wait);
+    clock = timer.at;
+  }
+  if (timer.every === undefined) timers.delete(id);
+  else timer.at = now() + timer.every;
+  try {
+    timer.run();
+  } catch (error) {
+    __host.log(4, `A timer's callback failed: ${traceOf(error)}`);
+  }
+  return true;
+}

@@ -1,0 +1,154 @@
+/**
+ * Runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
+ * vitest: the servlet is built on the way.
+ */
+import { makeBundle } from "../bundle/bundle.ts";
+import { Fault } from "../errors.ts";
+import type {
+  Ask,
+  CallContext,
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  Notification,
+  ReadResourceResult,
+} from "../model.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import { Registry } from "../servlets/registry.ts";
+import type { CompletionRequest } from "../servlets/servlet.ts";
+import type { World } from "../wasm/world.ts";
+
+/** What a test decides of a call's world. Whatever it leaves out fails when the servlet needs it. */
+export interface Script {
+  /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
+  answers?: { [M in Ask["method"]]?: Json[] | ((params: Json) => Json) };
+  /** Stands for the network; allow lists are applied all the same. */
+  fetch?: (request: Request) => Response | Promise<Response>;
+  /** Unix time in ms when the call begins. Time goes on only when the servlet sleeps. 0 by default. */
+  now?: number;
+  /** The Worker's variables and secrets. */
+  variables?: Record<string, string>;
+  /** The request's `_meta`; a progress token by default. */
+  meta?: Json;
+  /** What the client says it can do. */
+  capabilities?: Json;
+}
+
+/** What came of a call. */
+export interface Tested<T> {
+  result: T;
+  /** What the servlet said to the client on the way, in order. */
+  notifications: Notification[];
+  /** What it asked of the client, in order. */
+  asked: Ask[];
+  /** Lines that it wrote to the server's log. */
+  logs: string[];
+}
+
+/** A servlet under test. Rejects with a `Fault` where the server would answer with an error. */
+export interface ServletUnderTest {
+  list(): Promise<Lists>;
+  callTool(name: string, args?: Json, script?: Script): Promise<Tested<CallToolResult>>;
+  readResource(uri: string, script?: Script): Promise<Tested<ReadResourceResult>>;
+  getPrompt(
+    name: string,
+    args?: Record<string, string>,
+    script?: Script,
+  ): Promise<Tested<GetPromptResult>>;
+  complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
+}
+
+/** Builds the servlet in this folder and makes it ready to be called. */
+export async function loadServlet(folder: string): Promise<ServletUnderTest> {
+  const members = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+  const [member] = members;
+  if (member === undefined || members.length > 1) {
+    throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
+  }
+  const { found, dialect, prepared } = member;
+  // Without lists it is asked for them, and its schemas are interpreted.
+  const servlet: BundledServlet = {
+    name: found.name,
+    dialect,
+    module: await WebAssembly.compile(prepared.wasm),
+    ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
+    restorable: prepared.unrestorable === undefined,
+    hash: prepared.hash,
+    exports: prepared.exports,
+    manifest: found.manifest,
+    checks: {},
+  };
+  const tested = async <T>(
+    script: Script,
+    work: (registry: Registry, call: CallContext) => Promise<T>,
+  ): Promise<Tested<T>> => {
+    const notifications: Notification[] = [];
+    const asked: Ask[] = [];
+    const logs: string[] = [];
+    const registry = new Registry(
+      { servlets: [servlet] },
+      {
+        variables: script.variables ?? {},
+        logLevel: "trace",
+        log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
+        world: scriptedWorld(script),
+      },
+    );
+    const answer = scriptedAsker(script);
+    const call: CallContext = {
+      id: "test",
+      meta: script.meta ?? { progressToken: "test" },
+      principal: { name: "anonymous" },
+      client: { capabilities: script.capabilities ?? {} },
+      signal: () => new AbortController().signal,
+      notify: (notification) => notifications.push(notification),
+      ask: (ask, signal) => {
+        asked.push(ask);
+        return answer(ask, signal);
+      },
+    };
+    return { result: await work(registry, call), notifications, asked, logs };
+  };
+  return {
+    list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
+    callTool: (name, args = {}, script = {}) =>
+      tested(script, (registry, call) => registry.callTool(name, args, call)),
+    readResource: (uri, script = {}) =>
+      tested(script, (registry, call) => registry.readResource(uri, call)),
+    getPrompt: (name, args = {}, script = {}) =>
+      tested(script, (registry, call) => registry.getPrompt(name, args, call)),
+    complete: (request, script = {}) =>
+      tested(script, (registry, call) => registry.complete(request, call)),
+  };
+}
+
+/** Answers from the script; what it has no answer for ends the call. */
+export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
+  const used = new Map<string, number>();
+  return async ({ method, params }) => {
+    const scripted = answers[method];
+    if (typeof scripted === "function") return scripted(params);
+    const at = used.get(method) ?? 0;
+    used.set(method, at + 1);
+    const answer = scripted?.[at];
+    if (answer !== undefined) return answer;
+    throw new Fault("servlet_failed", `The script has no answer number ${at + 1} to ${method}.`);
+  };
+}
+
+function scriptedWorld({ fetch, now = 0 }: Script): World {
+  let time = now;
+  return {
+    now: () => time,
+    random: (bytes) => void crypto.getRandomValues(bytes),
+    sleep: async (ms) => {
+      time += ms;
+    },
+    fetch: async (request) => {
+      if (fetch === undefined) throw new Error("the script has no fetch");
+      return fetch(request);
+    },
+  };
+}
