@@ -1,14 +1,13 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { checkOrigin } from "./auth/origin.ts";
-import { principalOf } from "./auth/principal.ts";
+import { ANONYMOUS, principalOf } from "./auth/principal.ts";
 import { readSettings, variablesOf } from "./env.ts";
 import { Fault, httpStatus } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
-import type { Principal } from "./model.ts";
 import { page } from "./page/page.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
@@ -29,7 +28,7 @@ export function createApp(bundle: Bundle, env: object) {
     settings.API_KEYS &&
     new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
 
-  const app = new Hono<{ Variables: { principal: Principal } }>();
+  const app = new Hono();
 
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
   const exposed = ["Mcp-Session-Id", "WWW-Authenticate"];
@@ -52,16 +51,16 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.get("/", async (c) => c.html(await showPage(c.req.url)));
 
-  app.use("/mcp", async (c, next) => {
-    const isPage = c.req.method === "GET" && (c.req.header("accept") ?? "").includes("text/html");
-    if (isPage) return c.html(await showPage(c.req.url));
-    c.set("principal", await principalOf(c.req.raw.headers.get("authorization"), keys));
-    return next();
+  app.get("/mcp", async (c, next) => {
+    if (!(c.req.header("accept") ?? "").includes("text/html")) return next();
+    return c.html(await showPage(c.req.url));
   });
 
-  app.all("/mcp", (c) =>
-    mcpEndpoint(c.req.raw, { server, registry, principal: c.get("principal"), report }),
-  );
+  app.all("/mcp", async (c) => {
+    const { raw } = c.req;
+    const principal = keys ? await principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
+    return mcpEndpoint(raw, { server, registry, principal, report });
+  });
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 

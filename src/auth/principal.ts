@@ -1,22 +1,19 @@
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 
+/** Whoever calls where no keys are configured. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
 /** Names by the SHA-256 of their API key, in lower-case hex. */
 export type ApiKeys = ReadonlyMap<string, string>;
 
 /**
- * Who is calling: whoever holds the key in `Authorization: Bearer`, or `anonymous` where no keys are
- * configured. Keys are compared by their hashes, so how long that takes says nothing of the key.
+ * Who is calling, by the key in `Authorization: Bearer`. Keys are compared by their hashes, so how
+ * long that takes says nothing of the key.
  *
  * Throws `unauthorized`.
  */
-export async function principalOf(
-  authorization: string | null,
-  keys: ApiKeys | undefined,
-): Promise<Principal> {
-  if (keys === undefined) return ANONYMOUS;
+export async function principalOf(authorization: string | null, keys: ApiKeys): Promise<Principal> {
   const [, key] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
   if (key === undefined)
     throw new Fault("unauthorized", "Authorization: Bearer with an API key is needed.");

@@ -49,7 +49,7 @@
   (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
   (import "extism:host/env" "error_set" (func $error_set (param i64)))
   (import "extism:host/env" "config_get" (func $config_get (param i64) (result i64)))
-  (import "extism:host/env" "http_request" (func $http_request (param i64 i64) (result i64)))
+  (import "extism:host/user" "http_fetch" (func $http_fetch (param i64 i64) (result i64)))
   (import "extism:host/env" "http_status_code" (func $http_status (result i32)))
   (import "extism:host/env" "http_headers" (func $http_headers (result i64)))
   (import "extism:host/env" "log_trace" (func $log_trace (param i64)))
@@ -195,7 +195,7 @@
           (call $block_of_string (local.get $second))))))
     ;; E: http(head, body)
     (local.set $block
-      (call $http_request
+      (call $http_fetch
         (call $block_of_string (local.get $first))
         (if (result i64)
           (i32.or (i32.eqz (local.get $second)) (call $is_undefined (local.get $second)))

@@ -65,6 +65,6 @@
   for (const letter of "ABCDEFGHIJK") delete globalThis[`__${letter}`];
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);
   globalThis.__rejected = (promise, reason, isHandled) =>
-    globalThis.__servlet.rejection(promise, reason, isHandled !== 0);
+    globalThis.__servlet?.rejection(promise, reason, isHandled !== 0);
   globalThis.__turn = () => globalThis.__servlet.turn();
 }

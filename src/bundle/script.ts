@@ -82,6 +82,8 @@ const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
     on.onResolve({ filter: /^edge-servlets\/servlet$/ }, () => ({ path: join(sdk, "servlet.ts") }));
+    // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
+    on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: join(sdk, "zod-mini.ts") }));
   },
 };
 
@@ -184,7 +186,7 @@ function typesConfig(entries: string[]): object {
       module: "preserve",
       moduleResolution: "bundler",
       moduleDetection: "force",
-      lib: ["esnext", "webworker"],
+      lib: ["esnext"],
       types: [],
       // What this project holds itself to is not asked of those who write servlets.
       noPropertyAccessFromIndexSignature: false,
@@ -192,6 +194,6 @@ function typesConfig(entries: string[]): object {
       noUnusedParameters: false,
       paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
     },
-    files: entries.map((entry) => resolve(entry)),
+    files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   };
 }

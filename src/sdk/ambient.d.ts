@@ -1,5 +1,4 @@
 /** The globals of a servlet, for the type check of `plugins/<name>/servlet.ts`. */
-/// <reference path="./engine.d.ts" />
 type Kit = typeof import("./globals.ts");
 
 declare const console: Kit["console"];
@@ -30,3 +29,12 @@ declare const URL: Kit["URL"];
 type URL = import("./globals.ts").URL;
 declare const URLSearchParams: Kit["URLSearchParams"];
 type URLSearchParams = import("./globals.ts").URLSearchParams;
+
+/* What the engine has beyond the language. */
+declare function atob(text: string): string;
+declare function btoa(binary: string): string;
+declare function queueMicrotask(callback: () => void): void;
+declare class DOMException extends Error {
+  constructor(message?: string, name?: string);
+  readonly code: number;
+}

@@ -1,6 +1,5 @@
-import { knownLists } from "./build.ts";
 import { context } from "./context.ts";
-import { isObject, messageOf, traceOf } from "./host.ts";
+import { isObject, messageOf, running, traceOf } from "./host.ts";
 import {
   after,
   failed,
@@ -17,6 +16,12 @@ import type { StandardSchema } from "./infer.ts";
 import type { AnySpec } from "./servlet.ts";
 import { template } from "./templates.ts";
 import type { Complete, ToolSpec } from "./types.ts";
+
+/**
+ * What the compiler may set (esbuild's `define`): by kind ("tools", …), the output of each list export
+ * when the servlet was built without this. Then no schema is made into JSON Schema again.
+ */
+declare const SERVLET_LISTS: Readonly<Record<string, string>> | undefined;
 
 type Json = Record<string, unknown>;
 
@@ -52,7 +57,8 @@ const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
 
 /** A list's output; written once, at build time. */
 function listing(kind: string, entries: () => Json[]): Answer {
-  const output = knownLists?.[kind] ?? json({ [kind]: entries() }, `The list of ${kind}`);
+  const known = typeof SERVLET_LISTS === "undefined" ? undefined : SERVLET_LISTS[kind];
+  const output = known ?? json({ [kind]: entries() }, `The list of ${kind}`);
   return () => output;
 }
 
@@ -80,7 +86,8 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   };
 }
 
-function listedTool(name: string, { input, output, handler: _, ...rest }: ToolSpec): Json {
+function listedTool(name: string, tool: ToolSpec): Json {
+  const { input, output, handler: _, ...rest } = tool;
   const what = (side: string) => `The ${side} of the tool "${name}"`;
   return {
     name,
@@ -100,6 +107,7 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
       const name = String(given);
       const tool = entry(tools, name);
       if (!tool) throw new RpcError(INVALID_PARAMS, `There is no tool "${name}".`);
+      running.what = `The tool "${name}"`;
       try {
         const checked = parsed(tool.input, args, `The arguments of "${name}" are not valid`);
         const result = after(
@@ -152,6 +160,7 @@ function resourceAnswers(
     }),
     read_resource: (input) => {
       const uri = String(request(input)["uri"]);
+      running.what = `The resource ${uri}`;
       const resource = entry(resources, uri);
       if (resource) {
         return after(resource.read(uri, context), (value) =>
@@ -192,6 +201,7 @@ function promptAnswers(
       const name = String(given);
       const prompt = entry(prompts, name);
       if (!prompt) throw new RpcError(INVALID_PARAMS, `There is no prompt "${name}".`);
+      running.what = `The prompt "${name}"`;
       const values = args as Record<string, string>;
       for (const [argument, { required }] of Object.entries(prompt.arguments ?? {})) {
         if (!required || entry(values, argument) !== undefined) continue;
@@ -208,12 +218,12 @@ function promptAnswers(
 }
 
 function completion(completers: Map<string, Record<string, Complete>>, input: Json): unknown {
-  const { ref, argument, context } = request(input);
+  const { ref, argument, context: beside } = request(input);
   const { type, name, uri } = ref as Record<string, string | undefined>;
   const { name: which = "", value = "" } = argument as Record<string, string | undefined>;
   const kind = type === "prompt" || type === "ref/prompt" ? `prompt ${name}` : `resource ${uri}`;
   const complete = entry(completers.get(kind) ?? {}, which);
-  const settled = isObject(context) && isObject(context["arguments"]) ? context["arguments"] : {};
+  const settled = isObject(beside) && isObject(beside["arguments"]) ? beside["arguments"] : {};
   const found = complete?.(value, { arguments: settled as Record<string, string> }) ?? [];
   return after(found, (values) => json({ completion: { values } }, "The completion"));
 }

@@ -1,4 +1,3 @@
-import { usesFetch } from "./build.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, isObject, running } from "./host.ts";
 import type { OutputOf } from "./infer.ts";
@@ -12,6 +11,9 @@ import type {
   SampleParams,
   SampleResult,
 } from "./types.ts";
+
+/** What the compiler may set (esbuild's `define`): false where no file of the servlet mentions `fetch`. */
+declare const SERVLET_FETCH: boolean | undefined;
 
 type Json = Record<string, unknown>;
 
@@ -151,7 +153,7 @@ export const context: Context = {
     tell("notify_logging_message", { level, data, logger });
   },
   get fetch() {
-    if (usesFetch) return fetch;
+    if (typeof SERVLET_FETCH === "undefined" || SERVLET_FETCH) return fetch;
     throw new Error("This servlet was built without fetch.");
   },
   config(key) {

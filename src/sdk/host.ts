@@ -49,6 +49,8 @@ export const running = {
   /** In ms since 1970. */
   startedAt: 0,
   input: {} as Record<string, unknown>,
+  /** What is called, for messages. */
+  what: "",
 };
 
 /** The host, for what differs from call to call. Throws at module scope, which runs once, at build time. */

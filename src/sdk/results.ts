@@ -13,8 +13,8 @@ const unfinished = (value: unknown): value is Json =>
   isObject(value) && value["resultType"] === "input_required";
 
 /** Calls `next` with the value, at once or when it is there. */
-export function after(value: unknown, next: (value: unknown) => unknown): unknown {
-  return isThenable(value) ? value.then(next) : next(value);
+export function after(value: unknown, then: (value: unknown) => unknown): unknown {
+  return isThenable(value) ? value.then(then) : then(value);
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -43,7 +43,7 @@ function culprit(value: unknown, path: string, above: readonly unknown[]): strin
   const place = path === "" ? "it" : path.slice(1);
   if (typeof value === "bigint") return `${place} is a BigInt; make it a Number or a string`;
   if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
-  if (above.includes(value)) return `${place} contains itself`;
+  if (above.includes(value)) return `${place} contains itself: a cycle`;
   for (const [key, member] of Object.entries(value)) {
     const found = culprit(member, `${path}.${key}`, [...above, value]);
     if (found !== undefined) return found;

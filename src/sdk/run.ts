@@ -21,7 +21,6 @@ export type Answer = (input: Record<string, unknown>) => unknown;
 
 const rejections = new Map<object, unknown>();
 let settled: { output: string } | { failure: string } | undefined;
-let called = "";
 
 function succeed(output: unknown): void {
   settled = { output: String(output) };
@@ -51,7 +50,7 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
       clearTimers();
       rejections.clear();
       settled = undefined;
-      called = name;
+      running.what = name;
       try {
         const answer = answers[name];
         if (!answer) throw new RpcError(-32601, `The servlet has no ${name}.`);
@@ -67,13 +66,12 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
     turn() {
       if (!settled) {
         if (runTimer()) return 2;
-        const why = unhandled();
-        settled = {
-          failure:
-            `The handler of ${called} awaits a promise that can never settle.` +
-            (why === "" ? "" : ` A promise was rejected and nobody handled it: ${why}`),
-        };
-      } else if (rejections.size > 0) {
+        settled = { failure: `${running.what} awaits a promise that can never settle.` };
+        for (const reason of rejections.values()) {
+          settled.failure += ` A promise was rejected and nobody handled it: ${messageOf(reason)}`;
+        }
+      }
+      if (rejections.size > 0) {
         __host.log(4, `A promise was rejected and nobody handled it: ${unhandled()}`);
       }
       if ("output" in settled) {

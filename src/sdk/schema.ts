@@ -77,9 +77,18 @@ function valueOf(
   throw new InvalidValue(`${what}: ${result.issues.map(told).join("; ")}`);
 }
 
-function told({ path = [], message }: Issue): string {
+function told({ path = [], message, ...more }: Issue): string {
   const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
-  return place === "" ? message : `${place}: ${message}`;
+  const said = message === "Invalid input" ? message + detail(more) : message;
+  return place === "" ? said : `${place}: ${said}`;
+}
+
+/** zod/mini comes without sentences, but its issues have what they would be made of. */
+function detail(issue: Record<string, unknown>): string {
+  for (const key of ["expected", "values", "format", "minimum", "maximum", "keys"]) {
+    if (issue[key] !== undefined) return `: ${key} ${JSON.stringify(issue[key])}`;
+  }
+  return "";
 }
 
 /**

@@ -52,8 +52,15 @@ export function defineServlet<
   const O extends Record<string, unknown>,
   const P extends Record<string, unknown>,
 >(spec: ServletSpec<I, O, P>): Entry {
+  if ("__servlet" in globalThis) throw new Error("A servlet calls defineServlet once.");
+  const answers = answersOf(spec as unknown as AnySpec);
+  if (Object.keys(answers).length === 0) {
+    throw new Error(
+      "The servlet offers nothing: no tools, resources, resourceTemplates or prompts.",
+    );
+  }
   Math.random = random;
-  globalThis.__servlet = entryOf(answersOf(spec as unknown as AnySpec));
+  globalThis.__servlet = entryOf(answers);
   return globalThis.__servlet;
 }
 

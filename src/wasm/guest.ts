@@ -2,6 +2,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Ask, Json, Notification } from "../model.ts";
 import { isObject } from "../model.ts";
+import type { GuestResponse } from "./http.ts";
 import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -64,7 +65,7 @@ export class Guest {
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
   /** What the last HTTP response was. */
-  http = { status: 0, headers: {} as Record<string, string> };
+  http: GuestResponse = { status: 0, headers: {}, body: new Uint8Array() };
   #kernel!: KernelExports;
   #waitedMs = 0;
   #gone: AbortSignal | undefined;

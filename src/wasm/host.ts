@@ -49,9 +49,8 @@ export const extismFunctions: HostFunctions = {
   var_set: (guest, key: bigint, value: bigint) =>
     setVar(guest, guest.text(key), value === 0n ? undefined : guest.bytes(value).slice()),
   http_request: async (guest, head: bigint, body: bigint) => {
-    const response = await request(guest, guest.json(head, "http_request"), guest.bytes(body));
-    guest.http = response;
-    return guest.put(response.body);
+    guest.http = await request(guest, guest.json(head, "http_request"), guest.bytes(body));
+    return guest.put(guest.http.body);
   },
   http_status_code: (guest) => guest.http.status,
   http_headers: (guest) => guest.put(JSON.stringify(guest.http.headers)),
@@ -113,6 +112,19 @@ export const userFunctions: HostFunctions = {
   notify_tool_list_changed: changes("notifications/tools/list_changed"),
   notify_prompt_list_changed: changes("notifications/prompts/list_changed"),
   notify_resource_list_changed: changes("notifications/resources/list_changed"),
+  /**
+   * Extism's `http_request` for guests that go on when it fails: the status is 0 then, and the headers
+   * are `{"error": why}`.
+   */
+  http_fetch: async (guest, head: bigint, body: bigint) => {
+    try {
+      guest.http = await request(guest, guest.json(head, "http_fetch"), guest.bytes(body));
+    } catch (error) {
+      if (!(error instanceof GuestError)) throw error;
+      guest.http = { status: 0, headers: { error: error.message }, body: new Uint8Array() };
+    }
+    return guest.put(guest.http.body);
+  },
   /** `null` is "no token". */
   get_access_token: (guest) => guest.put("null"),
   get_keyring_secret: (guest, key: bigint) => {

@@ -50,7 +50,7 @@ function empty(value: object, seen: Map<object, unknown>): object {
     return new View(buffer, value.byteOffset, length);
   }
   if (value instanceof Error) return emptyError(value, seen);
-  if (Array.isArray(value)) return Array.from({ length: value.length });
+  if (Array.isArray(value)) return Object.assign([], { length: value.length });
   if (
     value instanceof WeakMap ||
     value instanceof WeakSet ||

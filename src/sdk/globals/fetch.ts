@@ -2,6 +2,9 @@ import { hostFor } from "../host.ts";
 import type { HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
+/** A request, a URL, or its text. */
+export type RequestInfo = Request | string | { readonly href: string };
+
 export interface RequestInit {
   method?: string;
   headers?: HeadersInit;
@@ -17,13 +20,14 @@ export class Request extends Body {
   readonly method: string;
   readonly signal: RequestInit["signal"];
 
-  constructor(input: Request | { toString(): string }, init: RequestInit = {}) {
+  constructor(input: RequestInfo, init: RequestInit = {}) {
     const from = input instanceof Request ? input : undefined;
-    super(init.body ?? from?.peek(), init.headers ?? from?.headers);
-    this.url = from ? from.url : String(input);
+    super(init.body ?? (from && Body.content(from)), init.headers ?? from?.headers);
+    this.url =
+      typeof input === "string" ? input : input instanceof Request ? input.url : input.href;
     this.method = (init.method ?? from?.method ?? "GET").toUpperCase();
     this.signal = init.signal ?? from?.signal ?? null;
-    if (this.peek() !== null && (this.method === "GET" || this.method === "HEAD")) {
+    if (Body.content(this) !== null && (this.method === "GET" || this.method === "HEAD")) {
       throw new TypeError(`A request with ${this.method} has no body.`);
     }
   }
@@ -34,21 +38,17 @@ export class Request extends Body {
 }
 
 /** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
-export async function fetch(
-  input: Request | { toString(): string },
-  init?: RequestInit,
-): Promise<Response> {
+export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init);
   if (request.signal?.aborted) throw request.signal.reason;
   const { url, method } = request;
   const host = hostFor("fetch()");
   const headers = Object.fromEntries(request.headers);
-  const body = method === "GET" || method === "HEAD" ? undefined : await request.arrayBuffer();
+  const body = Body.content(request) === null ? undefined : await request.arrayBuffer();
   const content = host.http(JSON.stringify({ url, method, headers }), body);
   const status = host.httpStatus();
-  if (status === 0) throw new TypeError(`fetch failed: ${url}`);
-  return Response.at(url, content, {
-    status,
-    headers: JSON.parse(host.httpHeaders() || "{}") as Record<string, string>,
-  });
+  const told = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
+  // What failed has no status, and the reason where headers would be.
+  if (status === 0) throw new TypeError(told["error"] ?? `fetch failed: ${url}`);
+  return Response.at(url, content, { status, headers: told });
 }

@@ -62,12 +62,13 @@ export class Headers {
   }
 }
 
-function keyOf(name: string): string {
-  if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return String(name).toLowerCase();
+function keyOf(given: unknown): string {
+  const name = String(given);
+  if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return name.toLowerCase();
   throw new TypeError(`"${name}" is no name of a header.`);
 }
 
-function valueOf(value: string): string {
+function valueOf(value: unknown): string {
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
   // oxlint-disable-next-line no-control-regex
   if (!/[\0\n\r]|[^\0-\xff]/.test(text)) return text;

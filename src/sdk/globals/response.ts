@@ -36,14 +36,14 @@ export class Body {
     return this.#used;
   }
 
-  /** The bytes, without using them up; null where there is no body. */
-  protected peek(): Uint8Array<ArrayBuffer> | null {
-    if (this.#used) throw new TypeError("The body has been read already.");
-    return this.#bytes;
+  /** A body's bytes, without using them up; null where it has none. */
+  static content(body: Body): Uint8Array<ArrayBuffer> | null {
+    if (body.#used) throw new TypeError("The body has been read already.");
+    return body.#bytes;
   }
 
   async bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = this.peek();
+    const bytes = Body.content(this);
     this.#used = bytes !== null;
     return bytes ?? new Uint8Array();
   }
@@ -60,7 +60,6 @@ export class Body {
     return text.startsWith("\ufeff") ? text.slice(1) : text;
   }
 
-  // eslint-disable-next-line -- the platform's own type
   async json(): Promise<unknown> {
     return JSON.parse(await this.text());
   }
@@ -111,7 +110,7 @@ export class Response extends Body {
   }
 
   clone(): Response {
-    const copy = new Response(this.peek(), this);
+    const copy = new Response(Body.content(this), this);
     PLACES.set(copy, this.url);
     return copy;
   }

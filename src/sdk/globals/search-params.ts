@@ -39,7 +39,7 @@ export class URLSearchParams {
   #pairs: [string, string][];
 
   constructor(init: Init = "") {
-    this.#pairs = pairsOf(typeof init === "object" && init !== null ? init : String(init));
+    this.#pairs = pairsOf(typeof init === "object" && init !== null ? init : text(init));
   }
 
   get [Symbol.toStringTag](): string {

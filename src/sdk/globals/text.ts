@@ -47,11 +47,11 @@ export class TextEncoder {
     return "utf-8";
   }
 
-  encode(text = ""): Uint8Array<ArrayBuffer> {
+  encode(text: unknown = ""): Uint8Array<ArrayBuffer> {
     return encodeUtf8(String(text));
   }
 
-  encodeInto(text: string, target: Uint8Array): { read: number; written: number } {
+  encodeInto(text: unknown, target: Uint8Array): { read: number; written: number } {
     let read = 0;
     let written = 0;
     for (const character of String(text)) {
@@ -81,10 +81,10 @@ export class TextDecoder {
   #rest: Uint8Array = new Uint8Array();
   #begun = false;
 
-  constructor(label = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
+  constructor(label: unknown = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
     const encoding = LABELS[String(label).trim().toLowerCase()];
     if (encoding === undefined) {
-      throw new RangeError(`TextDecoder knows utf-8 and utf-16le here, not "${label}".`);
+      throw new RangeError(`TextDecoder knows utf-8 and utf-16le here, not "${String(label)}".`);
     }
     this.encoding = encoding;
     this.fatal = options.fatal === true;
@@ -137,7 +137,8 @@ function utf16(bytes: Uint8Array, replace: boolean): string | undefined {
   for (let at = 0; at + 1 < bytes.length; at += 2) {
     units.push(String.fromCharCode((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)));
   }
-  if (bytes.length % 2 === 1) units.push("\ud800");
-  const text = units.join("");
+  let text = units.join("");
+  // A byte that is left over, like half a pair before it, makes one U+FFFD.
+  if (bytes.length % 2 === 1 && !/[\ud800-\udbff]$/.test(text)) text += "\ud800";
   return text.isWellFormed() ? text : replace ? text.toWellFormed() : undefined;
 }

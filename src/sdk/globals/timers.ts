@@ -9,7 +9,7 @@ const start = <Args extends unknown[]>(
   repeat: boolean,
 ): number => {
   if (typeof callback !== "function") throw new TypeError("A timer needs a function.");
-  return addTimer(() => callback(...args), Number(ms ?? 0), repeat);
+  return addTimer(() => callback(...args), ms ?? 0, repeat);
 };
 
 export function setTimeout<Args extends unknown[]>(

@@ -23,7 +23,7 @@ function ascii(domain: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   if (/^[\0-\x7f]*$/.test(domain)) return domain.toLowerCase();
   const mapped = domain
-    .replace(/[\u00ad\u200b\u2060\ufeff\ufe00-\ufe0f]/g, "")
+    .replace(/\u00ad|\u200b|\u2060|\ufeff|[\ufe00-\ufe0f]/g, "")
     .normalize("NFKC")
     .toLowerCase()
     .normalize("NFC")

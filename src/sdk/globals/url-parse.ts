@@ -161,17 +161,17 @@ function path(url: UrlRecord, text: string): UrlRecord {
 /** Adds the segments of `text` to the path of `url`. */
 export function addPath(url: UrlRecord, text: string): void {
   const special = isSpecial(url.protocol);
-  const path = url.path as string[];
+  const parts = url.path as string[];
   if (text === "" && !special) return;
   const segments = text.replace(special ? /^[/\\]/ : /^\//, "").split(special ? /[/\\]/ : "/");
   segments.forEach((segment, index) => {
     const plain = segment.replace(/%2e/gi, ".");
-    if (plain === "..") shorten(url.protocol, path);
+    if (plain === "..") shorten(url.protocol, parts);
     if (plain !== "." && plain !== "..") {
-      const drive = url.protocol === "file:" && path.length === 0 && DRIVE.test(segment);
-      path.push(drive ? `${segment[0]}:` : encode(segment, PATH));
+      const drive = url.protocol === "file:" && parts.length === 0 && DRIVE.test(segment);
+      parts.push(drive ? `${segment[0]}:` : encode(segment, PATH));
     } else if (index === segments.length - 1) {
-      path.push("");
+      parts.push("");
     }
   });
 }
@@ -186,8 +186,8 @@ function queryAndFragment(url: UrlRecord, text: string): UrlRecord {
 export const encodeQuery = (url: UrlRecord, query: string): string =>
   encode(query, isSpecial(url.protocol) ? `${QUERY}'` : QUERY);
 
-export const pathOf = ({ path }: UrlRecord): string =>
-  typeof path === "string" ? path : path.map((segment) => `/${segment}`).join("");
+export const pathOf = ({ path: parts }: UrlRecord): string =>
+  typeof parts === "string" ? parts : parts.map((segment) => `/${segment}`).join("");
 
 export function written(url: UrlRecord): string {
   const { protocol, username, password, host, port, query, fragment } = url;

@@ -27,7 +27,7 @@ export class URL {
       );
     } catch (error) {
       if (!(error instanceof NotUrl)) throw error;
-      throw new TypeError(`Invalid URL: ${String(url)}`);
+      throw new TypeError(`Invalid URL: ${String(url)}`, { cause: error });
     }
   }
 
@@ -88,7 +88,7 @@ export class URL {
   }
 
   set protocol(value: string) {
-    const [, scheme] = /^([a-z][a-z\d+.-]*)(?::|$)/i.exec(String(value)) ?? [];
+    const [, scheme] = /^([a-z][a-z\d+.-]*)(?::|$)/i.exec(text(value)) ?? [];
     if (scheme === undefined) return;
     const protocol = `${scheme.toLowerCase()}:`;
     const { protocol: old, username, password, port, host } = this.#url;
@@ -158,7 +158,7 @@ export class URL {
 
   set port(value: string) {
     const [digits = ""] = /^\d*/.exec(text(value).replace(/[\t\n\r]/g, "")) ?? [];
-    if (!this.#placed || (digits === "" && String(value) !== "")) return;
+    if (!this.#placed || (digits === "" && text(value) !== "")) return;
     this.#set((url) => setPort(url, digits));
   }
 
@@ -216,4 +216,4 @@ export class URL {
   }
 }
 
-const text = (value: string): string => String(value).toWellFormed();
+const text = (value: unknown): string => String(value).toWellFormed();

@@ -38,6 +38,8 @@ async function echoPlugin(): Promise<Uint8Array> {
 }
 
 interface Wanted {
+  /** What the other is sent, where it is not the same. */
+  peer?: Pick<Wanted, "headers" | "body">;
   headers: Record<string, string>;
   body: string;
   check: (body: string) => boolean;
@@ -73,6 +75,11 @@ const kinds = {
     check: greeted,
   },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
+  callTypeScript: {
+    ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
+    peer: modern("tools/call", greet, "greet"),
+    check: greeted,
+  },
   megabyte: {
     ...modern("tools/call", large, "echo"),
     check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
@@ -91,7 +98,8 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
   ]);
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [served, measured] of results) {
-      const load = { connections: CONNECTIONS, ...wanted, port: served.port };
+      const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
+      const load = { connections: CONNECTIONS, ...sent, port: served.port };
       const one = await drive(
         load,
         (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
@@ -114,10 +122,10 @@ const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
 const ours = await serve(oursFolder, 8881);
 const peer = await serve(await buildPeer("peer"), 8882);
-const echoFolder = await buildWorker("test/worker/index.ts", join(scratch, "echo"));
-const oursEcho = await serve(echoFolder, 8883, { SEASON: "any" });
+const guestsFolder = await buildWorker("test/worker/index.ts", join(scratch, "guests"));
+const oursGuests = await serve(guestsFolder, 8883, { SEASON: "any" });
 const stockEcho = await serve(stockFolder, 8884);
-const all = [ours, peer, oursEcho, stockEcho];
+const all = [ours, peer, oursGuests, stockEcho];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 const rounded = (value: number) => Number(value.toFixed(2));
@@ -139,7 +147,8 @@ console.log(
 );
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
-  const [mine, other] = name === "megabyte" ? [oursEcho, stockEcho] : [ours, peer];
+  const mine = name === "megabyte" || name === "callTypeScript" ? oursGuests : ours;
+  const other = name === "megabyte" ? stockEcho : peer;
   const { middle, ratio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);
   const of = (served: Served) =>
