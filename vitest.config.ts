@@ -11,7 +11,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
-          include: ["test/node/**/*.test.ts"],
+          include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -2,12 +2,13 @@
  * Makes the bundle that the Worker serves: `node src/bundle/main.ts [--out FILE] [FOLDER…]`.
  * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
  */
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { manifestSchema } from "../servlets/manifest.ts";
 import { bundleSource, makeBundle } from "./bundle.ts";
 import { readIfThere, writeWhole } from "./cache.ts";
+import { servletFolders } from "./folders.ts";
 import { Refusal } from "./refusal.ts";
 import { table } from "./table.ts";
 
@@ -15,8 +16,7 @@ const { values, positionals } = parseArgs({
   options: { out: { type: "string", default: "src/bundle.gen.ts" } },
   allowPositionals: true,
 });
-const named = (process.env["SERVLETS"] ?? "").split(delimiter).filter((folder) => folder !== "");
-const folders = positionals.length > 0 ? positionals : named.length > 0 ? named : ["plugins"];
+const folders = positionals.length > 0 ? positionals : servletFolders();
 
 const began = performance.now();
 try {

@@ -4,7 +4,7 @@ import type { Member } from "./bundle.ts";
 const FREE_BYTES = 3 * 1024 * 1024;
 const PAID_BYTES = 10 * 1024 * 1024;
 
-const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
+export const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
 const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1)} %`;
 
 /** What the bundle holds, for the person at the terminal. */

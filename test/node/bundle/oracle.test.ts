@@ -18,10 +18,6 @@ const cases: [folder: string, name: string, input: string][] = [
   ["plugins/hello", "list_tools", v2({})],
   ["plugins/hello", "call_tool", v2({ name: "greet", arguments: { name: "Zoë 𝄞" } })],
   ["plugins/hello", "call_tool", v2({ name: "greet", arguments: { name: "x".repeat(300_000) } })],
-  ["plugins/http-status", "list_prompts", v2({})],
-  ["plugins/http-status", "call_tool", v2({ name: "lookup_status", arguments: { code: 404 } })],
-  ["plugins/http-status", "read_resource", v2({ uri: "http-status://index" })],
-  ["plugins/http-status", "read_resource", v2({ uri: "http-status://999" })],
   ["plugins/chart", "describe", ""],
   [
     "plugins/chart",

@@ -1,0 +1,264 @@
+import { execFile } from "node:child_process";
+import { access, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { examine, locate } from "../../../src/bundle/examine.ts";
+import { newServlet } from "../../../src/bundle/new.ts";
+import { report } from "../../../src/bundle/report.ts";
+
+/** The command `npm run servlets`, run as a person would. */
+const bin = (name: string) => join("node_modules", ".bin", name);
+
+let folder: string;
+beforeEach(async () => {
+  // Inside of the project, so that what is made finds its packages.
+  await mkdir(".bundle", { recursive: true });
+  folder = await mkdtemp(join(".bundle", "test-servlets-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a program; without SERVLETS and vitest's own variables but with `env`. */
+function run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const own = Object.entries(process.env).filter(([name]) => !/^(SERVLETS|VITEST)/.test(name));
+  return new Promise((end) => {
+    execFile(
+      program,
+      args,
+      { env: { ...Object.fromEntries(own), NO_COLOR: "1", ...env } },
+      (error, stdout, stderr) =>
+        end({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+const servlets = (args: string[], folders = [folder]) =>
+  run(process.execPath, ["src/bundle/servlets.ts", ...args], {
+    SERVLETS: folders.join(delimiter),
+  });
+
+async function refused(args: string[], folders?: string[]): Promise<string> {
+  const { code, stdout, stderr } = await servlets(args, folders);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).not.toMatch(/^\s+at /m);
+  return stderr;
+}
+
+async function put(name: string, content: string | Uint8Array): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, content);
+  return path;
+}
+
+/** The files of a folder that the project's formatter would change. */
+async function unformatted(of: string): Promise<string[]> {
+  const elsewhere = await mkdtemp(join(tmpdir(), "test-servlets-"));
+  await cp(of, elsewhere, { recursive: true });
+  const { stdout } = await run(bin("oxfmt"), [
+    "-c",
+    ".oxfmtrc.json",
+    "--list-different",
+    elsewhere,
+  ]);
+  await rm(elsewhere, { recursive: true });
+  return stdout.split("\n").filter(Boolean);
+}
+
+describe("without a command it knows", () => {
+  test.each([[[]], [["--help"]]])("%j shows what there is", async (args) => {
+    const { code, stdout } = await servlets(args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/new NAME.*list.*inspect SERVLET/s);
+  });
+
+  test.each([
+    [["bogus"], /There is no command bogus/],
+    [["new"], /Give the servlet's name/],
+    [["new", "My_notes"], /"My_notes" cannot be a servlet's name/],
+  ])("%j is refused", async (args, message) => {
+    expect(await refused(args)).toMatch(message);
+  });
+});
+
+describe("new", () => {
+  test("makes a servlet that is listed and inspected, and whose test passes", async () => {
+    const inner = join(folder, "mine");
+    const longest = "a-name-of-thirty-two-characters-";
+    const made = await servlets(["new", longest], [inner, folder]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    expect(made.stdout).toContain(`${join(inner, longest)} is made`);
+    expect(made.stdout).toMatch(/npm run dev.*npm test/s);
+    const files = await readdir(join(inner, longest));
+    expect(files.toSorted()).toEqual(["servlet.json", "servlet.test.ts", "servlet.ts"]);
+    expect(await unformatted(join(inner, longest))).toEqual([]);
+    const manifest = JSON.parse(await readFile(join(inner, longest, "servlet.json"), "utf8"));
+    await access(resolve(inner, longest, manifest.$schema));
+
+    // A second one beside it does not clash.
+    expect(await servlets(["new", "other"], [inner])).toMatchObject({ code: 0 });
+    const listed = await servlets(["list"], [inner]);
+    expect(listed.stdout).toContain(`${longest} (hyper-v2) Counts words, lines and characters.`);
+    expect(listed.stdout).toMatch(/tool +other_count +Counts the words, lines and characters of/);
+
+    const inspected = await servlets(["inspect", "other"], [inner]);
+    expect(inspected).toMatchObject({ code: 0 });
+    expect(inspected.stdout).toMatch(/size .*script .* the engine that all/);
+    expect(inspected.stdout).toMatch(/answers +(list_tools, call_tool|call_tool, list_tools)\n/);
+    expect(inspected.stdout).toContain("The host takes it.");
+
+    await put("vitest.config.js", "export default {};");
+    const tested = await run(bin("vitest"), ["run", "--root", folder]);
+    expect(tested).toMatchObject({ code: 0 });
+    expect(tested.stdout).toMatch(/4 passed/);
+  });
+
+  test.each(["", "A", "my_notes", "9lives", "-a", "a b", "../up", "a/b", "a.b", "naïve"])(
+    "refuses the name %j",
+    async (name) => {
+      await expect(newServlet(name, [folder])).rejects.toThrow(
+        /cannot be a servlet's name: take lower-case letters a-z, digits and -/,
+      );
+      expect(await readdir(folder)).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["a".repeat(33), /at most 32 characters/],
+    ["assembly", /take another name/],
+  ])("refuses the name %j", async (name, message) => {
+    await expect(newServlet(name, [folder])).rejects.toThrow(message);
+  });
+
+  test.each(["taken/notes.txt", "taken.wasm", "taken.wat"])("refuses to touch %s", async (file) => {
+    const path = await put(`second/${file}`, "mine");
+    const made = newServlet("taken", [join(folder, "first"), join(folder, "second")]);
+    await expect(made).rejects.toThrow(/: it is there already, so take another name/);
+    expect(await readFile(path, "utf8")).toBe("mine");
+  });
+});
+
+describe("list", () => {
+  test("shows what clients see, with the first sentence of each description", async () => {
+    const { code, stdout } = await servlets(
+      ["list"],
+      ["plugins/http-status", "plugins/hello", "test/guests/seasonal"],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^hello \(hyper-v2\) Greets\.\n  tool +greet +Greets [^.]*\.\n/);
+    expect(stdout).toMatch(/\n  resource +http-status:\/\/index +\S/);
+    expect(stdout).toMatch(/\n  template +http-status:\/\/\{code\} +\S/);
+    expect(stdout).toMatch(/\nseasonal \(hyper-v2\)\n  is asked at run time/);
+    expect(stdout).toMatch(/\n  prompt +explain_status +\S/);
+  });
+
+  test("says what to do where there are none", async () => {
+    expect((await servlets(["list"])).stdout).toMatch(/no servlets.*-- new NAME/);
+  });
+
+  test("says what is wrong with one", async () => {
+    await put("a/servlet.json", '{"prefixes": 1}');
+    await put("a/a.wat", "(module)");
+    expect(await refused(["list"])).toMatch(/the key prefixes is unknown/);
+  });
+});
+
+describe("inspect", () => {
+  /** An export is all that a plugin needs in order to be looked at. */
+  const plugin = (inside: string) =>
+    `(module ${inside} (func (export "call_tool") (result i32) (i32.const 0)))`;
+
+  /** As the command would, without a process of its own. */
+  async function inspected(what: string, folders = [folder]) {
+    const examined = await examine(await locate(what, folders), ".bundle", () => {});
+    return { refusal: examined.refusal, text: report(examined) };
+  }
+
+  test("shows a servlet that is taken", async () => {
+    const { code, stdout } = await servlets(["inspect", "hello"], ["plugins"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/source +plugins\/hello\/assembly\/index\.ts \(assemblyscript\)/);
+    expect(stdout).toMatch(/dialect +hyper-v2/);
+    expect(stdout).toMatch(/size +built [\d.]+ KB, prepared [\d.]+ KB \([\d.]+ KB gzipped\)/);
+    expect(stdout).toMatch(/memory +64 KiB to begin with, at most 64 MiB/);
+    expect(stdout).toMatch(/instances +put back/);
+    expect(stdout).toMatch(/answers +list_tools, call_tool/);
+    expect(stdout).toMatch(/extism:host\/env: \w+,/);
+    expect(stdout).not.toContain("not offered");
+    expect(stdout).toMatch(/tool +greet/);
+    expect(stdout).toContain("The host takes it.");
+  });
+
+  test("shows what it can of one that is refused", async () => {
+    const imports =
+      '(import "env" "f" (func)) (import "env" "abort" (func (param i32 i32 i32 i32))) (import "x" "y" (global i32))';
+    const path = await put("a.wat", plugin(`${imports} (memory (export "memory") 2 3)`));
+    const { code, stdout, stderr } = await servlets(["inspect", path]);
+    expect(code).toBe(1);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(stdout).toMatch(/dialect +hyper-v2/);
+    expect(stdout).toMatch(/memory +128 KiB to begin with, at most 64 MiB/);
+    expect(stdout).toMatch(/answers +call_tool\n/);
+    expect(stdout).toMatch(/also exports +memory\n/);
+    expect(stdout).toMatch(/imports +env: abort\n/);
+    expect(stdout).toMatch(/not offered +x: y \(global\)\n +env: f\n/);
+    expect(stdout).toMatch(/The host refuses it\.\n.*a\.wat: it imports the global x\.y/);
+  });
+
+  test.each<[string, string | Uint8Array, RegExp]>([
+    ["a.wasm", "hello", /it is not WebAssembly/],
+    ["a.wasm", new Uint8Array([0, 97, 115, 109, 13, 0, 1, 0]), /it is a component/],
+    ["a.wasm", new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]), /dialect +none.*it is no servlet/s],
+    ["a.wat", "(module (oops", /wasm-as/],
+    ["a.wat", plugin("(memory 5000)"), /312\.5 MiB to begin with.*raise memory_limit/s],
+    [
+      "a.wat",
+      `(module (func (export "list_tools") (result i32) unreachable)
+         (func (export "call_tool") (result i32) unreachable))`,
+      /size .*prepared.*answers +list_tools, call_tool.*could not be asked/s,
+    ],
+  ])("tells why %s %o is refused", async (name, content, message) => {
+    const { refusal, text } = await inspected(await put(name, content));
+    expect(text).toContain(`The host refuses it.\n${refusal}`);
+    expect(text).toMatch(message);
+  });
+
+  test("reads the manifest beside a file, and tells its warnings", async () => {
+    await put("a/servlet.json", '{"memory_limit": "1Mi", "description": "Nothing much"}');
+    const path = await put("a/any.wat", plugin("(memory 1)"));
+    const { refusal, text } = await inspected(path);
+    expect(refusal).toBeUndefined();
+    expect(text).toMatch(/^a\n.*about +Nothing much\n.*at most 1 MiB/s);
+    expect(text).toContain("warning: it offers nothing");
+  });
+
+  test("tells why an instance is not used again", async () => {
+    const table = `(table 1 funcref) (elem declare func $f)
+      (func $f (export "list_tools") (result i32) (table.set (i32.const 0) (ref.func $f)) (i32.const 0))`;
+    const { text } = await inspected(await put("a.wat", plugin(table)));
+    expect(text).toMatch(/instances +a new one for each call.*table\.set/);
+  });
+
+  test("says that lists are asked for at run time", async () => {
+    const { text } = await inspected("test/guests/seasonal");
+    expect(text).toContain("asked for at run time");
+  });
+
+  test("shows the type error of a script", async () => {
+    await put("wrong/servlet.ts", "const one: string = 1;\nexport default one;\n");
+    const { text } = await inspected("wrong");
+    expect(text).toMatch(/servlet\.ts\(1,7\): error TS2322/);
+  });
+
+  test("names the servlets that there are where there is none of this name", async () => {
+    await put("one/one.wat", plugin(""));
+    await expect(locate("two", [folder])).rejects.toThrow(/no servlet two.*those there are one\./);
+    await expect(locate("two.wasm", [folder])).rejects.toThrow(/two\.wasm: there is no such file/);
+  });
+});
