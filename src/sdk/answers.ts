@@ -11,7 +11,7 @@ import {
   toolResult,
 } from "./results.ts";
 import { type Answer, RpcError } from "./run.ts";
-import { InvalidValue, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
+import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import type { AnySpec } from "./servlet.ts";
 import { template } from "./templates.ts";
@@ -125,7 +125,7 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
 /** A tool that throws gives a result, so that a model can mend its call. */
 function toolError(error: unknown): string {
   if (error instanceof RpcError) throw error;
-  if (!(error instanceof InvalidValue)) __host.log(4, traceOf(error));
+  if (!(error instanceof ToolError)) __host.log(4, traceOf(error));
   return failed(messageOf(error));
 }
 

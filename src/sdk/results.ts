@@ -4,10 +4,28 @@ import { parsed } from "./schema.ts";
 
 type Json = Record<string, unknown>;
 
-const BLOCKS = new Set(["text", "image", "audio", "resource", "resource_link"]);
+/** Types of content blocks, and the member that each must have. */
+const BLOCKS: Readonly<Record<string, string>> = {
+  text: "text",
+  image: "data",
+  audio: "data",
+  resource: "resource",
+  resource_link: "uri",
+};
 
 const isBlock = (value: unknown): value is Json =>
-  isObject(value) && BLOCKS.has(String(value["type"]));
+  isObject(value) && value[BLOCKS[String(value["type"])] ?? ""] !== undefined;
+
+const isContent = (value: unknown): boolean => typeof value === "string" || isBlock(value);
+
+/** A whole result, and no structured content that happens to have a member of that name. */
+function isResult(value: unknown, hasSchema: boolean): value is Json & { content: unknown[] } {
+  if (!isObject(value) || !Array.isArray(value["content"])) return false;
+  if ("structuredContent" in value || "isError" in value) return true;
+  return hasSchema
+    ? value["content"].length > 0 && value["content"].every(isBlock)
+    : value["content"].every(isContent);
+}
 
 const unfinished = (value: unknown): value is Json =>
   isObject(value) && value["resultType"] === "input_required";
@@ -69,7 +87,7 @@ function block(value: unknown): Json {
   if (typeof value === "string") return { type: "text", text: value };
   if (!isBlock(value)) {
     throw new Error(
-      `A block of content needs a "type": ${[...BLOCKS].join(", ")}; this is ${isObject(value) ? `an object with ${Object.keys(value).join(", ") || "nothing in it"}` : String(value)}.`,
+      `A block of content needs a "type": ${Object.keys(BLOCKS).join(", ")}; this is ${isObject(value) ? `an object with ${Object.keys(value).join(", ") || "nothing in it"}` : String(value)}.`,
     );
   }
   if (value["data"] instanceof Uint8Array) return { ...value, data: base64(value["data"]) };
@@ -91,8 +109,8 @@ export type OutputRule = StandardSchema | boolean;
 export function toolResult(output: OutputRule, name: string, value: unknown): unknown {
   const what = `What the tool "${name}" returned`;
   if (unfinished(value)) return json(value, what);
-  if (isObject(value) && Array.isArray(value["content"])) {
-    const { content, structuredContent, ...rest } = value as Json & { content: unknown[] };
+  if (isResult(value, output !== false)) {
+    const { content, structuredContent, ...rest } = value;
     const result = { ...rest, content: content.map(block) };
     if (structuredContent === undefined) return json(result, what);
     return after(checked(output, name, structuredContent), (structured) =>
@@ -104,8 +122,11 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   }
   if (value === undefined || value === null) return '{"content":[]}';
   if (isBlock(value)) return json({ content: [block(value)] }, what);
-  if (Array.isArray(value)) return json({ content: value.map(block) }, what);
-  if (isObject(value)) return structuredText(value, what);
+  if (Array.isArray(value) && value.every(isContent)) {
+    return json({ content: value.map(block) }, what);
+  }
+  // What turns itself into JSON (a Date) may turn into anything.
+  if (typeof value === "object" && !("toJSON" in value)) return structuredText(value, what);
   return json(text(typeof value === "string" ? value : json(value, what)), what);
 }
 

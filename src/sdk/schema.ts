@@ -51,12 +51,12 @@ export function objectSchemaOf(schema: unknown, io: Direction, what: string): Js
   return found;
 }
 
-/** A value that does not fit its schema. */
-export class InvalidValue extends Error {
-  override name = "InvalidValue";
+/** What a tool has to say to whoever called it wrongly: the result is this message, and no log is written. */
+export class ToolError extends Error {
+  override name = "ToolError";
 }
 
-/** The value as the schema makes it (defaults, transforms). Throws an `InvalidValue` that names the fields. */
+/** The value as the schema makes it (defaults, transforms). Throws a `ToolError` that names the fields. */
 export function parsed(
   schema: unknown,
   value: unknown,
@@ -74,7 +74,7 @@ function valueOf(
   what: string,
 ): unknown {
   if (!result.issues) return result.value;
-  throw new InvalidValue(`${what}: ${result.issues.map(told).join("; ")}`);
+  throw new ToolError(`${what}: ${result.issues.map(told).join("; ")}`);
 }
 
 function told({ path = [], message, ...more }: Issue): string {

@@ -15,6 +15,7 @@ import type {
 } from "./types.ts";
 
 export { RpcError } from "./run.ts";
+export { ToolError } from "./schema.ts";
 export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
 export type * from "./types.ts";

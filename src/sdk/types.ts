@@ -90,7 +90,7 @@ export type ToolOutput =
   | undefined
   | void
   | ContentBlock
-  | readonly (ContentBlock | string)[]
+  | readonly unknown[]
   | ToolResult
   | InputRequired
   | object;
@@ -98,12 +98,25 @@ export type ToolOutput =
 /** What a tool's handler may give where its output schema is `O`. */
 export type ToolReturn<O> = unknown extends O
   ? ToolOutput | Promise<ToolOutput>
-  : InputOf<O> | ToolResult | InputRequired | Promise<InputOf<O> | ToolResult | InputRequired>;
+  :
+      | Given<InputOf<O>>
+      | ToolResult
+      | InputRequired
+      | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
+
+/** What may stand for a `T` where it is only read. */
+type Given<T> = T extends readonly (infer E)[]
+  ? readonly Given<E>[]
+  : T extends object
+    ? { [K in keyof T]: Given<T[K]> }
+    : T;
 
 export interface ToolFrame<I> extends Described {
   /** A zod schema (or one of another library that speaks Standard Schema) or a JSON Schema. */
   input?: I;
   annotations?: ToolAnnotations;
+  /** Whether the tool may be, or must be, run as a task. */
+  execution?: { taskSupport?: "forbidden" | "optional" | "required" };
 }
 
 /** One tool. */

@@ -114,7 +114,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   return {
     list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
     callTool: (name, args = {}, script = {}) =>
-      tested(script, (registry, call) => registry.callTool(name, args, call)),
+      tested(script, (registry, call) => registry.callTool(name, asSent(args), call)),
     readResource: (uri, script = {}) =>
       tested(script, (registry, call) => registry.readResource(uri, call)),
     getPrompt: (name, args = {}, script = {}) =>
@@ -123,6 +123,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       tested(script, (registry, call) => registry.complete(request, call)),
   };
 }
+
+/** Arguments as they arrive over the wire. */
+const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
 /** Answers from the script; what it has no answer for ends the call. */
 export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {

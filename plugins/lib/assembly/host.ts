@@ -32,20 +32,12 @@ export declare function http_status_code(): i32;
 @external("extism:host/env", "http_headers")
 export declare function http_headers(): u64;
 
-// MCP: what a servlet says to the client and asks of it. Blocks of JSON.
+// MCP: what a servlet says to the client. Blocks of JSON.
 
 @external("extism:host/user", "notify_progress")
 export declare function notify_progress(params: u64): void;
 @external("extism:host/user", "notify_logging_message")
 export declare function notify_logging_message(params: u64): void;
-@external("extism:host/user", "notify_tool_list_changed")
-export declare function notify_tool_list_changed(): void;
-@external("extism:host/user", "notify_prompt_list_changed")
-export declare function notify_prompt_list_changed(): void;
-@external("extism:host/user", "create_elicitation")
-export declare function create_elicitation(params: u64): u64;
-@external("extism:host/user", "create_message")
-export declare function create_message(params: u64): u64;
 
 // WASI preview 1.
 

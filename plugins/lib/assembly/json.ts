@@ -1,5 +1,5 @@
 // A small JSON reader and writer. Reading is lazy: a `Json` is a span of the text, checked once as
-// a whole, and a number is never converted before someone asks for it (`raw` is its text).
+// a whole, and a number is never converted (`raw` is its text).
 // Writing is a template literal: `{"name":${quote(name)}}`.
 
 /** Deeper nesting is refused: the parser recurses, and a Wasm stack is small. */
@@ -38,10 +38,6 @@ export class Json {
     return this.first == 0x7b;
   }
 
-  get isNumber(): bool {
-    return this.first == 0x2d || isDigit(this.first);
-  }
-
   private get first(): i32 {
     return this.exists ? this.text.charCodeAt(this.start) : -1;
   }
@@ -63,29 +59,9 @@ export class Json {
     return found;
   }
 
-  /** The elements of an array; none for anything else. */
-  get items(): Json[] {
-    const text = this.text;
-    const found: Json[] = [];
-    if (this.first != 0x5b) return found;
-    let at = skipSpace(text, this.start + 1);
-    while (text.charCodeAt(at) != 0x5d) {
-      const end = skipValue(text, at, 0);
-      found.push(new Json(text, at, end));
-      at = skipSpace(text, end);
-      if (text.charCodeAt(at) == 0x2c) at = skipSpace(text, at + 1);
-    }
-    return found;
-  }
-
   /** The string, unescaped; `otherwise` when this is not a string. */
   string(otherwise: string = ""): string {
     return this.isString ? unquote(this.text, this.start, this.end) : otherwise;
-  }
-
-  /** The number; NaN when this is not a number. */
-  get number(): f64 {
-    return this.isNumber ? f64.parse(this.raw) : NaN;
   }
 }
 

@@ -12,6 +12,13 @@ const start = <Args extends unknown[]>(
   return addTimer(() => callback(...args), ms ?? 0, repeat);
 };
 
+/** The first form is for what a promise resolves with, which takes an argument that nobody gives. */
+export function setTimeout(callback: (nothing: void) => void, ms?: number): number;
+export function setTimeout<Args extends unknown[]>(
+  callback: Callback<Args>,
+  ms?: number,
+  ...args: Args
+): number;
 export function setTimeout<Args extends unknown[]>(
   callback: Callback<Args>,
   ms?: number,
@@ -20,6 +27,12 @@ export function setTimeout<Args extends unknown[]>(
   return start(callback, ms, args, false);
 }
 
+export function setInterval(callback: (nothing: void) => void, ms?: number): number;
+export function setInterval<Args extends unknown[]>(
+  callback: Callback<Args>,
+  ms?: number,
+  ...args: Args
+): number;
 export function setInterval<Args extends unknown[]>(
   callback: Callback<Args>,
   ms?: number,

@@ -11,10 +11,25 @@ export default defineServlet({
       async handler(_args, context) {
         await context.sleep(10);
         await new Promise((resolve) => setTimeout(resolve, 20));
-        return { random: Math.random(), id: crypto.randomUUID(), url: new URL("/a?b=1", "https://x.example").href };
+        return {
+          random: Math.random(),
+          id: crypto.randomUUID(),
+          url: new URL("/a?b=1", "https://x.example").href,
+        };
       },
     },
-    broken: { description: "throws", handler() { throw new Error("oh no"); } },
-    stuck: { description: "stuck", async handler() { await new Promise(() => {}); return "x"; } },
+    broken: {
+      description: "throws",
+      handler() {
+        throw new Error("oh no");
+      },
+    },
+    stuck: {
+      description: "stuck",
+      async handler() {
+        await new Promise(() => {});
+        return "x";
+      },
+    },
   },
 });

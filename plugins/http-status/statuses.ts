@@ -1,32 +1,21 @@
 // The status codes of HTTP, from the IANA registry, with what each of them means.
 
-export class Status {
-  constructor(
-    readonly code: string,
-    readonly name: string,
-    readonly specification: string,
-    readonly meaning: string,
-  ) {}
+/** Of a code, by its first digit. */
+export const categories = [
+  "informational",
+  "success",
+  "redirection",
+  "client error",
+  "server error",
+] as const;
 
-  /** The class that the first digit stands for. */
-  get category(): string {
-    const names = ["informational", "success", "redirection", "client error", "server error"];
-    return names[this.code.charCodeAt(0) - 0x31];
-  }
-}
-
-export function statuses(): Status[] {
-  return TABLE.split("\n").map<Status>((line) => {
-    const fields = line.split("|");
-    return new Status(fields[0], fields[1], fields[2], fields[3]);
-  });
-}
-
-/** The status with that code; null for a code that is not registered. */
-export function find(code: string): Status | null {
-  const all = statuses();
-  for (let at = 0; at < all.length; at++) if (all[at].code == code) return all[at];
-  return null;
+export interface Status {
+  code: number;
+  name: string;
+  category: (typeof categories)[number];
+  meaning: string;
+  /** The RFC that defines it. */
+  specification: string;
 }
 
 const TABLE = `100|Continue|RFC 9110|The first part of the request is fine so far; the client may send the body.
@@ -91,3 +80,12 @@ const TABLE = `100|Continue|RFC 9110|The first part of the request is fine so fa
 508|Loop Detected|RFC 5842|The server met an endless loop in the request (WebDAV).
 510|Not Extended|RFC 2774|Obsoleted: the request lacked an extension that the server wanted.
 511|Network Authentication Required|RFC 6585|The network itself wants a login first, as on a hotel's Wi-Fi.`;
+
+/** By code. */
+export const statuses: ReadonlyMap<string, Status> = new Map(
+  TABLE.split("\n").map((line) => {
+    const [code = "", name = "", specification = "", meaning = ""] = line.split("|");
+    const category = categories[Number(code[0]) - 1]!;
+    return [code, { code: Number(code), name, category, meaning, specification }];
+  }),
+);
