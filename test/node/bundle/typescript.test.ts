@@ -68,6 +68,12 @@ describe("what is wrong before it runs is told with its place", () => {
     ],
     ["an endless module scope", tool('return "";', "for (;;) {}\n"), /does not come to an end/],
     [
+      "two tools of one name",
+      `${KIT}const handler = () => "";
+export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
+      /servlet\.ts\(3,\d+\): error TS1117/,
+    ],
+    [
       "a schema that is none of an object",
       `${KIT}export default defineServlet({ tools: { t: { description: "", input: { type: "string" }, handler: () => "" } } });`,
       /\bt\b[\s\S]*object/,

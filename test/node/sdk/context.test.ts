@@ -80,7 +80,7 @@ describe("elicit", () => {
         params: {
           mode: "url",
           message: "Pay",
-          url: "https://pay.example/a%20b",
+          url: "https://pay.example/a",
           elicitationId: "e1",
         },
       },

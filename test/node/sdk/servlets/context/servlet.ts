@@ -34,7 +34,7 @@ export default defineServlet({
       handler: (_args, { elicitUrl }) =>
         elicitUrl({
           message: "Pay",
-          url: new URL("https://pay.example/a b"),
+          url: { toString: () => "https://pay.example/a" },
           elicitationId: "e1",
         }),
     },

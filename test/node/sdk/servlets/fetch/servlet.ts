@@ -103,7 +103,8 @@ export default defineServlet({
       },
     },
     get_with_body: {
-      handler: () => fetch("https://api.example/", { body: "x" }).then(String, message),
+      handler: () =>
+        fetch("https://api.example/", { method: "get", body: "x" }).then(String, message),
     },
     caught: {
       async handler({ url }) {
