@@ -167,7 +167,8 @@ export async function checkTypes(
   if (entries.length === 0 || (await readIfThere(note)) !== undefined) return;
   progress(`checking the types of ${entries.map(({ entry }) => entry).join(", ")}`);
   await mkdir(cache, { recursive: true });
-  const config = join(cache, "tsconfig.servlets.json");
+  // A name of its own: another check may be under way.
+  const config = join(cache, `tsconfig.${digest.slice(0, 32)}.json`);
   await writeFile(config, JSON.stringify(typesConfig(entries.map(({ entry }) => entry))));
   try {
     await run(process.execPath, [tsc, "-p", config, "--pretty", "false"]);

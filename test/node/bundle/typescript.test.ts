@@ -200,3 +200,17 @@ test("ten small servlets share one engine, and are small enough for the free tie
     1024 * 1024,
   );
 });
+
+test("two bundles that are made at once do not share a type check", async () => {
+  const at = async (name: string, body: string) => {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, "servlet.ts"), tool(body));
+    const options = { folders: [join(folder, name)], cache: ".bundle", progress: () => {} };
+    return makeBundle(options);
+  };
+  const [good, bad] = await Promise.allSettled([
+    at("good", 'return "fine";'),
+    at("bad", 'const n: number = "one"; return String(n);'),
+  ]);
+  expect([good.status, bad.status]).toEqual(["fulfilled", "rejected"]);
+});

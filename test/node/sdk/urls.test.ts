@@ -166,6 +166,7 @@ describe("URL", () => {
 test("URLSearchParams", async () => {
   const { ours, nodes } = await both("params", [
     ["a=b&c=d"],
+    ["b=1&a=0&b=2&c=3&b=4"],
     ["?a=1&a=2"],
     ["??a"],
     ["a"],

@@ -1,7 +1,7 @@
 /** What lasts, what is random, and what is aborted. */
 import { defineServlet } from "edge-servlets/servlet";
 
-const built = { random: Math.random(), time: Date.now() };
+const built = { randoms: [Math.random()], time: Date.now() };
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : String(error));
 
@@ -84,7 +84,7 @@ export default defineServlet({
           distinct: new Set(all).size,
           within: all.every((one) => one >= 0 && one < 1),
           halves: all.filter((one) => one < 0.5).length,
-          built: built.random,
+          built: built.randoms,
         };
       },
     },
@@ -160,3 +160,5 @@ export default defineServlet({
     },
   },
 });
+
+built.randoms.push(Math.random());
