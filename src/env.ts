@@ -37,8 +37,11 @@ const settingsSchema = z.object({
   SERVER_ICONS: z.optional(json(z.array(z.looseObject({ src: z.string() })))),
   /** Guests' log calls below this are dropped. */
   LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
-  /** `fresh` makes a new instance for each call of every servlet. */
-  ISOLATION: z._default(z.enum(["restored", "fresh"]), "restored"),
+  /**
+   * `fresh` makes a new instance for each call of every servlet; `checked` compares each instance that
+   * was put back with a newborn one, and fails the call where they differ.
+   */
+  ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
   /** Origins of web pages that may call the server: `https://app.example …`, or `*` for all https ones. */
   ALLOWED_ORIGINS: words,
   /** Host names, besides loopback, that may be served by plain http. */

@@ -18,8 +18,11 @@ export const limits = {
   idleInstances: 16,
   /** All instances that wait, in one isolate. */
   idleBytes: 32 * 1024 * 1024,
-  /** Above this, putting an instance back costs more than making one. */
-  restoredBytes: 4 * 1024 * 1024,
+  /**
+   * Above this, putting an instance back costs more than making one. Measured, restored against new: at
+   * 1 MiB 1.7 times the calls, at 4 MiB 1.16 times, at 8 MiB 0.91 times.
+   */
+  restoredBytes: 6 * 1024 * 1024,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
   /** One HTTP request of a guest, redirects included. */

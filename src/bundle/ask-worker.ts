@@ -1,8 +1,16 @@
-/** Runs in workerd while a bundle is made: asks servlets for their lists, through the code that will serve them. */
+/**
+ * Runs in workerd while a bundle is made: finds out how servlets start, and asks them for their lists,
+ * through the code that will serve them.
+ */
 import { Fault } from "../errors.ts";
 import { dialects, type DialectName } from "../servlets/dialects.ts";
 import { listAll } from "../servlets/servlet.ts";
 import { callExport } from "../wasm/call.ts";
+import { Guest } from "../wasm/guest.ts";
+import { isKernelNew } from "../wasm/image.ts";
+import { instantiate } from "../wasm/link.ts";
+import { nobody } from "../wasm/pool.ts";
+import { run } from "../wasm/run.ts";
 import { liveWorld } from "../wasm/world.ts";
 
 export interface Asked {
@@ -11,13 +19,17 @@ export interface Asked {
   dialect: DialectName;
   exports: string[];
   idsAsGiven: boolean;
+  /** Is it to be asked for its lists? */
+  listed: boolean;
 }
 
 export function answerer(servlets: Record<string, Asked>) {
   return {
     async fetch(request: Request): Promise<Response> {
-      const { dialect, exports, idsAsGiven, ...program } =
+      const { dialect, exports, idsAsGiven, listed, ...program } =
         servlets[new URL(request.url).pathname.slice(1)]!;
+      const startsOnce = program.patch === undefined && (await startsAlone(program.module));
+      if (!listed) return Response.json({ startsOnce, calls: [], logs: [] });
       const calls = new Set<string>();
       const logs: string[] = [];
       const servlet = dialects[dialect]({
@@ -58,12 +70,43 @@ export function answerer(servlets: Record<string, Asked>) {
           }),
       });
       try {
-        return Response.json({ lists: await listAll(servlet), calls: [...calls], logs });
+        return Response.json({
+          lists: await listAll(servlet),
+          startsOnce,
+          calls: [...calls],
+          logs,
+        });
       } catch (error) {
         const fault = Fault.from(error);
         const why = fault.code === "internal" ? String(fault.cause) : fault.message;
-        return Response.json({ error: why, calls: [...calls], logs });
+        return Response.json({ error: why, startsOnce, calls: [...calls], logs });
       }
     },
   };
+}
+
+/**
+ * Do a servlet's start functions end without having looked at anything outside of the instance? Then
+ * they leave the same in each one, and need to run only once. What WASI answers always alike does not
+ * count (arguments, environment, open files); the clock, random numbers, config and whatever else a
+ * call brings along do, and so does a block, a variable or an output that is left behind.
+ */
+async function startsAlone(module: WebAssembly.Module): Promise<boolean> {
+  let looked = false;
+  const watched = new Proxy(nobody, {
+    get(setup, key) {
+      looked = true;
+      return Reflect.get(setup, key) as unknown;
+    },
+  });
+  const guest = new Guest(watched);
+  const { exports } = instantiate(module, guest);
+  if (exports["edge_start"] === undefined) return false;
+  guest.attach(exports);
+  try {
+    await run(module, exports["edge_start"]);
+  } catch {
+    return false;
+  }
+  return !looked && guest.vars.size === 0 && isKernelNew(exports);
 }

@@ -7,18 +7,21 @@ import type { Lists } from "../model.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import type { Prepared } from "./prepare.ts";
 
-/** A servlet to be asked for its lists. */
+/** A servlet to be asked how it starts and, where it is `listed`, what it lists. */
 export interface Question {
   name: string;
   prepared: Prepared;
   dialect: DialectName;
   idsAsGiven: boolean;
+  listed: boolean;
 }
 
 const answerSchema = z.object({
   lists: z.custom<Lists>().optional(),
   /** Why there are no lists. */
   error: z.string().optional(),
+  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  startsOnce: z.boolean(),
   /** What the servlet asked of the host. */
   calls: z.array(z.string()),
   logs: z.array(z.string()),
@@ -30,19 +33,19 @@ export type Answer = z.infer<typeof answerSchema>;
 const PATIENCE_MS = 20_000;
 
 /**
- * Asks servlets for their lists in workerd, in the order of the questions. Answers are kept in `cache`
+ * Asks servlets in workerd, in the order of the questions. Answers are kept in `cache`
  * for as long as neither the servlet nor the code that runs it changes.
  */
-export async function askLists(
+export async function askAll(
   questions: readonly Question[],
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
   const code = await runtime();
-  const notes = questions.map(({ prepared, dialect, idsAsGiven }) =>
+  const notes = questions.map(({ prepared, ...how }) =>
     join(
       cache,
-      `${sha256(code, prepared.hash, dialect, String(idsAsGiven)).slice(0, 32)}.lists.json`,
+      `${sha256(code, prepared.hash, JSON.stringify(aboutOf(how))).slice(0, 32)}.lists.json`,
     ),
   );
   const known = await Promise.all(notes.map((note) => readIfThere(note)));
@@ -58,6 +61,13 @@ export async function askLists(
     }),
   );
 }
+
+/** What the answer depends on, its wasm aside. */
+const aboutOf = ({ dialect, idsAsGiven, listed }: Omit<Question, "prepared" | "name">) => ({
+  dialect,
+  idsAsGiven,
+  listed,
+});
 
 async function runtime(): Promise<string> {
   const built = await build({
@@ -82,9 +92,8 @@ async function askNow(
     `import wasm${at} from "./${at}.wasm";`,
     ...(prepared.patch ? [`import patch${at} from "./${at}.bin";`] : []),
   ]);
-  const entries = questions.map(({ prepared: { exports }, dialect, idsAsGiven }, at) => {
-    const asked = JSON.stringify({ dialect, exports, idsAsGiven });
-    const { patch } = questions[at]!.prepared;
+  const entries = questions.map(({ prepared: { exports, patch }, ...how }, at) => {
+    const asked = JSON.stringify({ ...aboutOf(how), exports });
     return `"${at}": { module: wasm${at}, ${patch ? `patch: patch${at},` : ""} ...${asked} }`;
   });
   const entry = `${imports.join("\n")}
@@ -130,5 +139,6 @@ async function askOne(workerd: Miniflare, at: number): Promise<Answer> {
   const answered = await Promise.race([answer, late]);
   if (answered !== undefined) return answerSchema.parse(answered);
   answer.catch(() => {}); // It ends when workerd does.
-  return { error: `it gave no answer within ${PATIENCE_MS / 1000} seconds`, calls: [], logs: [] };
+  const error = `it gave no answer within ${PATIENCE_MS / 1000} seconds`;
+  return { error, startsOnce: false, calls: [], logs: [] };
 }

@@ -41,7 +41,7 @@ export interface Outline {
   imports: Import[];
   exports: Export[];
   memories: Memory[];
-  /** Indices of the mutable globals that are defined here. */
+  /** Indices of the mutable globals that are defined here and hold numbers. */
   mutableGlobals: number[];
   /** Index of the start function. */
   start?: number;
@@ -183,10 +183,12 @@ function readValueType(reader: Reader): string {
   return `${byte.toString(16)}:${reader.number()}`;
 }
 
-/** Reads one global; says whether it is mutable. */
+const NUMBER_TYPES = new Set(["7f", "7e", "7d", "7c"]);
+
+/** Reads one global; says whether it is a number that can change. */
 function readGlobal(reader: Reader): boolean {
-  readValueType(reader);
-  const isMutable = reader.byte() === 1;
+  const type = readValueType(reader);
+  const isMutable = reader.byte() === 1 && NUMBER_TYPES.has(type);
   // Its first value is a constant expression: instructions up to `end`.
   for (let opcode = reader.byte(); opcode !== 0x0b; opcode = reader.byte()) {
     if (opcode === 0x43) reader.take(4);

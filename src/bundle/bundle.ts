@@ -5,7 +5,7 @@ import type { Lists } from "../model.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
-import { askLists, type Answer } from "./ask.ts";
+import { askAll, type Answer } from "./ask.ts";
 import { inspect, type Inspected } from "./inspect.ts";
 import { sha256 } from "./cache.ts";
 import { prepare, type Prepared } from "./prepare.ts";
@@ -23,6 +23,8 @@ export interface Member {
   prepared: Prepared;
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
+  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  startsOnce: boolean;
   /** What it lists; absent where it is asked at run time. */
   lists?: Lists;
   checks: Inspected["checks"];
@@ -55,23 +57,23 @@ export async function bundleAll(
   const ready = await inTurns(2, all, (found) =>
     makeReady(found, scripts.get(found), { cache, progress }),
   );
-  const asked = ready.filter(({ found }) => found.manifest.lists !== "dynamic");
-  const answers = await askLists(
-    asked.map(({ found, prepared, dialect }) => ({
+  const answers = await askAll(
+    ready.map(({ found, prepared, dialect }) => ({
       name: found.name,
       prepared,
       dialect,
       idsAsGiven: found.manifest.request_ids === "as-given",
+      listed: found.manifest.lists !== "dynamic",
     })),
     cache,
     progress,
   );
-  const members = ready.map((one) => withLists(one, answers[asked.indexOf(one)]));
+  const members = ready.map((one, at) => withAnswer(one, answers[at]!));
   catalogOf(members);
   return members;
 }
 
-type Ready = Omit<Member, "lists" | "checks" | "warnings">;
+type Ready = Omit<Member, "startsOnce" | "lists" | "checks" | "warnings">;
 
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
@@ -133,9 +135,17 @@ async function makeLoaded(
   };
 }
 
-function withLists(one: Ready, answer: Answer | undefined): Member {
-  if (answer === undefined) return { ...one, checks: new Map(), warnings: [] };
-  const { place } = one.found;
+function withAnswer(one: Ready, answer: Answer): Member {
+  const { place, manifest } = one.found;
+  const { unrestorable } = one.prepared;
+  const startsOnce = answer.startsOnce && unrestorable === undefined;
+  const anew =
+    unrestorable === undefined
+      ? []
+      : [`each call has a new instance, which is slower: ${unrestorable}`];
+  if (manifest.lists === "dynamic" && answer.error === undefined) {
+    return { ...one, startsOnce, checks: new Map(), warnings: anew };
+  }
   const hint = 'where its lists depend on the world, say "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
     const logs = answer.logs.length > 0 ? `\n  its log: ${answer.logs.join("\n  ")}` : "";
@@ -148,13 +158,10 @@ function withLists(one: Ready, answer: Answer | undefined): Member {
     answer.calls.length > 0
       ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists; ${hint}`]
       : [];
-  const anew =
-    one.prepared.unrestorable === undefined
-      ? []
-      : [`each call has a new instance, which is slower: ${one.prepared.unrestorable}`];
   const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
   return {
     ...one,
+    startsOnce,
     lists,
     checks,
     warnings: [...warnings, ...calls, ...anew, ...(empty ? ["it offers nothing"] : [])],
@@ -190,7 +197,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
 export async function bundleSource(members: readonly Member[], out: string): Promise<string> {
   const toSource = relative(dirname(out), "src") || ".";
   const modules = new Map<string, string>();
-  const entries = members.map(({ found, dialect, prepared, lists, checks }, at) => {
+  const entries = members.map(({ found, dialect, prepared, startsOnce, lists, checks }, at) => {
     const ofTools = [...checks].map(([tool, codes]) => {
       const parts = Object.entries(codes).map(([key, code]) => {
         const name = `check${modules.size}`;
@@ -205,6 +212,7 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   dialect: ${JSON.stringify(dialect)},
   module: wasm${at},
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
+  startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
   hash: ${JSON.stringify(prepared.hash)},
   exports: ${JSON.stringify(prepared.exports)},

@@ -112,8 +112,8 @@ export async function prepare(
 }
 
 /**
- * What a guest may do that putting back its memories and globals does not undo: changes of its tables,
- * and segments that it drops. Empty where it does nothing of the kind.
+ * What a guest may do that putting back its memories and numbers does not undo: changes of its tables,
+ * segments that it drops, globals that hold anything else. Empty where it does nothing of the kind.
  */
 async function lastingChanges(wasm: Uint8Array): Promise<string> {
   const text = await inFolder(async (file) => {
@@ -124,6 +124,7 @@ async function lastingChanges(wasm: Uint8Array): Promise<string> {
   const found =
     text.match(/\((?:table\.(?:set|grow|fill|copy|init)|data\.drop|elem\.drop)\b/g) ?? [];
   const kinds = [...new Set(found)].map((one) => one.slice(1));
+  if (/\(mut (?!i32|i64|f32|f64)/.test(text)) kinds.push("globals that are no numbers");
   return kinds.length === 0 ? "" : `it uses ${kinds.join(", ")}`;
 }
 

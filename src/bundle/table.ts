@@ -7,6 +7,9 @@ const PAID_BYTES = 10 * 1024 * 1024;
 export const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
 const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1)} %`;
 
+const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
+  unrestorable === undefined && manifest.isolation !== "fresh";
+
 /** What the bundle holds, for the person at the terminal. */
 export function table(members: readonly Member[]): string {
   const count = (list: unknown[] | undefined) => (list === undefined ? "?" : String(list.length));
@@ -16,11 +19,22 @@ export function table(members: readonly Member[]): string {
     count(lists?.tools),
     count(lists && [...lists.resources, ...lists.resourceTemplates]),
     count(lists?.prompts),
+    isRestored(found, prepared) ? "restored" : "new",
     kilobytes(size.before),
     kilobytes((prepared.patch?.bytes ?? prepared.wasm).length),
     kilobytes(size.gzip),
   ]);
-  const head = ["servlet", "dialect", "tools", "resources", "prompts", "wasm", "prepared", "gzip"];
+  const head = [
+    "servlet",
+    "dialect",
+    "tools",
+    "resources",
+    "prompts",
+    "instance",
+    "wasm",
+    "prepared",
+    "gzip",
+  ];
   const widths = head.map((title, at) =>
     Math.max(...[head, ...rows].map((row) => row[at]!.length), title.length),
   );

@@ -14,27 +14,28 @@ type Setting = Pick<Exchange, "server" | "registry" | "principal" | "report">;
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
  */
 export async function mcpEndpoint(request: Request, setting: Setting): Promise<Response> {
+  const { headers } = request;
   let body: unknown;
   try {
     if (request.method !== "POST") {
       throw new Fault("method_not_allowed", "The MCP endpoint takes POST.");
     }
-    const admitted = accepts(request.headers.get("accept") ?? undefined);
+    const admitted = accepts(headers.get("accept") ?? undefined);
     if (!admitted.json && !admitted.sse) {
       throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
     }
-    const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+    const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") {
       throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
     }
     body = parse(await readText(request));
     const exchange = {
       ...setting,
-      leaving: request.signal,
-      headers: request.headers,
+      leaving: () => request.signal,
+      headers,
       accepts: admitted,
     };
-    const kind = classify(body, request.headers.get("mcp-protocol-version") ?? undefined);
+    const kind = classify(body, headers.get("mcp-protocol-version") ?? undefined);
     switch (kind.era) {
       case "modern":
         return await handleModern(body, kind.version, exchange);

@@ -17,8 +17,8 @@ export interface Exchange {
   principal: Principal;
   headers: Headers;
   accepts: Accepts;
-  /** Aborts when the client has left before it was answered. */
-  leaving: AbortSignal;
+  /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
+  leaving(): AbortSignal;
   /** Logs what the caller must not see of an error, and gives what it may. */
   report(error: unknown): Fault;
 }

@@ -41,10 +41,10 @@ export interface Talk {
  */
 export async function respond(
   { json, sse }: Accepts,
-  leaving: AbortSignal,
+  leaving: () => AbortSignal,
   run: (talk: Talk) => Promise<Reply>,
 ): Promise<Response> {
-  if (!sse) return jsonResponse(await run({ send: () => {}, signal: () => leaving }));
+  if (!sse) return jsonResponse(await run({ send: () => {}, signal: leaving }));
   const stream = new EventStream(leaving);
   const reply = run(stream);
   const early = json ? await Promise.race([reply, stream.begun]) : undefined;
@@ -59,7 +59,7 @@ export async function respond(
 class EventStream implements Talk {
   readonly begun: Promise<undefined>;
   hasBegun = false;
-  readonly #leaving: AbortSignal;
+  readonly #leaving: () => AbortSignal;
   #left: AbortController | undefined;
   #begin!: (value: undefined) => void;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -67,7 +67,7 @@ class EventStream implements Talk {
   #early: Uint8Array[] = [];
   #signsOfLife: ReturnType<typeof setInterval> | undefined;
 
-  constructor(leaving: AbortSignal) {
+  constructor(leaving: () => AbortSignal) {
     this.#leaving = leaving;
     this.begun = new Promise((resolve) => (this.#begin = resolve));
   }
@@ -77,7 +77,7 @@ class EventStream implements Talk {
 
   readonly signal = (): AbortSignal => {
     this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
-    return AbortSignal.any([this.#leaving, (this.#left ??= new AbortController()).signal]);
+    return AbortSignal.any([this.#leaving(), (this.#left ??= new AbortController()).signal]);
   };
 
   #event(message: string): void {

@@ -16,6 +16,8 @@ export interface BundledServlet {
   /** The prepared wasm; many servlets may share an engine, and have each a patch of their own. */
   module: WebAssembly.Module;
   patch?: ArrayBuffer;
+  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  startsOnce?: boolean;
   /** Can an instance be put back into the state in which it was born? */
   restorable?: boolean;
   /** SHA-256 of both, in hex. */

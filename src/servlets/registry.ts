@@ -22,8 +22,11 @@ export interface Deployment {
   variables: Readonly<Record<string, string>>;
   logLevel: LogLevel;
   log(servlet: string, level: LogLevel, text: string): void;
-  /** `fresh` makes a new instance for each call, whatever the manifests say. */
-  isolation?: "restored" | "fresh";
+  /**
+   * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each one
+   * that was put back with a newborn.
+   */
+  isolation?: "restored" | "fresh" | "checked";
   /** What servlets see of the world; the real one where it is not given. */
   world?: World;
 }
@@ -160,9 +163,13 @@ export class Registry {
 
   #connect(bundled: BundledServlet): Servlet {
     const { manifest, exports } = bundled;
-    const { variables, logLevel, log, world = liveWorld } = this.#deployment;
-    const isFresh = manifest.isolation === "fresh" || this.#deployment.isolation === "fresh";
-    const program = isFresh ? { ...bundled, restorable: false } : bundled;
+    const { variables, logLevel, log, isolation, world = liveWorld } = this.#deployment;
+    const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
+    const program = {
+      ...bundled,
+      restorable: bundled.restorable === true && !isFresh,
+      checked: isolation === "checked",
+    };
     let config: Record<string, string> | undefined;
     return dialects[bundled.dialect]({
       exports,

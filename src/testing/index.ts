@@ -67,13 +67,14 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   if (member === undefined || members.length > 1) {
     throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
   }
-  const { found, dialect, prepared } = member;
+  const { found, dialect, prepared, startsOnce } = member;
   // Without lists it is asked for them, and its schemas are interpreted.
   const servlet: BundledServlet = {
     name: found.name,
     dialect,
     module: await WebAssembly.compile(prepared.wasm),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
+    startsOnce,
     restorable: prepared.unrestorable === undefined,
     hash: prepared.hash,
     exports: prepared.exports,

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
-import { borrow, giveBack, type Program } from "./pool.ts";
+import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
 
 export type { LogLevel, Setup } from "./guest.ts";
@@ -28,13 +28,13 @@ export async function callExport(
   setup: Setup,
 ): Promise<Ending> {
   const guest = new Guest(setup);
-  const { module, patch } = program;
+  const { module } = program;
   try {
     const instance = await borrow(program, guest);
     const { exports } = instance;
     guest.attach(exports);
-    const start = patch === undefined ? exports["edge_start"] : undefined;
-    if (start !== undefined) await run(module, start);
+    const start = exports["edge_start"];
+    if (start !== undefined && !isBornStarted(program)) await run(module, start);
     guest.setInput(input);
     const code = await run(module, exports[name]);
     if (guest.ended !== undefined) throw guest.ended;

@@ -33,6 +33,23 @@ export function memoryOf(exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> 
 const kernelOf = (exports: WebAssembly.Exports): Uint8Array =>
   new Uint8Array((exports["edge_memory"] as WebAssembly.Memory).buffer);
 
+/** The state of an instance in short: equal states have equal fingerprints. For checks, not against attacks. */
+export function fingerprint(exports: WebAssembly.Exports): string {
+  const hashes = [memoryOf(exports), kernelOf(exports)].map(({ buffer }) => {
+    // FNV-1a, in words: http://www.isthe.com/chongo/tech/comp/fnv/
+    let hash = 0x811c9dc5;
+    for (const word of new Uint32Array(buffer)) hash = Math.imul(hash ^ word, 0x01000193);
+    return `${buffer.byteLength}:${hash >>> 0}`;
+  });
+  return [...hashes, ...globalsOf(exports).map(({ value }) => String(value))].join(" ");
+}
+
+/** Has the kernel never been used? */
+export function isKernelNew(exports: WebAssembly.Exports): boolean {
+  const kernel = kernelOf(exports);
+  return kernel.length === PAGE && kernel.every((byte) => byte === 0);
+}
+
 /** Has neither of an instance's memories grown beyond the image? */
 export function isOfSize(exports: WebAssembly.Exports, { pages }: Image): boolean {
   return memoryOf(exports).length === pages * PAGE && kernelOf(exports).length === PAGE;

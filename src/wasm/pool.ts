@@ -1,6 +1,14 @@
 import { limits } from "../limits.ts";
 import { Guest, type Setup } from "./guest.ts";
-import { apply, decodeImage, difference, isOfSize, restore, type Image } from "./image.ts";
+import {
+  apply,
+  decodeImage,
+  difference,
+  fingerprint,
+  isOfSize,
+  restore,
+  type Image,
+} from "./image.ts";
 import { instantiate, type Instance } from "./link.ts";
 import { run } from "./run.ts";
 import { startWorld } from "./world.ts";
@@ -10,9 +18,17 @@ export interface Program {
   module: WebAssembly.Module;
   /** An encoded image: what a script has changed in the engine since it started. */
   patch?: ArrayBuffer;
-  /** Can an instance be put back into the state in which it was born? The preparation tells. */
+  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  startsOnce?: boolean;
+  /** May an instance be put back into the state in which it was born, and used again? */
   restorable?: boolean;
+  /** Is each instance that was put back compared with a newborn one? Slow; for tests and doubts. */
+  checked?: boolean;
 }
+
+/** Has an instance started in its pristine state, or does each call start it? */
+export const isBornStarted = ({ patch, startsOnce }: Program) =>
+  patch !== undefined || startsOnce === true;
 
 /** What is kept of a program in this isolate. */
 interface Pool {
@@ -20,6 +36,8 @@ interface Pool {
   pristine: Image;
   /** Instances in that state, waiting for a call. */
   idle: Instance[];
+  /** That of a newborn instance, where it was asked for. */
+  fingerprint?: string;
 }
 
 /** By the program's patch, or its module where it has none; the least recently used first. */
@@ -40,9 +58,12 @@ export async function borrow(program: Program, guest: Guest): Promise<Instance> 
     waiting.guest = guest;
     return waiting;
   }
-  const { pristine } = pool ?? (await newPool(program));
+  return newborn(program, pool ?? (await newPool(program)), guest);
+}
+
+function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program.module, guest);
-  if (program.patch !== undefined) apply(instance.exports, pristine);
+  if (isBornStarted(program)) apply(instance.exports, pristine);
   return instance;
 }
 
@@ -57,6 +78,12 @@ export function giveBack(program: Program, instance: Instance): void {
     return;
   if (sizeOf(pool) > limits.restoredBytes || pool.idle.length >= limits.idleInstances) return;
   restore(exports, pool.pristine);
+  if (program.checked === true) {
+    pool.fingerprint ??= fingerprint(newborn(program, pool, new Guest(nobody)).exports);
+    if (fingerprint(exports) !== pool.fingerprint) {
+      throw new Error("an instance that was put back differs from a newborn one");
+    }
+  }
   instance.guest = undefined;
   pool.idle.push(instance);
   idleBytes += sizeOf(pool);
@@ -81,11 +108,11 @@ async function newPool(program: Program): Promise<Pool> {
   const guest = new Guest(nobody);
   const instance = instantiate(program.module, guest);
   const { exports } = instance;
-  if (program.patch !== undefined) {
-    // A script was loaded after the engine had started, so it starts here too, in the same world.
+  if (isBornStarted(program)) {
     guest.attach(exports);
     await run(program.module, exports["edge_start"]);
-    apply(exports, decodeImage(program.patch));
+    // A script was loaded after its engine had started, in the same world.
+    if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }
   const pool = { pristine: difference(exports, new Uint8Array(0), GRAIN), idle: [] };
   pools.set(keyOf(program), pool);
@@ -93,7 +120,7 @@ async function newPool(program: Program): Promise<Pool> {
 }
 
 /** A call that has nothing and reaches nobody. */
-const nobody: Setup = {
+export const nobody: Setup = {
   world: startWorld,
   config: {},
   allowedHosts: [],

@@ -1,4 +1,5 @@
-;; startup: its start function and its constructors run, in this order, before it is called.
+;; startup: its start function and its constructors run, in this order, before it is called. They look
+;; at nothing, so they run once for all calls; they leave marks in memory that they have made larger.
 (module
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
@@ -12,7 +13,9 @@
     (global.set $next (i32.add (global.get $next) (i32.const 1))))
   (func $begin (call $note (i32.const 97)))
   (start $begin)
-  (func (export "__wasm_call_ctors") (call $note (i32.const 98)))
+  (func (export "__wasm_call_ctors")
+    (call $note (i32.const 98))
+    (i32.store (i32.shl (memory.grow (i32.const 1)) (i32.const 16)) (i32.const 99)))
   (func (export "_initialize") (call $note (i32.const 99)))
   (func (export "_start") (call $note (i32.const 100)))
   (func $say (param $at i32) (param $length i32)

@@ -80,12 +80,21 @@ const kinds = {
     peer: modern("tools/call", greet, "greet"),
     check: greeted,
   },
+  /** A guest in C, with a megabyte of memory for its stack. */
+  callC: {
+    ...modern("tools/call", { name: "echo", arguments: { text: "Hello, Ada" } }, "echo"),
+    peer: modern("tools/call", greet, "greet"),
+    check: greeted,
+  },
   megabyte: {
     ...modern("tools/call", large, "echo"),
     check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
     connections: 4,
   },
 } satisfies Record<string, Wanted>;
+
+/** The kinds whose servlets are guests of the tests. */
+const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
 
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
@@ -147,7 +156,7 @@ console.log(
 );
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
-  const mine = name === "megabyte" || name === "callTypeScript" ? oursGuests : ours;
+  const mine = IN_GUESTS.has(name) ? oursGuests : ours;
   const other = name === "megabyte" ? stockEcho : peer;
   const { middle, ratio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);

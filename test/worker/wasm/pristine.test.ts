@@ -2,7 +2,10 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { idleInstances } from "../../../src/wasm/pool.ts";
+import { Guest } from "../../../src/wasm/guest.ts";
+import { fingerprint } from "../../../src/wasm/image.ts";
+import { instantiate } from "../../../src/wasm/link.ts";
+import { idleInstances, nobody } from "../../../src/wasm/pool.ts";
 import { app, callTool, modern, post, settings, textOf } from "../server.ts";
 
 const servlet = (name: string) => bundle.servlets.find((one) => one.name === name)!;
@@ -36,6 +39,43 @@ describe("nothing that a call leaves is found by the next", () => {
     await answer;
     expect(await textOf("seek")).toBe("nothing");
   });
+});
+
+test("a servlet that changes tables and drops segments", async () => {
+  for (let round = 0; round < 3; round++) expect(await textOf("mark_table")).toBe("clean");
+  expect(idleInstances(servlet("tables"))).toBe(0);
+});
+
+describe("start functions", () => {
+  test("that look at nothing run once, and what they left is there in every call", async () => {
+    expect(servlet("startup").startsOnce).toBe(true);
+    for (let round = 0; round < 3; round++) expect(await textOf("order")).toBe("ab  ");
+  });
+
+  test("that seed a servlet run in every call", async () => {
+    expect(servlet("seeded").startsOnce).toBe(false);
+    const seeds = new Set<string>();
+    for (let round = 0; round < 5; round++) seeds.add(await textOf("seed"));
+    expect(seeds.size).toBe(5);
+    expect(idleInstances(servlet("seeded"))).toBeGreaterThan(0);
+  });
+});
+
+test("a byte, a kernel's byte or a global that was not put back shows in the fingerprint", () => {
+  const { exports } = instantiate(servlet("startup").module, new Guest(nobody));
+  const born = fingerprint(exports);
+  const memories = [exports["memory"], exports["edge_memory"]] as WebAssembly.Memory[];
+  for (const { buffer } of memories) {
+    const last = new Uint8Array(buffer, buffer.byteLength - 1);
+    last[0] = 1;
+    expect(fingerprint(exports)).not.toBe(born);
+    last[0] = 0;
+  }
+  const global = exports["edge_global_0"] as WebAssembly.Global<"i32">;
+  global.value++;
+  expect(fingerprint(exports)).not.toBe(born);
+  global.value--;
+  expect(fingerprint(exports)).toBe(born);
 });
 
 describe("instances", () => {

@@ -1,0 +1,33 @@
+;; tables: leaves a mark in a table and drops a segment, so that it can never be put back.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+  (memory 1)
+  (table 1 funcref)
+  (data (i32.const 0) "{\"tools\":[{\"name\":\"mark_table\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 100) "{\"content\":[{\"type\":\"text\",\"text\":\"clean\"}]}")
+  (data $used "found")
+  (elem declare func $list)
+  (func $say (param $at i32) (param $length i32)
+    (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.extend_i32_u (local.get $length))))
+    (loop $more
+      (call $store
+        (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u (i32.add (local.get $at) (local.get $i))))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $i) (local.get $length))))
+    (call $output (local.get $block) (i64.extend_i32_u (local.get $length))))
+  (func $list (export "list_tools") (result i32)
+    (call $say (i32.const 0) (i32.const 65))
+    (i32.const 0))
+  (func (export "call_tool") (result i32)
+    ;; Traps where an earlier call has dropped the segment.
+    (memory.init $used (i32.const 200) (i32.const 0) (i32.const 5))
+    (data.drop $used)
+    (if (i32.eqz (ref.is_null (table.get (i32.const 0))))
+      (then (memory.copy (i32.const 135) (i32.const 200) (i32.const 5))))
+    (table.set (i32.const 0) (ref.func $list))
+    (call $say (i32.const 100) (i32.const 44))
+    (i32.const 0)))
