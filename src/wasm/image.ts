@@ -50,23 +50,35 @@ export function isKernelNew(exports: WebAssembly.Exports): boolean {
   return kernel.length === PAGE && kernel.every((byte) => byte === 0);
 }
 
+/** Where an instance keeps its state, looked up once. A memory that grows leaves an empty view behind. */
+export interface Body {
+  memory: Uint8Array;
+  kernel: Uint8Array;
+  globals: WebAssembly.Global[];
+}
+
+export const bodyOf = (exports: WebAssembly.Exports): Body => ({
+  memory: memoryOf(exports),
+  kernel: kernelOf(exports),
+  globals: globalsOf(exports),
+});
+
 /** Has neither of an instance's memories grown beyond the image? */
-export function isOfSize(exports: WebAssembly.Exports, { pages }: Image): boolean {
-  return memoryOf(exports).length === pages * PAGE && kernelOf(exports).length === PAGE;
+export function isOfSize({ memory, kernel }: Body, { pages }: Image): boolean {
+  return memory.length === pages * PAGE && kernel.length === PAGE;
 }
 
 /** Puts an instance of the image's size back into its state, to the byte. */
-export function restore(exports: WebAssembly.Exports, { globals, runs }: Image): void {
-  const memory = memoryOf(exports);
+export function restore({ memory, kernel, globals }: Body, image: Image): void {
   let end = 0;
-  for (const { at, bytes } of runs) {
+  for (const { at, bytes } of image.runs) {
     memory.fill(0, end, at);
     memory.set(bytes, at);
     end = at + bytes.length;
   }
   memory.fill(0, end);
-  kernelOf(exports).fill(0);
-  for (const [at, global] of globalsOf(exports).entries()) global.value = globals[at];
+  kernel.fill(0);
+  for (let at = 0; at < globals.length; at++) globals[at]!.value = image.globals[at];
 }
 
 /** How an instance has changed since its memory was `before`. Runs keep to whole blocks of `grain` bytes. */

@@ -1,4 +1,5 @@
 import type { Guest } from "./guest.ts";
+import type { Body } from "./image.ts";
 import type { HostFunction } from "./host.ts";
 import { namespaces } from "./namespaces.ts";
 
@@ -6,6 +7,8 @@ import { namespaces } from "./namespaces.ts";
 export interface Instance {
   guest: Guest | undefined;
   exports: WebAssembly.Exports;
+  /** Looked up when it is first put back. */
+  body?: Body;
 }
 
 /** What a module imports, found out once. */

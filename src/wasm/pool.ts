@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import { Guest, type Setup } from "./guest.ts";
 import {
   apply,
+  bodyOf,
   decodeImage,
   difference,
   fingerprint,
@@ -73,14 +74,14 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
  */
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
-  const { exports } = instance;
-  if (program.restorable !== true || pool === undefined || !isOfSize(exports, pool.pristine))
-    return;
+  if (program.restorable !== true || pool === undefined) return;
+  const body = (instance.body ??= bodyOf(instance.exports));
+  if (!isOfSize(body, pool.pristine)) return;
   if (sizeOf(pool) > limits.restoredBytes || pool.idle.length >= limits.idleInstances) return;
-  restore(exports, pool.pristine);
+  restore(body, pool.pristine);
   if (program.checked === true) {
     pool.fingerprint ??= fingerprint(newborn(program, pool, new Guest(nobody)).exports);
-    if (fingerprint(exports) !== pool.fingerprint) {
+    if (fingerprint(instance.exports) !== pool.fingerprint) {
       throw new Error("an instance that was put back differs from a newborn one");
     }
   }

@@ -6,7 +6,7 @@ import { Guest } from "../../../src/wasm/guest.ts";
 import { fingerprint } from "../../../src/wasm/image.ts";
 import { instantiate } from "../../../src/wasm/link.ts";
 import { idleInstances, nobody } from "../../../src/wasm/pool.ts";
-import { app, callTool, modern, post, settings, textOf } from "../server.ts";
+import { app, ask, callTool, modern, post, settings, textOf } from "../server.ts";
 
 const servlet = (name: string) => bundle.servlets.find((one) => one.name === name)!;
 
@@ -71,12 +71,39 @@ test("a byte, a kernel's byte or a global that was not put back shows in the fin
     expect(fingerprint(exports)).not.toBe(born);
     last[0] = 0;
   }
-  const global = exports["edge_global_0"] as WebAssembly.Global<"i32">;
+  const global = exports["edge_global_0"] as WebAssembly.Global;
   global.value++;
   expect(fingerprint(exports)).not.toBe(born);
   global.value--;
   expect(fingerprint(exports)).toBe(born);
 });
+
+test("every tool of every servlet leaves an instance that can be put back whole", async () => {
+  for (const level of ["error", "warn", "info", "log", "debug"] as const) {
+    vi.spyOn(console, level).mockImplementation(() => {});
+  }
+  const { result } = await ask("tools/list");
+  const sample = (schema: any): unknown =>
+    schema.enum?.[0] ??
+    { string: "https://example.invalid/", number: 1, integer: 1, boolean: true }[
+      schema.type as string
+    ] ??
+    (schema.type === "array" ? [sample(schema.items ?? {}), sample(schema.items ?? {})] : {});
+  const twice = async ({ name, inputSchema }: any) => {
+    const args = Object.fromEntries(
+      (inputSchema.required ?? []).map((key: string) => [key, sample(inputSchema.properties[key])]),
+    );
+    for (let round = 0; round < 2; round++) {
+      const { status, error } = await callTool(name, args);
+      expect(`${name}: ${status} ${error?.message ?? ""}`).not.toMatch(/: 500|Internal/);
+    }
+  };
+  const ending = result!["tools"].filter(({ name }: any) => !ENDLESS.has(name));
+  await Promise.all(ending.map(twice));
+}, 60_000);
+
+/** Tools that wait for long. */
+const ENDLESS = new Set(["hide_sleep", "doze", "stuck"]);
 
 describe("instances", () => {
   test("that ended well wait for another call; others are dropped", async () => {
@@ -115,9 +142,20 @@ describe("instances", () => {
   });
 });
 
+/** The keys' SHA-256 by their name, which is the key itself. */
+async function hashesOf(keys: string[]): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
+  for (const key of keys) {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+    hashes[key] = new Uint8Array(digest).toHex();
+  }
+  return hashes;
+}
+
 describe("random sequences of calls", () => {
   const tools = [
     "remember",
+    "echo_input",
     "order",
     "seek",
     "hide",
@@ -143,18 +181,26 @@ describe("random sequences of calls", () => {
     async (seed) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       vi.spyOn(console, "warn").mockImplementation(() => {});
-      const fresh = createApp(bundle, { ...settings, ISOLATION: "fresh" });
+      const keyed = {
+        ...settings,
+        API_KEYS: JSON.stringify(await hashesOf(["ada", "bob", "eve"])),
+      };
       const next = numbers(seed * 7919);
-      const picked = Array.from({ length: 60 }, () => tools[next() % tools.length]!);
-      const outcomes = async (server: typeof app) => {
+      const picked = Array.from({ length: 60 }, () => ({
+        name: tools[next() % tools.length]!,
+        key: ["ada", "bob", "eve"][next() % 3]!,
+      }));
+      const outcomes = async (isolation: string) => {
+        const server = createApp(bundle, { ...keyed, ISOLATION: isolation });
         const found: string[] = [];
-        for (const name of picked) {
+        for (const { name, key } of picked) {
           const { body, headers } = modern("tools/call", { name });
-          found.push(await (await post(body, headers, server)).text());
+          const request = { ...headers, authorization: `Bearer ${key}` };
+          found.push(await (await post(body, request, server)).text());
         }
         return found;
       };
-      expect(await outcomes(app)).toEqual(await outcomes(fresh));
+      expect(await outcomes("checked")).toEqual(await outcomes("fresh"));
     },
   );
 });
