@@ -2,7 +2,10 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { checkOrigin } from "./auth/origin.ts";
 import { ANONYMOUS, principalOf } from "./auth/principal.ts";
-import { readSettings, variablesOf } from "./env.ts";
+import type { Hub } from "./durable/hub.ts";
+import { tasksOf } from "./durable/tasks.ts";
+import { vaultOf } from "./durable/vault.ts";
+import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
 import { Fault, httpStatus } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
@@ -15,15 +18,12 @@ import { Registry } from "./servlets/registry.ts";
 /** The way in: every route and what stands before it, in order. `env` holds the Worker's bindings. */
 export function createApp(bundle: Bundle, env: object) {
   const settings = readSettings(env);
-  const registry = new Registry(bundle, {
-    variables: variablesOf(env),
-    logLevel: settings.LOG_LEVEL,
-    isolation: settings.ISOLATION,
-    log: (servlet, level, text) =>
-      console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`),
-  });
+  const registry = new Registry(bundle, deploymentOf(env));
   const server = introduction(settings);
   const doors = { allowedOrigins: settings.ALLOWED_ORIGINS, allowedHosts: settings.ALLOWED_HOSTS };
+  const hubs = namespaceOf<Hub>(env, "HUBS");
+  const vault = vaultOf(env);
+  const tasks = tasksOf(env);
   const keys =
     settings.API_KEYS &&
     new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
@@ -59,7 +59,16 @@ export function createApp(bundle: Bundle, env: object) {
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
     const principal = keys ? await principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
-    return mcpEndpoint(raw, { server, registry, principal, report });
+    const hub = hubs && (() => hubs.getByName(principal.name));
+    return mcpEndpoint(raw, {
+      server,
+      registry,
+      principal,
+      hub,
+      vault,
+      tasks: tasks?.(principal),
+      report,
+    });
   });
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));

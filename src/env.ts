@@ -70,3 +70,20 @@ export function variablesOf(env: object): Record<string, string> {
     Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
 }
+
+/** A binding of Durable Objects, which wrangler.toml says are of this class; undefined where there is none. */
+export function namespaceOf<T extends Rpc.DurableObjectBranded>(
+  env: object,
+  binding: string,
+): DurableObjectNamespace<T> | undefined {
+  const found = Object.entries(env).find(([name]) => name === binding);
+  return found?.[1];
+}
+
+/** What servlets are given by these variables. */
+export function deploymentOf(env: object) {
+  const { LOG_LEVEL: logLevel, ISOLATION: isolation } = readSettings(env);
+  const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) =>
+    console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`);
+  return { variables: variablesOf(env), logLevel, isolation, log };
+}

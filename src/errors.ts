@@ -12,6 +12,7 @@ export type FaultCode =
   | "missing_capability"
   | "unsupported_version"
   | "too_large"
+  | "too_many"
   | "not_acceptable"
   | "unsupported_media_type"
   | "method_not_allowed"
@@ -74,6 +75,7 @@ function rpcCode(fault: Fault): number {
       return -32700;
     case "invalid_request":
     case "too_large":
+    case "too_many":
     case "not_acceptable":
     case "unsupported_media_type":
     case "method_not_allowed":
@@ -104,7 +106,7 @@ function rpcCode(fault: Fault): number {
 /** The HTTP status of a response whose whole body is this fault. */
 export function httpStatus(
   fault: Fault,
-): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 500 {
+): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 {
   switch (fault.code) {
     case "parse_error":
     case "invalid_request":
@@ -128,6 +130,8 @@ export function httpStatus(
       return 413;
     case "unsupported_media_type":
       return 415;
+    case "too_many":
+      return 429;
     case "invalid_params":
     case "not_found":
     case "servlet_error":

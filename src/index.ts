@@ -1,5 +1,7 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "./app.ts";
 import { bundle } from "./bundle.gen.ts";
+import { durableObjects } from "./durable/objects.ts";
 
+export const { Hub, KeyRing, States, Task } = durableObjects(bundle);
 export default createApp(bundle, env);

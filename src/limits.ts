@@ -23,8 +23,44 @@ export const limits = {
    * 1 MiB 1.7 times the calls, at 4 MiB 1.16 times, at 8 MiB 0.91 times.
    */
   restoredBytes: 6 * 1024 * 1024,
+  /** Answers that one call may be given: a servlet that asks for ever ends here. */
+  journalEntries: 10_000,
+  /** Characters of all these answers: each run holds them. */
+  journalBytes: 32 * 1024 * 1024,
+  /** How long a client may take to bring a state back: a user who is asked today may answer tomorrow. */
+  stateMs: 48 * 3_600_000,
+  /** A sealed state that a client carries; a larger one is kept in storage. */
+  carriedStateBytes: 16 * 1024,
+  /** How long one key seals. What it sealed lives for at most `taskMs` after that. */
+  keyMs: 30 * 86_400_000,
+  /** How long a task is kept after it was created. */
+  taskMs: 7 * 86_400_000,
+  /** What clients are told to wait between two looks at a task. */
+  taskPollMs: 1000,
+  /** A call that lasts for longer goes on as a task, where it can: clients and people give up soon after. */
+  promoteAfterMs: 2000,
+  /** A longer sleep of a task holds no memory: an alarm wakes it. */
+  sleepInPlaceMs: 5000,
+  /** How often a task whose run has died is run again. */
+  maxRuns: 6,
+  /** Before the second run; each further one waits twice as long. */
+  rerunMs: 1000,
+  /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
+  declinedRounds: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
+  /** Open `subscriptions/listen` streams of one principal: all are in the memory of one hub. */
+  listenStreams: 32,
+  /** How long one is open: its hub is kept awake by it, and a client that is still there opens another. */
+  listenMs: 15 * 60 * 1000,
+  /** Silence on one: only by writing does a hub learn that its client has gone. */
+  listenKeepAliveMs: 15_000,
+  /** What one may ask for, as JSON: thousands of resources, and for all streams of a hub still little. */
+  listenFilterCharacters: 64 * 1024,
+  /** Tasks on one: for each is looked up whose it is. */
+  listenTasks: 100,
+  /** What may wait for one to be read: all that its filter can bring at once. More is a slow reader. */
+  listenBacklogBytes: 1024 * 1024,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** Body of one HTTP response that a guest reads. */

@@ -49,13 +49,98 @@ export interface Notification {
 export interface Ask {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params: Json;
+  /** Unix time in ms after which the user has cancelled. */
+  deadline?: number;
 }
 
+/** What is asked at once, and the answers, under the same keys. */
+export type Asks = Readonly<Record<string, Ask>>;
+export type Answers = Readonly<Record<string, Json>>;
+
 /**
- * Answers what a guest asks of the client. Rejects with a `Fault` that ends the call, and soon after
- * `signal` aborts.
+ * Answers what a guest asks of the client. Rejects with a `Fault` that ends the call, with a `Wait`
+ * that interrupts it, and soon after `signal` aborts.
  */
-export type Asker = (ask: Ask, signal: AbortSignal) => Promise<Json>;
+export type Asker = (asks: Asks, signal: AbortSignal) => Promise<Answers>;
+
+/** Thrown to a guest whose call cannot go on here and now: it is unwound, and run again later. */
+export class Wait {
+  readonly reason: WaitReason;
+  constructor(reason: WaitReason) {
+    this.reason = reason;
+  }
+}
+
+export type WaitReason =
+  /** For answers of the client; `given` are those that it has sent already. */
+  | { kind: "input"; asks: Asks; given: Answers }
+  /** Until a Unix time in ms. */
+  | { kind: "sleep"; until: number }
+  /** For nothing: the call goes on at once, as a task. */
+  | { kind: "task" };
+
+/** A call as it was begun; every run of it is given the same. */
+export interface Head {
+  /** Of this format. */
+  version: 1;
+  /** SHA-256 of the servlet, in hex: another build may ask for other things. */
+  hash: string;
+  /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */
+  input: string;
+  /** 32 bytes in hex; all random numbers of the guest follow from it and the entries. */
+  seed: string;
+  /** Unix time in ms. */
+  time: number;
+}
+
+/** One answer that a guest was given. */
+export interface Entry {
+  /** What was asked, for people: `http GET api.example.com`. */
+  what: string;
+  /** SHA-256 of the whole question, in hex. */
+  digest: string;
+  answer: string;
+  /** Unix time in ms when the answer came. */
+  at: number;
+}
+
+/** All that is needed to run a call again up to where it was, without doing anything twice. */
+export interface Recorded {
+  head: Head;
+  entries: readonly Entry[];
+  /** How many notifications have been sent. */
+  notices: number;
+  /** The question that the run ended at, without an answer. */
+  pending?: Pick<Entry, "what" | "digest">;
+}
+
+/** The call with the answer to what it waits for. */
+export function answered(recorded: Recorded, answer: string, at: number): Recorded {
+  const { pending, entries, ...rest } = recorded;
+  if (pending === undefined) return recorded;
+  const newest = entries.at(-1)?.at ?? rest.head.time;
+  return { ...rest, entries: [...entries, { ...pending, answer, at: Math.max(at, newest) }] };
+}
+
+/** A call that has been interrupted: its guest is gone, and it can be run again. */
+export class Suspended {
+  readonly reason: WaitReason;
+  /** What the servlet wants back when it has *returned* that it needs input: then it is called anew. */
+  readonly state: string | undefined;
+  /** Absent where the servlet has returned. */
+  readonly recorded: Recorded | undefined;
+  /** May it go on only once? */
+  isSingleUse = false;
+
+  constructor(reason: WaitReason, recorded: Recorded | undefined, state?: string) {
+    this.reason = reason;
+    this.recorded = recorded;
+    this.state = state;
+  }
+}
+
+/** What a call that may be interrupted ends with. */
+export type Outcome<T> = T | Suspended;
 
 /** What the client said of itself. */
 export interface Client {
@@ -76,9 +161,38 @@ export interface CallContext {
   client: Client;
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
+  /** What the client has sent to what it was, or will be, asked. */
+  input?: { responses: Answers; state?: string };
+  /** An earlier run of this call, which this one goes on from. */
+  recorded?: Recorded;
+  /** Where the entries of this call are kept; in memory alone where it is not given. */
+  keeper?: Keeper;
+  /**
+   * Called before a guest asks for anything that may take long (`ms` where that is known). Throws a
+   * `Wait` where the call should not go on here, a `Fault` where it should not go on at all.
+   */
+  gate?(ms: number): void;
   /** Takes what the servlet says on the way. Never throws. */
   notify(notification: Notification): void;
   ask: Asker;
+}
+
+/** An HTTP request that is about to be sent. */
+export interface Intent {
+  /** The value of its `Idempotency-Key`, if it is to have one. */
+  key?: string;
+  /** Has an earlier run died in this very request, so that nobody knows what came of it? */
+  isRepeated: boolean;
+}
+
+/** Keeps what a call is told, before the servlet learns of it. */
+export interface Keeper {
+  /** Called before anything else, where the call is new. */
+  begin(head: Head): Promise<void>;
+  /** Called before an HTTP request is sent. */
+  intend(position: number, digest: string): Promise<Intent>;
+  /** `notices` is how many notifications were sent before. */
+  keep(position: number, entry: Entry, notices: number): Promise<void>;
 }
 
 /** Is this a JSON object (no array, not null)? */

@@ -8,10 +8,11 @@ import { listAll } from "../servlets/servlet.ts";
 import { callExport } from "../wasm/call.ts";
 import { Guest } from "../wasm/guest.ts";
 import { isKernelNew } from "../wasm/image.ts";
+import { Journal } from "../wasm/journal.ts";
 import { instantiate } from "../wasm/link.ts";
 import { nobody } from "../wasm/pool.ts";
 import { run } from "../wasm/run.ts";
-import { liveWorld } from "../wasm/world.ts";
+import { liveWorld, startWorld } from "../wasm/world.ts";
 
 export interface Asked {
   module: WebAssembly.Module;
@@ -63,8 +64,8 @@ export function answerer(servlets: Record<string, Asked>) {
             signal: call.signal,
             log: (_level, text) => logs.push(text),
             notify: () => {},
-            ask: (ask) => {
-              calls.add(ask.method);
+            ask: (asks) => {
+              for (const { method } of Object.values(asks)) calls.add(method);
               return Promise.reject(new Fault("servlet_failed", "Nobody can be asked for a list."));
             },
           }),
@@ -93,13 +94,16 @@ export function answerer(servlets: Record<string, Asked>) {
  */
 async function startsAlone(module: WebAssembly.Module): Promise<boolean> {
   let looked = false;
-  const watched = new Proxy(nobody, {
-    get(setup, key) {
-      looked = true;
-      return Reflect.get(setup, key) as unknown;
-    },
-  });
-  const guest = new Guest(watched);
+  const watched = <T extends object>(what: T): T =>
+    new Proxy(what, {
+      get(target, key) {
+        looked = true;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  const journal = new Journal({ hash: "", input: "" }, startWorld, undefined);
+  const guest = new Guest(watched(nobody), watched(journal));
   const { exports } = instantiate(module, guest);
   if (exports["edge_start"] === undefined) return false;
   guest.attach(exports);

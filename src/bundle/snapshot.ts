@@ -3,6 +3,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { Guest, type Setup } from "../wasm/guest.ts";
 import { difference, encodeImage, memoryOf } from "../wasm/image.ts";
+import { Journal } from "../wasm/journal.ts";
 import { instantiate } from "../wasm/link.ts";
 import { run } from "../wasm/run.ts";
 import { startWorld } from "../wasm/world.ts";
@@ -74,7 +75,7 @@ async function started(engine: WebAssembly.Module) {
     notify: () => {},
     ask: () => Promise.reject(new Error("nobody is there while a bundle is made")),
   };
-  const guest = new Guest(setup);
+  const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
   const { exports } = instantiate(engine, guest);
   guest.attach(exports);
   await run(engine, exports["edge_start"]);

@@ -1,10 +1,14 @@
-import type { Ask, Json } from "../model.ts";
+import type { Answers, Ask, Asks, Json } from "../model.ts";
 
 /**
  * Answers for a client that cannot be asked, as the reference host does: the call goes on, and its
  * servlet sees that nobody said yes.
  */
-export async function declined({ method }: Ask): Promise<Json> {
+export async function declined(asks: Asks): Promise<Answers> {
+  return Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, declinedOne(ask)]));
+}
+
+function declinedOne({ method }: Ask): Json {
   const why = "The client cannot be asked.";
   switch (method) {
     case "elicitation/create":

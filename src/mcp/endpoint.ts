@@ -7,7 +7,7 @@ import { errorMessage, idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
 import { accepts, jsonResponse } from "./reply.ts";
 
-type Setting = Pick<Exchange, "server" | "registry" | "principal" | "report">;
+type Setting = Omit<Exchange, "headers" | "accepts" | "leaving">;
 
 /**
  * The MCP endpoint: reads the body once, tells the eras apart once, answers.

@@ -2,12 +2,22 @@ import type { Fault } from "../errors.ts";
 import type { Json, Principal } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
+import type { Hub } from "./subscription.ts";
+import type { Tasks } from "./tasks.ts";
 
 /** How the server introduces itself. */
 export interface Server {
   /** https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation */
   info: Json;
   instructions?: string;
+}
+
+/** Keeps what clients carry, so that only this deployment can read it. */
+export interface Vault {
+  /** `until` is a Unix time in ms; with `once`, it can be opened only once. */
+  seal(text: string, keep: { until: number; once: boolean }): Promise<string>;
+  /** Undefined for what is not of this vault, was altered, has expired, or was opened before. */
+  open(sealed: string): Promise<string | undefined>;
 }
 
 /** One POST and what answering it needs. */
@@ -17,6 +27,12 @@ export interface Exchange {
   principal: Principal;
   headers: Headers;
   accepts: Accepts;
+  /** The principal's hub; absent where nobody can listen. */
+  hub?: (() => Hub) | undefined;
+  /** Where calls that wait for their client are kept; absent where none can wait. */
+  vault?: Vault | undefined;
+  /** The principal's tasks; absent where there are none. */
+  tasks?: Tasks | undefined;
   /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
   leaving(): AbortSignal;
   /** Logs what the caller must not see of an error, and gives what it may. */

@@ -1,7 +1,8 @@
 import { Fault, rpcError, type RpcError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isObject, Suspended } from "../model.ts";
 import type { CallContext, ContentBlock, Json, Tool } from "../model.ts";
-import { isObject } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
 import { declined } from "./declined.ts";
 import type { Exchange } from "./exchange.ts";
@@ -13,7 +14,7 @@ import {
   type Message,
   type Request,
 } from "./message.ts";
-import { capabilities, methods } from "./methods.ts";
+import { capabilities, methods, type Method } from "./methods.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
 import { respond, type Reply, type Talk } from "./reply.ts";
 
@@ -92,11 +93,30 @@ async function answer(
     if (own !== undefined) return resultMessage(id, JSON.stringify(await own(params, exchange)));
     const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
     if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
-    const result = older(await run(params, call, exchange.registry), version);
+    const result = older(await settled(run, params, call, exchange.registry), version);
     return resultMessage(id, JSON.stringify(result));
   } catch (error) {
     return errorMessage(id, legacyError(method, exchange.report(error)));
   }
+}
+
+/** A servlet that returns what it asks is told that nobody answers, and called again. */
+async function settled(
+  run: Method,
+  params: Json,
+  call: CallContext,
+  registry: Registry,
+): Promise<Json> {
+  let context = call;
+  for (let round = 0; round < limits.declinedRounds; round++) {
+    const outcome = await run(params, context, registry);
+    if (!(outcome instanceof Suspended)) return outcome;
+    if (outcome.reason.kind !== "input") break;
+    const responses = await declined(outcome.reason.asks);
+    const state = outcome.state === undefined ? {} : { state: outcome.state };
+    context = { ...call, input: { responses, ...state } };
+  }
+  throw new Fault("servlet_failed", "The servlet keeps asking a client that cannot be asked.");
 }
 
 type OwnMethod = (params: Json, exchange: Exchange) => Promise<Json> | Json;

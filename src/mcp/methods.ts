@@ -1,11 +1,16 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type CallContext, type Json, type Lists } from "../model.ts";
+import { isObject, type CallContext, type Json, type Lists, type Outcome } from "../model.ts";
+import { TASKS_EXTENSION } from "./extensions.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 
 /** A method that both eras have: takes the request's params, gives its result in the newest shape. */
-export type Method = (params: Json, call: CallContext, registry: Registry) => Promise<Json>;
+export type Method = (
+  params: Json,
+  call: CallContext,
+  registry: Registry,
+) => Promise<Outcome<Json>>;
 
 function string(params: Json, key: string): string {
   const value = params[key];
@@ -93,20 +98,27 @@ export const methods: Readonly<Record<string, Method>> = {
     registry.complete(completionRequest(params), call),
 };
 
-/** Which features are served, for what declares them. */
-export async function capabilities(registry: Registry): Promise<Json> {
+/** Which features are served, for what declares them. `listens`: clients can hear of changes; `tasks`: calls can become tasks. */
+export async function capabilities(
+  registry: Registry,
+  { listens = false, tasks = false }: { listens?: boolean; tasks?: boolean } = {},
+): Promise<Json> {
   const { lists } = await registry.catalog();
   const offersResources =
     lists.resources.length > 0 ||
     lists.resourceTemplates.length > 0 ||
     registry.servlets.some((one) => registry.servlet(one).reads);
+  const listChanged = listens ? { listChanged: true } : {};
   return {
-    tools: {},
-    ...(offersResources ? { resources: {} } : {}),
-    ...(lists.prompts.length > 0 ? { prompts: {} } : {}),
+    tools: listChanged,
+    ...(offersResources
+      ? { resources: { ...listChanged, ...(listens ? { subscribe: true } : {}) } }
+      : {}),
+    ...(lists.prompts.length > 0 ? { prompts: listChanged } : {}),
     ...(registry.servlets.some((one) => registry.servlet(one).completes)
       ? { completions: {} }
       : {}),
     logging: {},
+    ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
   };
 }

@@ -2,17 +2,30 @@ import { Fault, httpStatus } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   isObject,
-  type Ask,
+  Suspended,
   type CallContext,
   type Client,
   type Json,
   type Tool,
 } from "../model.ts";
+import type { ToolEntry } from "../servlets/catalog.ts";
+import { changes } from "./changes.ts";
 import { MODERN_VERSIONS, LEGACY_VERSIONS, PROTOCOL_VERSION_META } from "./classify.ts";
-import { declined } from "./declined.ts";
 import { checkHeaders, checkParamHeaders, checkVersionHeader } from "./headers.ts";
+import { listen } from "./listen.ts";
 import { decode, errorMessage, resultMessage, type Request } from "./message.ts";
 import { capabilities, methods } from "./methods.ts";
+import { comesBack, FIRST, inputRequired, resume, roundAsker, stateOf } from "./rounds.ts";
+import {
+  createTaskResult,
+  demandTasks,
+  endOf,
+  takesTasks,
+  taskGate,
+  taskMethods,
+  taskMode,
+  type TaskCall,
+} from "./tasks.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
 import { respond } from "./reply.ts";
 import type { Exchange } from "./exchange.ts";
@@ -52,6 +65,9 @@ export async function handleModern(
   if (message.kind === "notification") return new Response(null, { status: 202 });
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message.method, message.params);
+  if (message.method === "subscriptions/listen" && exchange.hub !== undefined) {
+    return listen(message, client, exchange, exchange.hub());
+  }
   return respond(exchange.accepts, exchange.leaving, async ({ send, signal }) => {
     try {
       const logLevel = meta[`${META}logLevel`];
@@ -64,8 +80,11 @@ export async function handleModern(
         principal: exchange.principal,
         client,
         signal,
-        notify: notices({ progressToken: progressTokenOf(meta), logLevel }, send),
-        ask: (asked) => ask(asked, client),
+        notify: changes(
+          exchange,
+          notices({ progressToken: progressTokenOf(meta), logLevel }, send),
+        ),
+        ask: roundAsker(client),
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
@@ -76,38 +95,38 @@ export async function handleModern(
 }
 
 /** The result of a request, as JSON text. */
-async function answer(
-  { method, params }: Request,
-  { server, registry, headers }: Exchange,
-  call: CallContext,
-): Promise<string> {
+async function answer(request: Request, exchange: Exchange, call: CallContext): Promise<string> {
+  const { method, params } = request;
+  const { server, registry, headers, hub, tasks } = exchange;
   let result: Json;
   if (method === "server/discover") {
     result = {
       supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
-      capabilities: await capabilities(registry),
+      capabilities: await capabilities(registry, {
+        listens: hub !== undefined,
+        tasks: tasks !== undefined,
+      }),
       ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
     };
+  } else if (tasks !== undefined && Object.hasOwn(taskMethods, method)) {
+    demandTasks(call.client);
+    result = await taskMethods[method]!(params, tasks);
+  } else if (method === "tools/call") {
+    const entry = (await registry.catalog()).tools.get(String(params["name"]));
+    if (entry !== undefined) checkParamHeaders(headers, entry.tool, params["arguments"]);
+    result = await callTool(request, exchange, { call, entry });
   } else {
-    const run = methods[method];
-    if (run === undefined || !Object.hasOwn(methods, method)) {
-      throw new Fault("method_not_found", `Method not found: ${method}`);
-    }
-    if (method === "tools/call") {
-      const entry = (await registry.catalog()).tools.get(String(params["name"]));
-      if (entry !== undefined) checkParamHeaders(headers, entry.tool, params["arguments"]);
-    }
-    result = await run(params, call, registry);
+    result = await runMethod(request, exchange, call);
   }
   const list = result[LISTS[method] ?? ""];
   const known = Array.isArray(list) ? written.get(list) : undefined;
   if (known !== undefined) return known;
   const cache = CACHED[method] ? cacheOf(method, registry.isDynamic) : undefined;
   const text = JSON.stringify({
-    ...cache,
+    ...(result["resultType"] === undefined ? cache : undefined),
+    resultType: "complete",
     ...result,
     ...(method === "tools/list" ? { tools: toolsWithoutExecution(result) } : {}),
-    resultType: "complete",
     _meta: {
       ...(isObject(result["_meta"]) ? result["_meta"] : {}),
       [`${META}serverInfo`]: server.info,
@@ -165,21 +184,57 @@ function clientOf({ params }: Request, version: string): { client: Client; meta:
   return { client, meta };
 }
 
-/** The capability that a client must declare in order to be asked. */
-const CAPABILITY: Record<Ask["method"], string> = {
-  "elicitation/create": "elicitation",
-  "sampling/createMessage": "sampling",
-  "roots/list": "roots",
-};
-
-/**
- * A client that did not declare what a servlet asks for is told so, as the protocol demands. One that
- * did cannot be asked in the middle of a call yet.
- */
-function ask({ method, params }: Ask, client: Client): Promise<Json> {
-  const name = CAPABILITY[method];
-  if (client.capabilities[name] !== undefined) return declined({ method, params });
-  const data = { requiredCapabilities: { [name]: {} } };
-  const message = `This call needs a client with the capability ${name}.`;
-  return Promise.reject(new Fault("missing_capability", message, { data }));
+/** Runs a method that may need input of the client, or goes on with one that did. */
+async function runMethod(request: Request, exchange: Exchange, call: CallContext): Promise<Json> {
+  const { method, params } = request;
+  const run = methods[method];
+  if (run === undefined || !Object.hasOwn(methods, method)) {
+    throw new Fault("method_not_found", `Method not found: ${method}`);
+  }
+  const resumed = comesBack(params) ? await resume(request, exchange) : FIRST;
+  if ("missing" in resumed) return inputRequired(request, exchange, resumed.missing);
+  const ask = roundAsker(call.client, resumed.input?.responses);
+  const outcome = await run(params, { ...call, ...resumed, ask }, exchange.registry);
+  if (!(outcome instanceof Suspended)) return outcome;
+  if (outcome.reason.kind === "task" && exchange.tasks !== undefined) {
+    const recorded = outcome.recorded && { recorded: outcome.recorded };
+    return createTaskResult(
+      await exchange.tasks.create({ ...taskCall(params, call), ...resumed, ...recorded }),
+    );
+  }
+  return inputRequired(request, exchange, stateOf(outcome, method, call.client));
 }
+
+/** A tool's call: in place, or as a task where its tool and its client are made for it. */
+async function callTool(
+  request: Request,
+  exchange: Exchange,
+  { call, entry }: { call: CallContext; entry: ToolEntry | undefined },
+): Promise<Json> {
+  const mode = entry === undefined ? "never" : taskMode(entry);
+  if (mode === "required") demandTasks(call.client);
+  const { tasks, report } = exchange;
+  if (tasks === undefined || mode === "never" || !takesTasks(call.client)) {
+    return runMethod(request, exchange, call);
+  }
+  const running = runMethod(request, exchange, { ...call, gate: taskGate(mode)! });
+  if (mode === "auto") return running;
+  const result = await running.catch((error: unknown) => {
+    const fault = report(error);
+    if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
+    return fault;
+  });
+  if (!(result instanceof Fault) && result["resultType"] !== undefined) return result;
+  // It was over before it began to wait, and is a task all the same.
+  const end = result instanceof Fault ? endOf(result) : { result };
+  return createTaskResult(await tasks.create(taskCall(request.params, call), end));
+}
+
+const taskCall = (params: Json, { id, meta, principal, client }: CallContext): TaskCall => ({
+  id,
+  meta,
+  principal,
+  client,
+  name: String(params["name"]),
+  args: isObject(params["arguments"]) ? params["arguments"] : {},
+});

@@ -81,7 +81,7 @@ class EventStream implements Talk {
   };
 
   #event(message: string): void {
-    this.#write(`event: message\ndata: ${message}\n\n`);
+    this.#write(eventText(message));
   }
 
   #write(text: string): void {
@@ -117,14 +117,22 @@ class EventStream implements Talk {
         this.#left?.abort();
       },
     });
-    return new Response(body, {
-      headers: {
-        "content-type": "text/event-stream",
-        "cache-control": "no-cache, no-transform",
-        "x-accel-buffering": "no",
-      },
-    });
+    return streamResponse(body);
   }
+}
+
+/** One message, which is JSON text, as an event. */
+export const eventText = (message: string): string => `event: message\ndata: ${message}\n\n`;
+
+/** A stream of events as a response. */
+export function streamResponse(body: ReadableStream<Uint8Array>): Response {
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+    },
+  });
 }
 
 const encoder = new TextEncoder();

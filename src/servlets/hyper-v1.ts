@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import type { CallContext, Lists } from "../model.ts";
-import { failedTool, outputOf, type Dialect, type Servlet } from "./servlet.ts";
+import { failedTool, outcomeOf, outputOf, type Dialect, type Servlet } from "./servlet.ts";
 import * as tidy from "./tidy.ts";
 
 /**
@@ -31,12 +31,12 @@ export const hyperV1: Dialect = ({ exports, run }): Servlet => ({
   async callTool(name, args, call) {
     // Exactly these keys, and always `arguments`: some guests refuse others, some trap without.
     const ending = await run("call", request("tools/call", { name, arguments: args }), call);
-    return failedTool(ending) ?? tidy.toolResult(outputOf(ending));
+    return failedTool(ending) ?? outcomeOf(ending, tidy.toolResult);
   },
 
   async readResource(uri, call) {
-    const output = outputOf(await run("read_resource", request("resources/read", { uri }), call));
-    return tidy.readResult(output, uri);
+    const ending = await run("read_resource", request("resources/read", { uri }), call);
+    return outcomeOf(ending, (output) => tidy.readResult(output, uri));
   },
 
   getPrompt: () => refuse("prompts"),

@@ -1,8 +1,9 @@
-import type { CallContext, CallToolResult, Json, Lists } from "../model.ts";
+import type { CallContext, Json, Lists } from "../model.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   failedTool,
+  outcomeOf,
   outputOf,
   type CompletionRequest,
   type Dialect,
@@ -50,17 +51,19 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
       throw new Fault("servlet_failed", `The servlet's list of ${kind} has no end.`);
     },
 
-    async callTool(name, args, call): Promise<CallToolResult> {
-      const ending = await ask("call_tool", { name, arguments: args }, call);
-      return failedTool(ending) ?? tidy.toolResult(outputOf(ending));
+    async callTool(name, args, call) {
+      const ending = await ask("call_tool", { name, arguments: args, ...givenTo(call) }, call);
+      return failedTool(ending) ?? outcomeOf(ending, tidy.toolResult);
     },
 
     async readResource(uri, call) {
-      return tidy.readResult(outputOf(await ask("read_resource", { uri }, call)), uri);
+      const ending = await ask("read_resource", { uri, ...givenTo(call) }, call);
+      return outcomeOf(ending, (output) => tidy.readResult(output, uri));
     },
 
     async getPrompt(name, args, call) {
-      return tidy.promptResult(outputOf(await ask("get_prompt", { name, arguments: args }, call)));
+      const ending = await ask("get_prompt", { name, arguments: args, ...givenTo(call) }, call);
+      return outcomeOf(ending, tidy.promptResult);
     },
 
     async complete({ ref, ...rest }: CompletionRequest, call) {
@@ -69,6 +72,16 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
     },
   };
 };
+
+/** The client's answers, for a servlet that has returned what it asks and is called again. */
+function givenTo({ input }: CallContext): Json | undefined {
+  return (
+    input && {
+      inputResponses: input.responses,
+      ...(input.state !== undefined && { requestState: input.state }),
+    }
+  );
+}
 
 /** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */
 function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boolean): Json {

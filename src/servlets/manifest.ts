@@ -54,6 +54,29 @@ export const manifestSchema = z
     request_ids: z
       .enum(["string", "as-given"])
       .describe("Give request ids and progress tokens as strings, or as the client sent them."),
+    tools: z
+      .record(
+        z.string(),
+        z.strictObject({
+          task: z
+            .enum(["never", "auto", "always", "required"])
+            .describe(
+              "Which calls become tasks: those that last (auto), all that can (always), all or none (required). The tool's own taskSupport where it is not given.",
+            )
+            .optional(),
+        }),
+      )
+      .describe("What the servlet cannot say of its tools itself, by their own names."),
+    single_use_state: z
+      .boolean()
+      .describe(
+        "A call that waits for input may go on only once: for what must not happen twice, such as a redemption.",
+      ),
+    resend_requests: z
+      .boolean()
+      .describe(
+        "POST and PATCH requests whose outcome a crash left unknown are sent again, with the same Idempotency-Key.",
+      ),
     skip_tools: z.array(pattern).describe("Tools that are not offered: patterns of whole names."),
     skip_prompts: z.array(pattern).describe("Prompts that are not offered."),
     skip_resources: z.array(pattern).describe("Resources that are not offered, by URI."),

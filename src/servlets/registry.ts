@@ -1,15 +1,17 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type {
-  CallContext,
-  CallToolResult,
-  CompleteResult,
-  GetPromptResult,
-  Json,
-  Lists,
-  ReadResourceResult,
+import {
+  Suspended,
+  type CallContext,
+  type CallToolResult,
+  type CompleteResult,
+  type GetPromptResult,
+  type Json,
+  type Lists,
+  type Outcome,
+  type ReadResourceResult,
 } from "../model.ts";
-import { callExport, type LogLevel, type Setup } from "../wasm/call.ts";
+import { callExport, type Durability, type LogLevel, type Setup } from "../wasm/call.ts";
 import { liveWorld, type World } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { merge, wholeMatch, type Catalog } from "./catalog.ts";
@@ -64,7 +66,7 @@ export class Registry {
     return value;
   }
 
-  async callTool(name: string, args: Json, call: CallContext): Promise<CallToolResult> {
+  async callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>> {
     const entry = (await this.catalog()).tools.get(name);
     if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
     const wrong = entry.input?.(args);
@@ -72,7 +74,11 @@ export class Registry {
       const text = `The arguments of ${name} are not valid: ${wrong}`;
       return { content: [{ type: "text", text }], isError: true };
     }
-    const result = await this.servlet(entry.servlet).callTool(entry.own, args, call);
+    const result = interrupted(
+      entry.servlet,
+      await this.servlet(entry.servlet).callTool(entry.own, args, call),
+    );
+    if (result instanceof Suspended) return result;
     if (entry.output !== undefined && result.isError !== true) {
       const unfit = entry.output(result.structuredContent);
       if (unfit !== undefined) {
@@ -84,18 +90,18 @@ export class Registry {
   }
 
   /** Found by the catalog, then by templates, then by asking every servlet that can read. */
-  async readResource(uri: string, call: CallContext): Promise<ReadResourceResult> {
+  async readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>> {
     const { resources, templates } = await this.catalog();
     const entry = resources.get(uri) ?? templates.find(({ matches }) => matches.test(uri));
     const listed = entry?.servlet;
     if (listed !== undefined && !isSkipped(listed, uri)) {
-      return this.servlet(listed).readResource(uri, call);
+      return interrupted(listed, await this.servlet(listed).readResource(uri, call));
     }
     for (const bundled of this.#bundle.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
       try {
-        return await servlet.readResource(uri, call);
+        return interrupted(bundled, await servlet.readResource(uri, call));
       } catch (error) {
         const { code } = Fault.from(error);
         if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
@@ -109,7 +115,7 @@ export class Registry {
     name: string,
     args: Record<string, string>,
     call: CallContext,
-  ): Promise<GetPromptResult> {
+  ): Promise<Outcome<GetPromptResult>> {
     const entry = (await this.catalog()).prompts.get(name);
     if (entry === undefined) throw new Fault("invalid_params", `Unknown prompt: ${name}`);
     const missing = (entry.prompt.arguments ?? []).filter(
@@ -119,7 +125,8 @@ export class Registry {
       const names = missing.map((argument) => argument.name).join(", ");
       throw new Fault("invalid_params", `The prompt ${name} needs the argument: ${names}`);
     }
-    return this.servlet(entry.servlet).getPrompt(entry.own, args, call);
+    const { servlet, own } = entry;
+    return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
   }
 
   async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
@@ -176,16 +183,27 @@ export class Registry {
       idsAsGiven: manifest.request_ids === "as-given",
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
-        const setup: Setup = {
+        const { recorded, keeper } = call;
+        if (recorded !== undefined && recorded.head.hash !== bundled.hash) {
+          throw new Fault(
+            "invalid_params",
+            `The servlet ${bundled.name} has been deployed anew since this call began, so it cannot go on: call again.`,
+          );
+        }
+        const setup: Setup & Durability = {
           world,
           config,
           allowedHosts: manifest.allowed_hosts ?? [],
+          resends: manifest.resend_requests === true,
           secret: (service, user) => secretOf(bundled, variables, { service, user }),
           logLevel,
           signal: call.signal,
           log: (level, text) => log(bundled.name, level, text),
           notify: call.notify,
           ask: call.ask,
+          ...(call.gate && { gate: call.gate }),
+          recorded,
+          keeper,
         };
         return callExport(program, name, input, setup);
       },
@@ -214,6 +232,12 @@ export class Registry {
       return { tools: [], resources: [], resourceTemplates: [], prompts: [] };
     }
   }
+}
+
+/** Notes on a call that waits what the manifest says of it. */
+function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
+  if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
+  return outcome;
 }
 
 function isSkipped({ manifest }: BundledServlet, uri: string): boolean {

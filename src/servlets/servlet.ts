@@ -1,14 +1,17 @@
 import { Fault } from "../errors.ts";
-import type {
-  CallContext,
-  CallToolResult,
-  CompleteResult,
-  GetPromptResult,
-  Json,
-  Lists,
-  ReadResourceResult,
+import {
+  isObject,
+  Suspended,
+  type Ask,
+  type CallContext,
+  type CallToolResult,
+  type CompleteResult,
+  type GetPromptResult,
+  type Json,
+  type Lists,
+  type Outcome,
+  type ReadResourceResult,
 } from "../model.ts";
-import { isObject } from "../model.ts";
 import type { Ending } from "../wasm/call.ts";
 
 /** What `complete` is asked for: an argument of a prompt, or a variable of a resource template. */
@@ -26,13 +29,13 @@ export interface CompletionRequest {
  */
 export interface Servlet {
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
-  callTool(name: string, args: Json, call: CallContext): Promise<CallToolResult>;
-  readResource(uri: string, call: CallContext): Promise<ReadResourceResult>;
+  callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
+  readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>>;
   getPrompt(
     name: string,
     args: Record<string, string>,
     call: CallContext,
-  ): Promise<GetPromptResult>;
+  ): Promise<Outcome<GetPromptResult>>;
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
   /** Can it read resources that it does not list? */
   readonly reads: boolean;
@@ -55,6 +58,9 @@ export type Dialect = (servlet: Interface) => Servlet;
 
 /** The output of a run as a JSON object. Throws what a failed run means outside of tools. */
 export function outputOf(ending: Ending): Json {
+  if (ending.kind === "suspended") {
+    throw new Fault("servlet_failed", "The servlet asked for input where none can be had.");
+  }
   if (ending.kind !== "returned") throw new Fault("servlet_failed", ending.message);
   if (ending.output === undefined || ending.output === "") {
     throw new Fault("servlet_failed", "The servlet gave no output.");
@@ -73,9 +79,35 @@ export function outputOf(ending: Ending): Json {
   return output;
 }
 
+/** Reads the output of a run that may be interrupted, or that may say that it needs input. */
+export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome<T> {
+  if (ending.kind === "suspended") return ending.suspended;
+  const output = outputOf(ending);
+  return output["resultType"] === "input_required" ? inputRequired(output) : read(output);
+}
+
+const ASKS: readonly unknown[] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult */
+function inputRequired({ inputRequests: requests = {}, requestState: state }: Json): Suspended {
+  const bad = (what: string) =>
+    new Fault("servlet_failed", `The servlet needs input, but ${what}.`);
+  if (!isObject(requests)) throw bad("its inputRequests are not an object");
+  if (state !== undefined && typeof state !== "string")
+    throw bad("its requestState is not a string");
+  const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
+    if (!isObject(one) || !ASKS.includes(one["method"])) throw bad(`${key} is no request`);
+    const params = isObject(one["params"]) ? one["params"] : {};
+    return [key, { method: one["method"] as Ask["method"], params }];
+  });
+  if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
+  const reason = { kind: "input" as const, asks: Object.fromEntries(asks), given: {} };
+  return new Suspended(reason, undefined, state);
+}
+
 /** A tool's run that ended badly, as the result that tells a model so; undefined for one that ended well. */
 export function failedTool(ending: Ending): CallToolResult | undefined {
-  if (ending.kind === "returned") return undefined;
+  if (ending.kind === "returned" || ending.kind === "suspended") return undefined;
   return { content: [{ type: "text", text: ending.message }], isError: true };
 }
 

@@ -4,16 +4,25 @@
  */
 import { makeBundle } from "../bundle/bundle.ts";
 import { Fault } from "../errors.ts";
-import type {
-  Ask,
-  CallContext,
-  CallToolResult,
-  CompleteResult,
-  GetPromptResult,
-  Json,
-  Lists,
-  Notification,
-  ReadResourceResult,
+import {
+  answered,
+  Suspended,
+  Wait,
+  type Ask,
+  type CallContext,
+  type CallToolResult,
+  type CompleteResult,
+  type Entry,
+  type GetPromptResult,
+  type Head,
+  type Intent,
+  type Json,
+  type Keeper,
+  type Lists,
+  type Notification,
+  type Outcome,
+  type ReadResourceResult,
+  type Recorded,
 } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -26,14 +35,22 @@ export interface Script {
   answers?: { [M in Ask["method"]]?: Json[] | ((params: Json) => Json) };
   /** Stands for the network; allow lists are applied all the same. */
   fetch?: (request: Request) => Response | Promise<Response>;
-  /** Unix time in ms when the call begins. Time goes on only when the servlet sleeps. 0 by default. */
-  now?: number;
+  /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
+  now?: number | (() => number);
   /** The Worker's variables and secrets. */
   variables?: Record<string, string>;
   /** The request's `_meta`; a progress token by default. */
   meta?: Json;
   /** What the client says it can do. */
   capabilities?: Json;
+  /**
+   * Ends the run after every answer of the host and begins it again from what is recorded, as a crash
+   * would: a servlet that does not do the same each time shows itself. Or after the answers with these
+   * numbers only, from 0.
+   */
+  alwaysReplay?: boolean | readonly number[];
+  /** The record of an earlier call, perhaps of an earlier build: this one must do the same up to its end. */
+  recorded?: Recorded;
 }
 
 /** What came of a call. */
@@ -45,6 +62,8 @@ export interface Tested<T> {
   asked: Ask[];
   /** Lines that it wrote to the server's log. */
   logs: string[];
+  /** What it was answered, for a test that runs it again; absent where it asked for nothing. */
+  recorded?: Recorded;
 }
 
 /** A servlet under test. Rejects with a `Fault` where the server would answer with an error. */
@@ -83,7 +102,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   };
   const tested = async <T>(
     script: Script,
-    work: (registry: Registry, call: CallContext) => Promise<T>,
+    work: (registry: Registry, call: CallContext) => Promise<Outcome<T>>,
   ): Promise<Tested<T>> => {
     const notifications: Notification[] = [];
     const asked: Ask[] = [];
@@ -105,12 +124,25 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       client: { capabilities: script.capabilities ?? {} },
       signal: () => new AbortController().signal,
       notify: (notification) => notifications.push(notification),
-      ask: (ask, signal) => {
-        asked.push(ask);
-        return answer(ask, signal);
+      ask: (asks, signal) => {
+        asked.push(...Object.values(asks));
+        return answer(asks, signal);
       },
     };
-    return { result: await work(registry, call), notifications, asked, logs };
+    const recorder = new Recorder(script);
+    const recorded = script.recorded && {
+      ...script.recorded,
+      head: { ...script.recorded.head, hash: prepared.hash },
+    };
+    let context: CallContext = { ...call, keeper: recorder, ...(recorded && { recorded }) };
+    for (;;) {
+      const result = await work(registry, context);
+      if (!(result instanceof Suspended)) {
+        const kept = recorder.recorded;
+        return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
+      }
+      context = await goneOn(context, result);
+    }
   };
   return {
     list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
@@ -128,10 +160,54 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 /** Arguments as they arrive over the wire. */
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
+/** The next run of a call that was interrupted: by `alwaysReplay`, or for it has returned what it asks. */
+async function goneOn(call: CallContext, { reason, recorded, state }: Suspended) {
+  if (reason.kind !== "input") return { ...call, ...(recorded && { recorded }) };
+  const responses = await call.ask(reason.asks, call.signal());
+  if (recorded !== undefined) {
+    return { ...call, recorded: answered(recorded, JSON.stringify(responses), 0) };
+  }
+  return { ...call, input: { responses, ...(state !== undefined && { state }) } };
+}
+
+/** Keeps in memory what a call is answered, and interrupts it where its script says so. */
+class Recorder implements Keeper {
+  readonly #entries: Entry[];
+  readonly #script: Script;
+  #begun: Omit<Recorded, "entries"> | undefined;
+
+  constructor(script: Script) {
+    this.#script = script;
+    this.#entries = [...(script.recorded?.entries ?? [])];
+    this.#begun = script.recorded;
+  }
+
+  get recorded(): Recorded | undefined {
+    return this.#begun && { ...this.#begun, entries: this.#entries };
+  }
+
+  async begin(head: Head): Promise<void> {
+    this.#begun = { head, notices: 0 };
+  }
+
+  async intend(): Promise<Intent> {
+    return { isRepeated: false };
+  }
+
+  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+    if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
+    const isNew = position >= this.#entries.length;
+    this.#entries[position] = entry;
+    const { alwaysReplay = false } = this.#script;
+    const ends = Array.isArray(alwaysReplay) ? alwaysReplay.includes(position) : alwaysReplay;
+    if (isNew && ends) throw new Wait({ kind: "task" });
+  }
+}
+
 /** Answers from the script; what it has no answer for ends the call. */
 export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
   const used = new Map<string, number>();
-  return async ({ method, params }) => {
+  const answerOne = ({ method, params }: Ask): Json => {
     const scripted = answers[method];
     if (typeof scripted === "function") return scripted(params);
     const at = used.get(method) ?? 0;
@@ -140,12 +216,14 @@ export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
     if (answer !== undefined) return answer;
     throw new Fault("servlet_failed", `The script has no answer number ${at + 1} to ${method}.`);
   };
+  return async (asks) =>
+    Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, answerOne(ask)]));
 }
 
 function scriptedWorld({ fetch, now = 0 }: Script): World {
-  let time = now;
+  let time = typeof now === "number" ? now : 0;
   return {
-    now: () => time,
+    now: () => (typeof now === "number" ? time : now()),
     random: (bytes) => void crypto.getRandomValues(bytes),
     sleep: async (ms) => {
       time += ms;

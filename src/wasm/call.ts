@@ -1,5 +1,7 @@
 import { Fault } from "../errors.ts";
+import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
+import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
 
@@ -13,21 +15,33 @@ export type Ending =
   /** With another code or an error message: the servlet's own word, meant for the caller. */
   | { kind: "refused"; message: string }
   /** By a trap. The message is short and meant for the caller; the details are in the log. */
-  | { kind: "trapped"; message: string };
+  | { kind: "trapped"; message: string }
+  /** By a `Wait`: the guest is gone, and the call can be run again. */
+  | { kind: "suspended"; suspended: Suspended };
+
+/** Where a call comes from and where what it is told goes, if it is to outlive this run. */
+export interface Durability {
+  recorded?: Recorded | undefined;
+  keeper?: Keeper | undefined;
+}
 
 /**
- * Runs one export of a prepared servlet in a pristine instance.
+ * Runs one export of a prepared servlet in a pristine instance. With `recorded`, the run goes on from
+ * an earlier one, whose input it is given.
  *
- * Throws a `Fault` where the call was cancelled or the client cannot answer what the guest asked;
- * everything the guest itself may do ends in an `Ending`.
+ * Throws a `Fault` where the call was cancelled, the client cannot answer what the guest asked, or this
+ * run did something else than the earlier one; everything else that the guest may do ends in an `Ending`.
  */
 export async function callExport(
   program: Program,
   name: string,
   input: string,
-  setup: Setup,
+  setup: Setup & Durability,
 ): Promise<Ending> {
-  const guest = new Guest(setup);
+  const { recorded, keeper, world } = setup;
+  const begun = recorded ?? { hash: program.hash ?? "", input };
+  const journal = new Journal(begun, world, keeper);
+  const guest = new Guest(setup, journal);
   const { module } = program;
   try {
     const instance = await borrow(program, guest);
@@ -35,14 +49,19 @@ export async function callExport(
     guest.attach(exports);
     const start = exports["edge_start"];
     if (start !== undefined && !isBornStarted(program)) await run(module, start);
-    guest.setInput(input);
+    guest.setInput(recorded?.head.input ?? input);
     const code = await run(module, exports[name]);
     if (guest.ended !== undefined) throw guest.ended;
+    journal.finish();
     const ending = finished(guest, code);
     giveBack(program, instance);
     return ending;
   } catch (error) {
-    return unwound(guest, guest.ended ?? error);
+    const reason = guest.ended ?? error;
+    if (!(reason instanceof Wait)) return unwound(guest, reason);
+    await journal.keep();
+    const suspended = new Suspended(reason.reason, journal.recorded());
+    return { kind: "suspended", suspended };
   }
 }
 

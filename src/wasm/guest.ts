@@ -1,8 +1,9 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Ask, Json, Notification } from "../model.ts";
+import type { Asker, Json, Notification } from "../model.ts";
 import { isObject } from "../model.ts";
 import type { GuestResponse } from "./http.ts";
+import type { Journal, Question } from "./journal.ts";
 import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -14,6 +15,8 @@ export interface Setup {
   config: Readonly<Record<string, string>>;
   /** Hosts that guest HTTP may reach: globs on the host name. */
   allowedHosts: readonly string[];
+  /** May POST and PATCH requests be sent again where a crash left their outcome unknown? */
+  resends?: boolean;
   /** A secret that the manifest lets the servlet have. */
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
@@ -22,7 +25,9 @@ export interface Setup {
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
   notify(notification: Notification): void;
-  ask(ask: Ask, signal: AbortSignal): Promise<Json>;
+  ask: Asker;
+  /** See `CallContext`. */
+  gate?(ms: number): void;
 }
 
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
@@ -59,6 +64,7 @@ const ERROR_BLOCK = 28;
 /** One instance, as its host functions see it: its memories, and the call it is in. */
 export class Guest {
   readonly setup: Setup;
+  readonly journal: Journal;
   /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
   ended: unknown;
   /** Extism's variables. */
@@ -72,8 +78,9 @@ export class Guest {
   #logLines = 0;
   #notifications = 0;
 
-  constructor(setup: Setup) {
+  constructor(setup: Setup, journal: Journal) {
     this.setup = setup;
+    this.journal = journal;
   }
 
   /** Takes the exports of a new instance; before that, host functions that touch memory throw. */
@@ -163,6 +170,35 @@ export class Guest {
   }
 
   /**
+   * What the world answers: the recorded answer where this run repeats an earlier one, else that of
+   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take.
+   */
+  async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
+    const known = this.journal.take(question);
+    if (known !== undefined) return known;
+    this.setup.gate?.(ms);
+    const answer = await live();
+    this.journal.add(answer);
+    await this.journal.keep();
+    return answer;
+  }
+
+  /** The same for what is known at once. */
+  answerNow(question: Question, live: () => string): string {
+    const known = this.journal.take(question);
+    if (known !== undefined) return known;
+    const answer = live();
+    this.journal.add(answer);
+    return answer;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    const { world } = this.setup;
+    const live = () => this.wait((signal) => world.sleep(ms, signal)).then(() => "");
+    await this.answer({ what: "sleep", details: String(ms) }, live, ms);
+  }
+
+  /**
    * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting
    * and the number of guests that may wait at once. `work` settles soon after its signal aborts.
    */
@@ -195,6 +231,7 @@ export class Guest {
   }
 
   log(level: LogLevel, text: string): void {
+    if (this.journal.isReplaying) return;
     if (++this.#logLines > limits.logLines) return;
     const rest =
       this.#logLines === limits.logLines ? " (this call's further lines are dropped)" : "";
@@ -204,6 +241,7 @@ export class Guest {
   }
 
   notify(notification: Notification): void {
+    if (!this.journal.notice()) return;
     if (++this.#notifications <= limits.notifications) this.setup.notify(notification);
   }
 

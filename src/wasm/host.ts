@@ -1,7 +1,8 @@
 import { limits } from "../limits.ts";
-import { isObject, type Ask, type Json } from "../model.ts";
+import { isObject, type Ask, type Asks, type Json } from "../model.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
-import { request } from "./http.ts";
+import { request, type GuestResponse } from "./http.ts";
+import { accessToken } from "./token.ts";
 
 /**
  * A function that a guest imports: it is given the guest, then what the guest passed (i64 as bigint).
@@ -34,10 +35,14 @@ function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void 
   else guest.vars.set(key, value);
 }
 
-const config = (guest: Guest, key: bigint): string | undefined => {
+function config(guest: Guest, key: bigint): string | undefined {
   const name = guest.text(key);
-  return Object.hasOwn(guest.setup.config, name) ? guest.setup.config[name] : undefined;
-};
+  const answer = guest.answerNow({ what: `config ${name}`, details: name }, () => {
+    const { config: all } = guest.setup;
+    return JSON.stringify(Object.hasOwn(all, name) ? all[name] : null);
+  });
+  return (JSON.parse(answer) as string | null) ?? undefined;
+}
 
 /**
  * The half of `extism:host/env` that needs the host; the kernel in the guest answers the other half.
@@ -49,7 +54,7 @@ export const extismFunctions: HostFunctions = {
   var_set: (guest, key: bigint, value: bigint) =>
     setVar(guest, guest.text(key), value === 0n ? undefined : guest.bytes(value).slice()),
   http_request: async (guest, head: bigint, body: bigint) => {
-    guest.http = await request(guest, guest.json(head, "http_request"), guest.bytes(body));
+    guest.http = await recordedRequest(guest, guest.json(head, "http_request"), guest.bytes(body));
     return guest.put(guest.http.body);
   },
   http_status_code: (guest) => guest.http.status,
@@ -65,12 +70,76 @@ export const extismFunctions: HostFunctions = {
 const isAskMethod = (method: unknown): method is Ask["method"] =>
   method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
 
+/** Asks the client, for all at once. The keys are the servlet's own, or `ask_1`, `ask_2`, … */
+async function askClient(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
+  const what = Object.values(asks)
+    .map(({ method }) => method)
+    .join(", ");
+  const live = async () =>
+    JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
+  const answer = await guest.answer({ what, details: JSON.stringify(asks) }, live);
+  return JSON.parse(answer) as Record<string, Json>;
+}
+
+async function askOne(guest: Guest, ask: Ask): Promise<Json> {
+  const key = `ask_${guest.journal.position + 1}`;
+  return (await askClient(guest, { [key]: ask }))[key] ?? {};
+}
+
 const asks =
   (method: Ask["method"], who: string): HostFunction =>
   async (guest, params: bigint) => {
-    const ask = { method, params: guest.json(params, who) };
-    return guest.put(JSON.stringify(await guest.wait((signal) => guest.setup.ask(ask, signal))));
+    const ask = askOf(guest, method, guest.json(params, who));
+    return guest.put(JSON.stringify(await askOne(guest, ask)));
   };
+
+/** What is asked, as it goes over the wire. An elicitation's `timeout` is in ms. */
+function askOf(guest: Guest, method: Ask["method"], given: Json): Ask {
+  if (method !== "elicitation/create") return { method, params: given };
+  const { timeout, ...rest } = given;
+  const params = { mode: "form", ...(withDashes(rest) as Json) };
+  if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
+  return { method, params, deadline: guest.journal.now + timeout };
+}
+
+/** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */
+function withDashes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withDashes);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      key,
+      key === "format" && one === "date_time" ? "date-time" : withDashes(one),
+    ]),
+  );
+}
+
+/** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
+async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
+  const asked = body.slice();
+  const what = `http ${requestLine(head)}`;
+  const question = { what, details: `${JSON.stringify(head)}\n${asked.toBase64()}` };
+  const live = async () => {
+    try {
+      const response = await request(guest, head, asked);
+      return JSON.stringify({ ...response, body: response.body.toBase64() });
+    } catch (error) {
+      if (!(error instanceof GuestError)) throw error;
+      return JSON.stringify({ error: error.message });
+    }
+  };
+  const answer = JSON.parse(await guest.answer(question, live)) as
+    | (Omit<GuestResponse, "body"> & { body: string })
+    | { error: string };
+  if ("error" in answer) throw new GuestError(answer.error);
+  return { ...answer, body: Uint8Array.fromBase64(answer.body) };
+}
+
+/** Method and host: a path or a query may hold a secret. */
+function requestLine({ url, method }: Json): string {
+  const host = typeof url === "string" && URL.canParse(url) ? new URL(url).host : "";
+  return `${typeof method === "string" ? method.toUpperCase() : "GET"} ${host}`;
+}
 
 const notifies =
   (method: string, who: string): HostFunction =>
@@ -86,21 +155,19 @@ const changes =
 export const userFunctions: HostFunctions = {
   create_elicitation: asks("elicitation/create", "create_elicitation"),
   create_message: asks("sampling/createMessage", "create_message"),
-  list_roots: async (guest) => {
-    const ask: Ask = { method: "roots/list", params: {} };
-    return guest.put(JSON.stringify(await guest.wait((signal) => guest.setup.ask(ask, signal))));
-  },
+  list_roots: async (guest) =>
+    guest.put(JSON.stringify(await askOne(guest, { method: "roots/list", params: {} }))),
   /** Several asks at once, under the guest's own keys: `{key: {method, params}}` → `{key: result}`. */
-  request_input: async (guest, asked: bigint) => {
-    const answers = Object.entries(guest.json(asked, "request_input")).map(
-      async ([key, one]): Promise<[string, Json]> => {
+  request_input: async (guest, block: bigint) => {
+    const asked = Object.entries(guest.json(block, "request_input")).map(
+      ([key, one]): [string, Ask] => {
         const { method, params } = isObject(one) ? one : {};
         if (!isAskMethod(method)) throw new GuestError(`request_input cannot ask for ${key}.`);
-        const ask: Ask = { method, params: isObject(params) ? params : {} };
-        return [key, await guest.wait((signal) => guest.setup.ask(ask, signal))];
+        return [key, askOf(guest, method, isObject(params) ? params : {})];
       },
     );
-    return guest.put(JSON.stringify(Object.fromEntries(await Promise.all(answers))));
+    if (asked.length === 0) return guest.put("{}");
+    return guest.put(JSON.stringify(await askClient(guest, Object.fromEntries(asked))));
   },
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
   notify_progress: notifies("notifications/progress", "notify_progress"),
@@ -118,7 +185,7 @@ export const userFunctions: HostFunctions = {
    */
   http_fetch: async (guest, head: bigint, body: bigint) => {
     try {
-      guest.http = await request(guest, guest.json(head, "http_fetch"), guest.bytes(body));
+      guest.http = await recordedRequest(guest, guest.json(head, "http_fetch"), guest.bytes(body));
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       guest.http = { status: 0, headers: { error: error.message }, body: new Uint8Array() };
@@ -126,10 +193,20 @@ export const userFunctions: HostFunctions = {
     return guest.put(guest.http.body);
   },
   /** `null` is "no token". */
-  get_access_token: (guest) => guest.put("null"),
+  get_access_token: async (guest, block: bigint) => {
+    const token = await accessToken(guest.json(block, "get_access_token"), {
+      request: (head, body) => recordedRequest(guest, head, body),
+      elicit: (params) => askOne(guest, askOf(guest, "elicitation/create", params)),
+      sleep: (ms) => guest.sleep(ms),
+      now: () => guest.journal.now,
+    });
+    return guest.put(JSON.stringify(token));
+  },
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
-    return guest.put(guest.setup.secret(String(service), String(user)) ?? "");
+    const [of, by] = [String(service), String(user)];
+    const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };
+    return guest.put(guest.answerNow(question, () => guest.setup.secret(of, by) ?? ""));
   },
   /** Servlets of before December 2024 ask here for config, and get it as JSON. */
   config_get: (guest, key: bigint) => {

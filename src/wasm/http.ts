@@ -14,6 +14,12 @@ export interface GuestResponse {
 const CONNECTION_HEADERS =
   /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|proxy-.*|cf-.*|x-forwarded-.*|x-real-ip)$/i;
 
+/** Methods that may be sent twice: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2 */
+const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
+
+/** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header */
+const KEY_HEADER = "idempotency-key";
+
 /** A request that may be sent: its host is allowed. */
 interface Outgoing {
   url: URL;
@@ -38,6 +44,15 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     headers: headersOf(head["headers"] ?? head["header"]),
     ...(hasBody ? { body: body.slice() } : {}),
   };
+  const intent = await guest.journal.intend();
+  if (intent?.isRepeated && !REPEATABLE.has(method) && guest.setup.resends !== true) {
+    throw new GuestError(
+      `The outcome of the HTTP request to ${next.url.host} is unknown: the server stopped while it was sent.`,
+    );
+  }
+  if (intent?.key !== undefined && !next.headers.has(KEY_HEADER)) {
+    next.headers.set(KEY_HEADER, intent.key);
+  }
   return guest.wait(async (signal) => {
     for (let redirects = 0; ; redirects++) {
       const response = await send(guest, next, signal);

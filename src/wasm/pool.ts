@@ -10,6 +10,7 @@ import {
   restore,
   type Image,
 } from "./image.ts";
+import { Journal } from "./journal.ts";
 import { instantiate, type Instance } from "./link.ts";
 import { run } from "./run.ts";
 import { startWorld } from "./world.ts";
@@ -17,6 +18,8 @@ import { startWorld } from "./world.ts";
 /** What is run: a prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
 export interface Program {
   module: WebAssembly.Module;
+  /** SHA-256 of all of it, in hex. */
+  hash?: string;
   /** An encoded image: what a script has changed in the engine since it started. */
   patch?: ArrayBuffer;
   /** Do its start functions depend on nothing, so that they run once for all calls? */
@@ -80,7 +83,7 @@ export function giveBack(program: Program, instance: Instance): void {
   if (sizeOf(pool) > limits.restoredBytes || pool.idle.length >= limits.idleInstances) return;
   restore(body, pool.pristine);
   if (program.checked === true) {
-    pool.fingerprint ??= fingerprint(newborn(program, pool, new Guest(nobody)).exports);
+    pool.fingerprint ??= fingerprint(newborn(program, pool, newGuest()).exports);
     if (fingerprint(instance.exports) !== pool.fingerprint) {
       throw new Error("an instance that was put back differs from a newborn one");
     }
@@ -106,7 +109,7 @@ const GRAIN = 4096;
 
 /** Finds out how a program's instances look before their first call. */
 async function newPool(program: Program): Promise<Pool> {
-  const guest = new Guest(nobody);
+  const guest = newGuest();
   const instance = instantiate(program.module, guest);
   const { exports } = instance;
   if (isBornStarted(program)) {
@@ -119,6 +122,9 @@ async function newPool(program: Program): Promise<Pool> {
   pools.set(keyOf(program), pool);
   return pool;
 }
+
+const newGuest = () =>
+  new Guest(nobody, new Journal({ hash: "", input: "" }, startWorld, undefined));
 
 /** A call that has nothing and reaches nobody. */
 export const nobody: Setup = {

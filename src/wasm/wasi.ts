@@ -29,7 +29,7 @@ const ABSOLUTE = 1;
 
 const decoder = new TextDecoder();
 
-const now = (guest: Guest): bigint => BigInt(Math.round(guest.setup.world.now())) * MS;
+const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS;
 
 /** Reads an array of (address, length) pairs. */
 function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
@@ -94,7 +94,7 @@ export const wasiFunctions: HostFunctions = {
     return errno.success;
   },
   random_get: (guest, at: number, length: number) => {
-    guest.setup.world.random(guest.range(at, length));
+    guest.journal.random(guest.range(at, length));
     return errno.success;
   },
   sched_yield: answers(errno.success),
@@ -111,7 +111,7 @@ export const wasiFunctions: HostFunctions = {
       subscription(guest, (from >>> 0) + index * SUBSCRIPTION),
     );
     const ms = Math.min(...all.map((one) => one.ms));
-    if (ms > 0) await guest.wait((signal) => guest.setup.world.sleep(ms, signal));
+    if (ms > 0) await guest.sleep(ms);
     const ready = all.filter((one) => one.ms <= ms);
     const memory = guest.memory;
     for (const [index, { userdata, type }] of ready.entries()) {

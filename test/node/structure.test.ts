@@ -8,8 +8,9 @@ const LEAVES = ["model.ts", "env.ts", "limits.ts", "errors.ts"];
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
-  "app.ts": ["auth", "mcp", "page", "servlets", ...LEAVES],
+  "app.ts": ["auth", "durable", "mcp", "page", "servlets", ...LEAVES],
   auth: LEAVES,
+  durable: ["mcp", "servlets", ...LEAVES],
   mcp: ["servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   wasm: LEAVES,

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRequire } from "node:module";
-import { extname, join } from "node:path";
+import { extname, join, resolve as absolute } from "node:path";
 import { build } from "esbuild";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
@@ -33,14 +33,27 @@ export async function buildWorker(entry: string, folder: string): Promise<string
   return folder;
 }
 
+/** The Durable Objects of a server, as wrangler.toml binds them. */
+const DURABLE = { HUBS: "Hub", KEY_RING: "KeyRing", STATES: "States", TASKS: "Task" };
+
+interface Options {
+  /** Text bindings. */
+  variables?: Record<string, string>;
+  /**
+   * The Worker exports the classes of the Durable Objects: they begin with nothing, or with what this
+   * folder has from a process before.
+   */
+  durable?: true | string;
+}
+
 /**
  * Serves a built Worker by workerd itself, on loopback: unlike `wrangler dev` and its test harness,
- * nothing stands before or behind it. `variables` are its text bindings.
+ * nothing stands before or behind it.
  */
 export async function serve(
   folder: string,
   port: number,
-  variables: Record<string, string> = {},
+  { variables = {}, durable }: Options = {},
 ): Promise<Served> {
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
   const modules = files
@@ -49,15 +62,34 @@ export async function serve(
   const bindings = Object.entries(variables).map(
     ([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`,
   );
-  const config = join(folder, "config.capnp");
+  const services = [
+    '(name = "main", worker = .worker)',
+    '(name = "internet", network = (allow = ["public", "private"]))',
+  ];
+  let objects = "";
+  if (durable !== undefined) {
+    const classes = Object.entries(DURABLE);
+    bindings.push(
+      ...classes.map(([name, of]) => `(name = "${name}", durableObjectNamespace = "${of}")`),
+    );
+    const namespaces = classes.map(
+      ([, of]) => `(className = "${of}", uniqueKey = "${of}", enableSql = true)`,
+    );
+    objects = `durableObjectNamespaces = [${namespaces.join(", ")}],
+  durableObjectStorage = (localDisk = "storage"),`;
+    // In memory there is no SQL.
+    const store = durable === true ? join(folder, `objects-${port}`) : durable;
+    if (durable === true) await rm(store, { recursive: true, force: true });
+    await mkdir(store, { recursive: true });
+    const path = JSON.stringify(absolute(store));
+    services.push(`(name = "storage", disk = (path = ${path}, writable = true))`);
+  }
+  const config = join(folder, `config-${port}.capnp`);
   await writeFile(
     config,
     `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [
-    (name = "main", worker = .worker),
-    (name = "internet", network = (allow = ["public", "private"])),
-  ],
+  services = [${services.join(", ")}],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 const worker :Workerd.Worker = (
@@ -65,6 +97,7 @@ const worker :Workerd.Worker = (
   compatibilityDate = "2026-09-01",
   compatibilityFlags = ["enable_request_signal"],
   bindings = [${bindings.join(", ")}],
+  ${objects}
 );
 `,
   );

@@ -102,3 +102,22 @@ export async function eventsOf(response: Response): Promise<any[]> {
     .filter((event) => event.includes("data: "))
     .map((event) => JSON.parse(event.slice(event.indexOf("data: ") + 6)));
 }
+
+/** The messages of an event stream that stays open, one by one; undefined when it has ended. */
+export function listenerOf(response: Response) {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  const next = async (): Promise<any> => {
+    const end = text.indexOf("\n\n");
+    if (end < 0) {
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      text += value;
+      return next();
+    }
+    const event = text.slice(0, end);
+    text = text.slice(end + 2);
+    return event.startsWith(":") ? next() : JSON.parse(event.slice(event.indexOf("data: ") + 6));
+  };
+  return { next, close: () => reader.cancel() };
+}

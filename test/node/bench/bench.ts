@@ -129,10 +129,10 @@ await mkdir(scratch, { recursive: true });
 const oursFolder = await buildOurs();
 const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
-const ours = await serve(oursFolder, 8881);
+const ours = await serve(oursFolder, 8881, { durable: true });
 const peer = await serve(await buildPeer("peer"), 8882);
 const guestsFolder = await buildWorker("test/worker/index.ts", join(scratch, "guests"));
-const oursGuests = await serve(guestsFolder, 8883, { SEASON: "any" });
+const oursGuests = await serve(guestsFolder, 8883, { variables: { SEASON: "any" }, durable: true });
 const stockEcho = await serve(stockFolder, 8884);
 const all = [ours, peer, oursGuests, stockEcho];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
@@ -175,7 +175,7 @@ for (const [name, wanted] of Object.entries(kinds)) {
 }
 
 const memory: number[] = [];
-const fresh = await serve(oursFolder, 8885);
+const fresh = await serve(oursFolder, 8885, { durable: true });
 all.push(fresh);
 for (let half = 0; half < 2; half++) {
   const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };

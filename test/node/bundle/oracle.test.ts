@@ -54,6 +54,7 @@ async function byUs(plugin: Uint8Array<ArrayBuffer>, name: string, input: string
     notify: () => {},
     ask: () => Promise.reject(new Error("nobody to ask")),
   });
+  if (ending.kind === "suspended") throw new Error("a servlet of the oracle waits");
   return ending.kind === "returned" ? (ending.output ?? "") : `error: ${ending.message}`;
 }
 

@@ -8,7 +8,7 @@ let served: Served;
 let log = "";
 beforeAll(async () => {
   const folder = await buildWorker("test/worker/index.ts", ".bundle/test-departure");
-  served = await serve(folder, PORT, { SEASON: "plums" });
+  served = await serve(folder, PORT, { variables: { SEASON: "plums" }, durable: true });
   served.process.stdout?.on("data", (chunk) => (log += chunk));
 });
 afterAll(() => served.process.kill());

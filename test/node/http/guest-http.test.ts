@@ -43,7 +43,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => world.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
   const folder = await buildWorker("test/worker/index.ts", ".bundle/test-http");
-  served = await serve(folder, 8871, { SEASON: "plums" });
+  served = await serve(folder, 8871, { variables: { SEASON: "plums" }, durable: true });
 });
 afterAll(() => {
   world.closeAllConnections();

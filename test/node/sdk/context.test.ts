@@ -21,7 +21,6 @@ describe("elicit", () => {
         params: {
           mode: "form",
           message: "Size?",
-          timeout: 5000,
           requestedSchema: {
             type: "object",
             properties: {
@@ -31,6 +30,7 @@ describe("elicit", () => {
             required: ["size"],
           },
         },
+        deadline: 5000,
       },
     ]);
   });
@@ -146,7 +146,7 @@ test("requestInput asks several things at once, and gives the answers by key", a
   });
   expect(asked).toEqual([
     { method: "roots/list", params: {} },
-    { method: "elicitation/create", params: { message: "Size?" } },
+    { method: "elicitation/create", params: { mode: "form", message: "Size?" } },
   ]);
 });
 

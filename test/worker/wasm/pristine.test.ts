@@ -4,6 +4,8 @@ import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { fingerprint } from "../../../src/wasm/image.ts";
+import { Journal } from "../../../src/wasm/journal.ts";
+import { startWorld } from "../../../src/wasm/world.ts";
 import { instantiate } from "../../../src/wasm/link.ts";
 import { idleInstances, nobody } from "../../../src/wasm/pool.ts";
 import { app, ask, callTool, modern, post, settings, textOf } from "../server.ts";
@@ -62,7 +64,8 @@ describe("start functions", () => {
 });
 
 test("a byte, a kernel's byte or a global that was not put back shows in the fingerprint", () => {
-  const { exports } = instantiate(servlet("startup").module, new Guest(nobody));
+  const nothing = new Journal({ hash: "", input: "" }, startWorld, undefined);
+  const { exports } = instantiate(servlet("startup").module, new Guest(nobody, nothing));
   const born = fingerprint(exports);
   const memories = [exports["memory"], exports["edge_memory"]] as WebAssembly.Memory[];
   for (const { buffer } of memories) {

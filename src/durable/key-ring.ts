@@ -1,0 +1,49 @@
+import { DurableObject } from "cloudflare:workers";
+import { limits } from "../limits.ts";
+
+/** A key for AES-256-GCM, and the number that what it sealed begins with. */
+export interface Key {
+  id: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * The keys with which this deployment seals what leaves it, or what it stores. The ring makes its first
+ * key itself, and a new one now and then; old ones open what they sealed until that has expired.
+ */
+export class KeyRing extends DurableObject {
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    const { sql } = state.storage;
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, made INTEGER NOT NULL)",
+    );
+  }
+
+  /** The key to seal with. */
+  current(): Key {
+    const { sql } = this.ctx.storage;
+    const now = Date.now();
+    const newest = sql
+      .exec<{ id: number; bytes: ArrayBuffer; made: number }>(
+        "SELECT id, bytes, made FROM keys ORDER BY id DESC LIMIT 1",
+      )
+      .toArray()[0];
+    if (newest !== undefined && newest.made > now - limits.keyMs) {
+      return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
+    }
+    sql.exec("DELETE FROM keys WHERE made < ?", now - limits.keyMs - limits.taskMs);
+    const bytes = crypto.getRandomValues(new Uint8Array(32));
+    sql.exec("INSERT INTO keys (bytes, made) VALUES (?, ?)", bytes, now);
+    const { id } = sql.exec<{ id: number }>("SELECT last_insert_rowid() AS id").one();
+    return { id, bytes };
+  }
+
+  /** The key of this number; undefined where there is none, or none any more. */
+  byId(id: number): Key | undefined {
+    const found = this.ctx.storage.sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM keys WHERE id = ?", id)
+      .toArray()[0];
+    return found && { id, bytes: new Uint8Array(found.bytes) };
+  }
+}

@@ -1,0 +1,13 @@
+import type { Bundle } from "../servlets/bundle.ts";
+import { Hub } from "./hub.ts";
+import { KeyRing } from "./key-ring.ts";
+import { States } from "./states.ts";
+import { taskObject } from "./task.ts";
+
+/** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
+export const durableObjects = (bundle: Bundle) => ({
+  Hub,
+  KeyRing,
+  States,
+  Task: taskObject(bundle),
+});

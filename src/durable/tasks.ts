@@ -1,0 +1,24 @@
+import { namespaceOf } from "../env.ts";
+import type { Tasks } from "../mcp/tasks.ts";
+import type { Principal } from "../model.ts";
+import type { TaskObject } from "./task.ts";
+
+/** The tasks of a Worker with this binding, by principal; undefined where it has not got it. */
+export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefined {
+  const objects = namespaceOf<TaskObject>(env, "TASKS");
+  if (objects === undefined) return undefined;
+  const object = (id: string) => {
+    try {
+      return objects.get(objects.idFromString(id));
+    } catch {
+      return undefined; // It is no id of ours.
+    }
+  };
+  return ({ name }) => ({
+    // Ids of the platform's own making cannot be guessed, and no others are accepted.
+    create: (call, end) => objects.get(objects.newUniqueId()).create(call, end),
+    get: async (id) => object(id)?.get(name),
+    update: async (id, answers) => object(id)?.update(name, answers),
+    cancel: async (id) => (await object(id)?.cancel(name)) ?? false,
+  });
+}

@@ -1,0 +1,95 @@
+import { Fault } from "../errors.ts";
+import { isObject, type Answers, type Ask, type Asks, type Client, type Json } from "../model.ts";
+import { interpreted } from "../servlets/checks.ts";
+
+/** The capability that a client must declare in order to be asked. */
+const CAPABILITY: Record<Ask["method"], string> = {
+  "elicitation/create": "elicitation",
+  "sampling/createMessage": "sampling",
+  "roots/list": "roots",
+};
+
+/**
+ * Throws `missing_capability` where the client cannot be asked one of these. A client that declares
+ * `elicitation: {}` takes forms; pages (mode `url`) have to be declared.
+ * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
+ */
+export function demandCapabilities(asks: Asks, { capabilities }: Client): void {
+  for (const { method, params } of Object.values(asks)) {
+    const name = CAPABILITY[method];
+    const declared = capabilities[name];
+    const isUrl = method === "elicitation/create" && params["mode"] === "url";
+    if (isObject(declared) && (!isUrl || isObject(declared["url"]))) continue;
+    const data = { requiredCapabilities: { [name]: isUrl ? { url: {} } : {} } };
+    const message = `This call needs a client with the capability ${name}${isUrl ? ".url" : ""}.`;
+    throw new Fault("missing_capability", message, { data });
+  }
+}
+
+/** The requests as they go over the wire. */
+export const inputRequests = (asks: Asks): Json =>
+  Object.fromEntries(
+    Object.entries(asks).map(([key, { method, params }]) => [key, { method, params }]),
+  );
+
+/** The client's `inputResponses` as they came. Throws `invalid_params` where they are none. */
+export function responsesIn(value: unknown): Answers {
+  if (!isObject(value)) throw bad("inputResponses", "must be an object");
+  for (const [key, answer] of Object.entries(value)) {
+    if (!isObject(answer)) throw bad(`inputResponses.${key}`, "must be an object");
+  }
+  return value as Answers;
+}
+
+/**
+ * Those of the answers that were asked for, checked. One that came after its deadline is a
+ * cancellation. Throws `invalid_params` where one does not fit what was asked.
+ */
+export function fittingAnswers(asks: Asks, responses: Answers, now: number): Answers {
+  const fitting: Record<string, Json> = {};
+  for (const [key, ask] of Object.entries(asks)) {
+    if (!Object.hasOwn(responses, key)) continue;
+    const answer = responses[key]!;
+    const isLate = ask.deadline !== undefined && now > ask.deadline;
+    const wrong = isLate ? undefined : wrongWith(ask, answer);
+    if (wrong !== undefined) throw bad(`inputResponses.${key}`, wrong);
+    fitting[key] = isLate ? { action: "cancel" } : forGuest(ask, answer);
+  }
+  return fitting;
+}
+
+export const isComplete = (asks: Asks, answers: Answers): boolean =>
+  Object.keys(asks).every((key) => Object.hasOwn(answers, key));
+
+/** Those that have no answer yet. */
+export const unanswered = (asks: Asks, answers: Answers): Asks =>
+  Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
+
+function wrongWith({ method, params }: Ask, answer: Json): string | undefined {
+  switch (method) {
+    case "elicitation/create": {
+      const { action, content } = answer;
+      if (action === "decline" || action === "cancel") return undefined;
+      if (action !== "accept") return "must have an action: accept, decline or cancel";
+      if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return undefined;
+      if (!isObject(content)) return "is accepted, so it must have content";
+      const wrong = interpreted(params["requestedSchema"])(content);
+      return wrong && `does not fit what was asked: ${wrong}`;
+    }
+    case "sampling/createMessage":
+      if (answer["role"] === undefined || answer["content"] === undefined)
+        return "must be a message with role and content";
+      return undefined;
+    case "roots/list":
+      return Array.isArray(answer["roots"]) ? undefined : "must have roots";
+  }
+}
+
+/** Guests of today want a message's content as one object. */
+function forGuest({ method }: Ask, answer: Json): Json {
+  const { content } = answer;
+  const isList = method === "sampling/createMessage" && Array.isArray(content);
+  return isList && content.length === 1 ? { ...answer, content: content[0] as unknown } : answer;
+}
+
+const bad = (what: string, why: string) => new Fault("invalid_params", `params.${what} ${why}.`);

@@ -1,0 +1,125 @@
+import { Fault, rpcError, type RpcError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import {
+  isObject,
+  Wait,
+  type Answers,
+  type CallContext,
+  type Client,
+  type Json,
+  type Principal,
+  type Recorded,
+} from "../model.ts";
+import type { ToolEntry } from "../servlets/catalog.ts";
+import { responsesIn } from "./answers.ts";
+import { TASKS_EXTENSION } from "./extensions.ts";
+
+/** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+
+/** A call as its task keeps it. */
+export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input"> {
+  principal: Principal;
+  client: Client;
+  /** The tool, and its arguments. */
+  name: string;
+  args: Json;
+  /** What the call has come to before it became a task. */
+  recorded?: Recorded;
+}
+
+/** How a call has ended. */
+export type TaskEnd = { result: Json } | { error: RpcError };
+
+/** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
+export type DetailedTask = { taskId: string; status: string } & Json;
+
+/** The principal's tasks. */
+export interface Tasks {
+  /** Settles when the task is durable. `end` is given where the call is over already. */
+  create(call: TaskCall, end?: TaskEnd): Promise<DetailedTask>;
+  /** Undefined where there is no such task of this principal. */
+  get(id: string): Promise<DetailedTask | undefined>;
+  /** Gives what is wrong with the answers; undefined for no such task. Others than those asked for are ignored. */
+  update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
+  /** False where there is no such task. */
+  cancel(id: string): Promise<boolean>;
+}
+
+export type TaskMode = "never" | "auto" | "always" | "required";
+
+const MODES: Readonly<Record<string, TaskMode>> = {
+  forbidden: "never",
+  optional: "auto",
+  required: "required",
+};
+
+/** Which calls of this tool become tasks, by the manifest or else by the tool's own word. */
+export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
+  const said = servlet.manifest.tools?.[own]?.task;
+  return said ?? MODES[String(tool.execution?.taskSupport)] ?? "auto";
+}
+
+export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
+  isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+
+/** Throws `missing_capability` where the client did not declare the extension. */
+export function demandTasks(client: Client): void {
+  if (takesTasks(client)) return;
+  const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
+  const message = `This needs a client with the extension ${TASKS_EXTENSION}.`;
+  throw new Fault("missing_capability", message, { data });
+}
+
+/**
+ * Sends the call on as a task when its servlet begins to wait: at once where all of its calls are tasks,
+ * else when it would have lasted for longer than a request should.
+ */
+export function taskGate(mode: TaskMode): CallContext["gate"] {
+  if (mode === "never") return undefined;
+  const began = Date.now();
+  return (ms) => {
+    if (mode !== "auto" || Date.now() - began + ms > limits.promoteAfterMs) {
+      throw new Wait({ kind: "task" });
+    }
+  };
+}
+
+/** The result that gives the client its task instead of the call's own: without what only `tasks/get` tells. */
+export function createTaskResult(task: DetailedTask): Json {
+  const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
+  return { ...plain, resultType: "task" };
+}
+
+/** How a call that has thrown ends its task. */
+export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
+
+type TaskMethod = (params: Json, tasks: Tasks) => Promise<Json>;
+
+/** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
+export const taskMethods: Readonly<Record<string, TaskMethod>> = {
+  "tasks/get": async (params, tasks) => {
+    const id = idIn(params);
+    return found(await tasks.get(id), id);
+  },
+  "tasks/update": async (params, tasks) => {
+    const id = idIn(params);
+    const { wrong } = found(await tasks.update(id, responsesIn(params["inputResponses"])), id);
+    if (wrong !== undefined) throw new Fault("invalid_params", wrong);
+    return {};
+  },
+  "tasks/cancel": async (params, tasks) => {
+    const id = idIn(params);
+    found((await tasks.cancel(id)) || undefined, id);
+    return {};
+  },
+};
+
+function idIn({ taskId }: Json): string {
+  if (typeof taskId === "string") return taskId;
+  throw new Fault("invalid_params", "params.taskId must be a string.");
+}
+
+function found<T>(value: T | undefined, id: string): T {
+  if (value !== undefined) return value;
+  throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
+}

@@ -1,0 +1,173 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
+import { generator } from "./random.ts";
+import type { World } from "./world.ts";
+
+/** What a guest asks of the world: a label for people, and all that the answer may depend on. */
+export interface Question {
+  what: string;
+  details: string | Uint8Array;
+}
+
+/**
+ * The ordered record of what one call was answered. A run that has entries is given them again, in
+ * their order, until they are used up; from there on it is live. Clock and random numbers of the guest
+ * follow from what it has been given so far, so that they are the same in each run.
+ */
+export class Journal {
+  readonly #begun: Omit<Head, "seed"> & { seed?: string };
+  readonly #entries: Entry[];
+  readonly #world: World;
+  readonly #keeper: Keeper | undefined;
+  /** Notifications that earlier runs have sent. */
+  readonly #told: number;
+  /** Does the keeper not know it yet? */
+  #isNew: boolean;
+  #at = 0;
+  #kept: number;
+  #bytes = 0;
+  #notices = 0;
+  #pending: Recorded["pending"];
+  #random: ((bytes: Uint8Array) => void) | undefined;
+
+  constructor(
+    begun: Recorded | Pick<Head, "hash" | "input">,
+    world: World,
+    keeper: Keeper | undefined,
+  ) {
+    const recorded = "head" in begun ? begun : undefined;
+    this.#begun = "head" in begun ? begun.head : { version: 1, time: world.now(), ...begun };
+    this.#entries = [...(recorded?.entries ?? [])];
+    this.#isNew = recorded === undefined;
+    this.#kept = this.#entries.length;
+    this.#told = recorded?.notices ?? 0;
+    this.#world = world;
+    this.#keeper = keeper;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Is the run still given what an earlier one was? */
+  get isReplaying(): boolean {
+    return this.#at < this.#entries.length;
+  }
+
+  /** The time of the newest answer, in Unix ms: for the guest, none passes in between. */
+  get now(): number {
+    return this.#entries[this.#at - 1]?.at ?? this.#begun.time;
+  }
+
+  /** Counts a notification; says whether it is a new one. */
+  notice(): boolean {
+    return ++this.#notices > this.#told;
+  }
+
+  random(bytes: Uint8Array): void {
+    this.#random ??= generator(this.#key());
+    this.#random(bytes);
+  }
+
+  /** The next recorded answer, or undefined where there are no more. Throws where another question was answered. */
+  take({ what, details }: Question): string | undefined {
+    const entry = this.#entries[this.#at];
+    const digest = digestOf(details);
+    if (entry === undefined) {
+      this.#pending = { what, digest };
+      return undefined;
+    }
+    if (entry.what !== what || entry.digest !== digest) throw this.#diverged(entry, what);
+    this.#at++;
+    this.#random = undefined;
+    return entry.answer;
+  }
+
+  /** Tells that an HTTP request is about to be sent; undefined where the call does not outlive this run. */
+  async intend(): Promise<Intent | undefined> {
+    if (this.#keeper === undefined || this.#pending === undefined) return undefined;
+    await this.keep();
+    await this.#begin();
+    return this.#keeper.intend(this.#at, this.#pending.digest);
+  }
+
+  /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */
+  add(answer: string): void {
+    if (this.#pending === undefined) throw new Error("an answer without a question");
+    this.#bytes += answer.length;
+    if (this.#at >= limits.journalEntries || this.#bytes > limits.journalBytes) {
+      throw new Fault("servlet_failed", "The servlet has asked for too much in one call.");
+    }
+    const at = Math.max(this.now, this.#world.now());
+    this.#entries.push({ ...this.#pending, answer, at });
+    this.#at++;
+    this.#random = this.#pending = undefined;
+  }
+
+  /** Settles when all that was added is kept. */
+  async keep(): Promise<void> {
+    if (this.#keeper === undefined) return;
+    if (this.#kept < this.#entries.length) await this.#begin();
+    while (this.#kept < this.#entries.length) {
+      await this.#keeper.keep(this.#kept, this.#entries[this.#kept]!, this.#notices);
+      this.#kept++;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    if (!this.#isNew) return;
+    this.#isNew = false;
+    await this.#keeper?.begin(this.#head());
+  }
+
+  #head(): Head {
+    return { ...this.#begun, seed: this.#seed() };
+  }
+
+  /** Throws where the run has ended without having asked what an earlier one asked. */
+  finish(): void {
+    const entry = this.#entries[this.#at];
+    if (entry !== undefined) throw this.#diverged(entry, "nothing more");
+  }
+
+  /** What this run has come to, for the next one. */
+  recorded(): Recorded {
+    const notices = Math.max(this.#notices, this.#told);
+    const head = this.#head();
+    const pending = this.#pending && { pending: this.#pending };
+    return { head, entries: this.#entries, notices, ...pending };
+  }
+
+  #diverged(entry: Entry, what: string): Fault {
+    return new Fault(
+      "servlet_failed",
+      `The servlet did not do the same again, so its call cannot go on. Its answer ${this.#at + 1} was to "${entry.what}", and now it asked for ${what === entry.what ? "the same with other content" : `"${what}"`}. Most likely something in it depends on more than its input and the host's answers, such as the order of a hash table.`,
+    );
+  }
+
+  #seed(): string {
+    if (this.#begun.seed === undefined) {
+      const seed = new Uint8Array(32);
+      this.#world.random(seed);
+      this.#begun.seed = bytesToHex(seed);
+    }
+    return this.#begun.seed;
+  }
+
+  /** Of the generator: the seed and all answers so far, so that two ways to go on share no numbers. */
+  #key(): Uint8Array {
+    const seed = hexToBytes(this.#seed());
+    if (this.#at === 0) return seed;
+    const hash = sha256.create().update(seed);
+    for (const { digest, answer, at } of this.#entries.slice(0, this.#at)) {
+      hash.update(utf8ToBytes(`${digest}${at} ${answer.length} `)).update(utf8ToBytes(answer));
+    }
+    return hash.digest();
+  }
+}
+
+const digestOf = (details: string | Uint8Array): string =>
+  bytesToHex(sha256(typeof details === "string" ? utf8ToBytes(details) : details));
