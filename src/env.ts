@@ -46,6 +46,10 @@ const settingsSchema = z.object({
   ALLOWED_ORIGINS: words,
   /** Host names, besides loopback, that may be served by plain http. */
   ALLOWED_HOSTS: words,
+  /** A secret: 32 bytes in hex. Seals what waiting calls carry and store, instead of keys of the server's own. */
+  STATE_KEY: z.optional(
+    z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
+  ),
   /** A secret: `{"name": "SHA-256 of the key in hex"}`, as JSON. */
   API_KEYS: z.optional(
     json(

@@ -79,10 +79,13 @@ export type WaitReason =
   /** For nothing: the call goes on at once, as a task. */
   | { kind: "task" };
 
+/** Goes up when what a guest asks, or how it is recorded, changes for the same servlet. */
+export const JOURNAL_VERSION = 1;
+
 /** A call as it was begun; every run of it is given the same. */
 export interface Head {
-  /** Of this format. */
-  version: 1;
+  /** Of this format: `JOURNAL_VERSION` of the server that began it. */
+  version: number;
   /** SHA-256 of the servlet, in hex: another build may ask for other things. */
   hash: string;
   /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */

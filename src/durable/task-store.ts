@@ -1,12 +1,26 @@
 import { limits } from "../limits.ts";
+import { inputRequests, unanswered } from "../mcp/answers.ts";
 import type { DetailedTask, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
-import type { Answers, Asks, Entry, Head, Intent, Keeper, Recorded, WaitReason } from "../model.ts";
+import type {
+  Answers,
+  Asks,
+  Entry,
+  Head,
+  Intent,
+  Json,
+  Keeper,
+  Recorded,
+  Suspended,
+  WaitReason,
+} from "../model.ts";
+import { freshKeys, type AskKeys } from "./ask-keys.ts";
+import { SealedRows, type Writes } from "./sealed-rows.ts";
 import type { Sealer } from "./vault.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
-/** A task's row, but for what is sealed. */
+/** A task's row: all that is not sealed. */
 interface Row extends Record<string, SqlStorageValue> {
   principal: string;
   status: Status;
@@ -17,28 +31,42 @@ interface Row extends Record<string, SqlStorageValue> {
   notices: number;
 }
 
-/** What a run of the call begins with, besides its answers. */
-type Begun = Omit<Recorded, "entries">;
+/** What is kept sealed, by name. */
+interface Texts {
+  call: Omit<TaskCall, "recorded">;
+  /** What the next run begins with, besides its answers; absent where the servlet is called anew. */
+  begun: Omit<Recorded, "entries">;
+  waits: WaitReason;
+  /** What the servlet wants back when it is called anew. */
+  state: string;
+  keys: AskKeys;
+  end: TaskEnd;
+}
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-/** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
-const PART = 1024 * 1024;
+/** What is written at once, or not at all. */
+interface Change extends Writes {
+  /** Null to forget one. */
+  texts?: { [K in keyof Texts]?: Texts[K] | null };
+  /** Further writes. */
+  also?: () => void;
+  /** When the next alarm is due, in Unix ms. */
+  alarm?: number;
+}
 
 /**
- * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts by name,
- * and the answers that its servlet was given, in their order and sealed.
+ * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
+ * answers that its servlet was given, in their order and sealed. Each step of a task's life is written
+ * at once with the alarm of the next, so that a crash in between leaves it before or after the step.
  */
 export class TaskStore implements Keeper {
   readonly #storage: DurableObjectStorage;
-  readonly #sealer: Sealer;
+  readonly #rows: SealedRows;
   readonly #id: string;
   #row: Row | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.#storage = storage;
-    this.#sealer = sealer;
+    this.#rows = new SealedRows(storage.sql, sealer);
     this.#id = id;
     const { sql } = storage;
     const isThere =
@@ -46,40 +74,40 @@ export class TaskStore implements Keeper {
     if (isThere) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
   }
 
-  /** Makes a task of a call. */
-  async create(call: TaskCall): Promise<void> {
-    const { recorded, ...rest } = call;
+  /** Makes a task of a call, which is over already where `end` is given. */
+  async create({ recorded, ...call }: TaskCall, end?: TaskEnd): Promise<void> {
     const now = Date.now();
-    const { sql } = this.#storage;
-    sql.exec(SCHEMA);
-    sql.exec(
-      "INSERT INTO task VALUES (?, 'working', '', ?, ?, 0, 0)",
-      call.principal.name,
-      now,
-      now,
-    );
-    this.#row = sql.exec<Row>("SELECT * FROM task").one();
-    await this.#write("call", rest);
-    if (recorded === undefined) return;
-    await this.suspend(recorded);
-    for (const [at, entry] of recorded.entries.entries())
-      await this.keep(at, entry, recorded.notices);
+    const { entries = [], ...begun } = recorded ?? {};
+    await this.#commit({
+      texts: end ? { end } : { call, ...("head" in begun && { begun }) },
+      answers: [...entries.entries()],
+      also: () => {
+        const { sql } = this.#storage;
+        sql.exec(SCHEMA + SealedRows.schema);
+        const status = end === undefined ? "working" : statusOf(end);
+        const notices = recorded?.notices ?? 0;
+        const row = [call.principal.name, status, "", now, now, 0, notices];
+        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", ...row);
+        this.#row = sql.exec<Row>("SELECT * FROM task").one();
+      },
+      alarm: end === undefined ? now : now + limits.taskMs,
+    });
   }
 
   get exists(): boolean {
     return this.#row !== undefined;
   }
 
-  get status(): Status {
-    return this.#known.status;
-  }
-
   get principal(): string {
     return this.#known.principal;
   }
 
+  get status(): Status {
+    return this.#known.status;
+  }
+
   get isOver(): boolean {
-    return !["working", "input_required"].includes(this.status);
+    return this.status !== "working" && this.status !== "input_required";
   }
 
   /** When the task is forgotten, in Unix ms. */
@@ -91,33 +119,23 @@ export class TaskStore implements Keeper {
     return this.#row?.principal === principal;
   }
 
-  setStatus(status: Status, message?: string): void {
-    const row = this.#known;
-    if (this.isOver) return;
-    row.status = status;
-    row.message = message ?? row.message;
-    row.updated = Date.now();
-    this.#storage.sql.exec(
-      "UPDATE task SET status = ?, message = ?, updated = ?",
-      ...[row.status, row.message, row.updated],
-    );
+  /** Says how far the call is. */
+  tell(message: string): void {
+    if (!this.isOver) this.#setStatus(this.status, message);
   }
 
-  /** Counts a run that begins; gives which one it is since the last that ended well. */
-  countRun(): number {
-    const row = this.#known;
-    this.#storage.sql.exec("UPDATE task SET runs = ?", ++row.runs);
-    return row.runs;
+  /** Begins a run; gives which one it is since the last that ended well. Should it die, another begins at `rerun`. */
+  countRun(rerun: (runs: number) => number): number {
+    const runs = ++this.#known.runs;
+    this.#storage.sql.exec("UPDATE task SET runs = ?", runs);
+    void this.#storage.setAlarm(rerun(runs));
+    return runs;
   }
 
-  forgetRuns(): void {
-    this.#known.runs = 0;
-    this.#storage.sql.exec("UPDATE task SET runs = 0");
-  }
-
-  /** The task without what it waits for and how it ended. */
-  view(): DetailedTask {
+  /** The task as its client sees it. */
+  async view(): Promise<DetailedTask> {
     const { status, message, created, updated } = this.#known;
+    const waits = status === "input_required" ? await this.waits() : undefined;
     return {
       taskId: this.#id,
       status,
@@ -126,138 +144,141 @@ export class TaskStore implements Keeper {
       lastUpdatedAt: new Date(updated).toISOString(),
       ttlMs: limits.taskMs,
       pollIntervalMs: limits.taskPollMs,
+      ...(waits?.kind === "input" && {
+        inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
+      }),
+      ...(this.isOver ? await this.#read("end") : undefined),
     };
   }
 
   async call(): Promise<Omit<TaskCall, "recorded">> {
-    return (await this.#read<Omit<TaskCall, "recorded">>("call"))!;
+    return (await this.#read("call"))!;
   }
 
   waits(): Promise<WaitReason | undefined> {
-    return this.#read<WaitReason>("waits");
+    return this.#read("waits");
   }
 
-  /** Keys of asks are never used twice in a task's life, so that an answer is always to what was meant. */
-  async wait(reason: WaitReason): Promise<void> {
-    if (reason.kind !== "input") return this.#write("waits", reason);
-    const before = await this.waits();
-    if (before?.kind === "input") return this.#write("waits", reason);
-    const used = (await this.#read<Record<string, number>>("keys")) ?? {};
-    const names: Record<string, string> = {};
-    const given: Record<string, Answers[string]> = {};
-    const asks: Record<string, Asks[string]> = {};
-    for (const [key, ask] of Object.entries(reason.asks)) {
-      const times = (used[key] = (used[key] ?? 0) + 1);
-      const name = times === 1 ? key : `${key}-${times}`;
-      names[name] = key;
-      asks[name] = ask;
-      if (reason.given[key] !== undefined) given[name] = reason.given[key];
-    }
-    await this.#write("keys", used);
-    await this.#write("names", names);
-    await this.#write("waits", { kind: "input", asks, given });
-  }
-
-  /** Gives the servlet the answers to all that it asked. */
-  async answer(asks: Asks, given: Answers): Promise<void> {
-    const names = (await this.#read<Record<string, string>>("names")) ?? {};
-    const own = Object.fromEntries(
-      Object.keys(asks).map((name) => [names[name] ?? name, given[name]]),
-    ) as Answers;
-    const begun = await this.#read<Begun>("begun");
-    if (begun !== undefined) {
-      return this.resume((recorded) => answered(recorded, JSON.stringify(own), Date.now()));
-    }
-    // It has returned what it asked, and is called anew.
-    const call = await this.call();
-    const state = await this.#read<string>("state");
-    const input = { responses: own, ...(state !== undefined && { state }) };
-    await this.#write("call", { ...call, input });
-    this.#remove("waits");
-  }
-
-  /** Puts the answer that came to what the call waits for behind the others. */
-  async resume(add: (recorded: Recorded) => Recorded): Promise<void> {
-    const recorded = await this.recorded();
-    if (recorded !== undefined) {
-      const { entries, ...begun } = add(recorded);
-      if (entries.length > recorded.entries.length) {
-        await this.keep(entries.length - 1, entries.at(-1)!, begun.notices);
-      }
-      await this.#write("begun", begun);
-    }
-    this.#remove("waits");
-  }
-
-  /** Keeps what a run has come to, its answers aside; without anything where its servlet has returned. */
-  async suspend(recorded: Recorded | undefined, state?: string): Promise<void> {
-    if (recorded === undefined) {
-      this.#remove("begun", "state");
-      this.#storage.sql.exec("DELETE FROM answers");
-      if (state !== undefined) await this.#write("state", state);
-      return;
-    }
-    const { entries: _, ...begun } = recorded;
-    await this.#write("begun", begun);
-  }
-
-  /** What the next run begins with. */
+  /** What the next run begins with; undefined where the servlet is called anew. */
   async recorded(): Promise<Recorded | undefined> {
-    const begun = await this.#read<Begun>("begun");
+    const begun = await this.#read("begun");
     if (begun === undefined) return undefined;
-    const rows = this.#storage.sql
-      .exec<{ position: number; bytes: ArrayBuffer }>(
-        "SELECT position, bytes FROM answers ORDER BY position, part",
-      )
-      .toArray();
-    const parts = Map.groupBy(rows, ({ position }) => position);
-    const entries: Entry[] = [];
-    for (const found of parts.values()) {
-      const bytes = await new Blob(found.map((one) => one.bytes)).arrayBuffer();
-      entries.push(await this.#opened<Entry>(new Uint8Array(bytes)));
-    }
+    const entries = await this.#rows.answers();
     return { ...begun, entries, notices: Math.max(begun.notices, this.#known.notices) };
   }
 
-  async begin(head: Head): Promise<void> {
-    await this.#write("begun", { head, notices: this.#known.notices });
-  }
-
-  async intend(position: number, digest: string): Promise<Intent> {
-    const { sql } = this.#storage;
-    const before = sql
-      .exec<{ digest: string }>("SELECT digest FROM intents WHERE position = ?", position)
-      .toArray()[0];
-    sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, digest);
-    const text = encoder.encode(`${this.#id} ${position} ${digest}`);
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
-    return { key: hash.toHex().slice(0, 32), isRepeated: before?.digest === digest };
-  }
-
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
-    const bytes = await this.#sealed(entry);
-    const { sql } = this.#storage;
-    this.#known.notices = notices;
-    this.#storage.transactionSync(() => {
-      sql.exec("DELETE FROM answers WHERE position = ?", position);
-      for (let at = 0; at < bytes.length; at += PART) {
-        const part = bytes.slice(at, at + PART);
-        sql.exec("INSERT INTO answers VALUES (?, ?, ?)", position, at, part);
-      }
-      sql.exec("DELETE FROM intents WHERE position = ?", position);
-      sql.exec("UPDATE task SET notices = ?", notices);
+  /**
+   * Keeps what a call waits for. Keys of asks are never used twice in a task's life, so that an answer
+   * is always to what was meant.
+   */
+  async suspend({ reason, recorded, state }: Suspended): Promise<void> {
+    const { entries: _, ...begun } = recorded ?? {};
+    const keys = (await this.#read("keys")) ?? { used: {}, names: {} };
+    const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+    if (this.isOver) return;
+    await this.#commit({
+      texts: { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits },
+      also: () => {
+        if (this.isOver) return;
+        if (recorded === undefined) this.#rows.clear("answers");
+        this.#storage.sql.exec("UPDATE task SET runs = 0");
+        this.#known.runs = 0;
+        this.#setStatus(waits.kind === "input" ? "input_required" : "working");
+      },
+      alarm: this.#next(waits),
     });
   }
 
-  async end(end: TaskEnd): Promise<void> {
-    await this.#write("end", end);
-    // Nothing of how it came to this is needed any more.
-    this.#remove("waits", "begun", "state", "call", "names", "keys");
-    this.#storage.sql.exec("DELETE FROM answers");
+  /** Keeps answers while others are missing. */
+  async wait(waits: WaitReason): Promise<void> {
+    await this.#commit({ texts: { waits }, alarm: this.#next(waits) });
   }
 
-  async outcome(): Promise<TaskEnd | undefined> {
-    return this.#read<TaskEnd>("end");
+  /** Gives the servlet the answers to all that it asked; its next run is due. */
+  async answer(asks: Asks, given: Answers): Promise<void> {
+    const { names } = (await this.#read("keys"))!;
+    const own = Object.fromEntries(
+      Object.keys(asks).map((name): [string, Json] => [names[name] ?? name, given[name] ?? {}]),
+    );
+    const recorded = await this.recorded();
+    if (recorded !== undefined)
+      return this.#resume(answered(recorded, JSON.stringify(own), Date.now()));
+    // It has returned what it asked, and is called anew.
+    const call = await this.call();
+    const state = await this.#read("state");
+    const input = { responses: own, ...(state !== undefined && { state }) };
+    await this.#commit({
+      texts: { call: { ...call, input }, waits: null },
+      also: () => this.#setStatus("working"),
+      alarm: Date.now(),
+    });
+  }
+
+  /** The call has slept until then; its next run is due. */
+  async wake(until: number): Promise<void> {
+    const recorded = await this.recorded();
+    if (recorded !== undefined) await this.#resume(answered(recorded, "", until));
+  }
+
+  async #resume({ entries, ...begun }: Recorded): Promise<void> {
+    await this.#commit({
+      texts: { begun, waits: null },
+      answers: [[entries.length - 1, entries.at(-1)!]],
+      also: () => this.#setStatus("working"),
+      alarm: Date.now(),
+    });
+  }
+
+  async begin(head: Head): Promise<void> {
+    await this.#commit({ texts: { begun: { head, notices: this.#known.notices } } });
+  }
+
+  async intend(position: number, digest: string): Promise<Intent> {
+    const isRepeated = this.#rows.intend(position, digest);
+    const text = new TextEncoder().encode(`${this.#id} ${position} ${digest}`);
+    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+    return { key: hash.toHex().slice(0, 32), isRepeated };
+  }
+
+  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+    await this.#commit({
+      answers: [[position, entry]],
+      also: () => {
+        this.#known.notices = Math.max(notices, this.#known.notices);
+        this.#storage.sql.exec("UPDATE task SET notices = ?", this.#known.notices);
+      },
+    });
+  }
+
+  /** Keeps how the call has ended, and nothing of how it came there. */
+  async end(end: TaskEnd): Promise<void> {
+    await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end), "") });
+  }
+
+  cancel(message: string): void {
+    this.#storage.transactionSync(() => this.#over("cancelled", message));
+  }
+
+  #over(status: Status, message: string): void {
+    this.#rows.clear();
+    this.#setStatus(status, message);
+    void this.#storage.setAlarm(this.expires);
+  }
+
+  /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
+  #next(waits: WaitReason): number {
+    if (waits.kind === "sleep") return Math.min(waits.until, this.expires);
+    const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
+    return Math.min(this.expires, ...open.flatMap(({ deadline }) => deadline ?? []));
+  }
+
+  #setStatus(status: Status, message = this.#known.message): void {
+    const row = this.#known;
+    Object.assign(row, { status, message, updated: Date.now() });
+    this.#storage.sql.exec(
+      "UPDATE task SET status = ?, message = ?, updated = ?",
+      ...[row.status, row.message, row.updated],
+    );
   }
 
   get #known(): Row {
@@ -265,45 +286,25 @@ export class TaskStore implements Keeper {
     return this.#row;
   }
 
-  async #write(name: string, value: unknown): Promise<void> {
-    const bytes = await this.#sealed(value);
+  /** Nothing is written to a task that is over. */
+  async #commit({ also, alarm, ...writes }: Change): Promise<void> {
+    const write = await this.#rows.prepare(writes);
+    if (this.#row !== undefined && this.isOver) return;
     this.#storage.transactionSync(() => {
-      this.#remove(name);
-      for (let at = 0; at < bytes.length; at += PART) {
-        const part = bytes.slice(at, at + PART);
-        this.#storage.sql.exec("INSERT INTO texts VALUES (?, ?, ?)", name, at, part);
-      }
+      also?.();
+      write();
+      if (alarm !== undefined) void this.#storage.setAlarm(alarm);
     });
   }
 
-  async #read<T>(name: string): Promise<T | undefined> {
-    const parts = this.#storage.sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM texts WHERE name = ? ORDER BY part", name)
-      .toArray();
-    if (parts.length === 0) return undefined;
-    const bytes = await new Blob(parts.map((one) => one.bytes)).arrayBuffer();
-    return this.#opened<T>(new Uint8Array(bytes));
-  }
-
-  #remove(...names: string[]): void {
-    for (const name of names) this.#storage.sql.exec("DELETE FROM texts WHERE name = ?", name);
-  }
-
-  async #sealed(value: unknown): Promise<Uint8Array> {
-    return this.#sealer.seal(new Uint8Array(encoder.encode(JSON.stringify(value))));
-  }
-
-  async #opened<T>(bytes: Uint8Array<ArrayBuffer>): Promise<T> {
-    const opened = await this.#sealer.open(bytes);
-    if (opened === undefined) throw new Error("what a task has stored can no longer be opened");
-    return JSON.parse(decoder.decode(opened)) as T;
+  async #read<K extends keyof Texts>(name: K): Promise<Texts[K] | undefined> {
+    return (await this.#rows.text(name)) as Texts[K] | undefined;
   }
 }
+
+const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
 const SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, runs INTEGER NOT NULL, notices INTEGER NOT NULL);
-CREATE TABLE texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part));
-CREATE TABLE answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
-CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;

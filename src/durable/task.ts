@@ -2,25 +2,23 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { fittingAnswers, inputRequests, isComplete, unanswered } from "../mcp/answers.ts";
+import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { roundAsker } from "../mcp/rounds.ts";
 import { endOf, type DetailedTask, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
 import {
-  answered,
   Suspended,
   Wait,
   type Answers,
+  type Asks,
   type CallContext,
-  type Json,
   type Notification,
   type WaitReason,
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
-import type { KeyRing } from "./key-ring.ts";
 import { TaskStore } from "./task-store.ts";
-import { Sealer } from "./vault.ts";
+import { sealerOf, type Sealer } from "./vault.ts";
 
 /** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
 export interface TaskObject extends Rpc.DurableObjectBranded {
@@ -36,6 +34,10 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
  * the one before it was.
  */
 export function taskObject(bundle: Bundle) {
+  // For all tasks of the isolate.
+  let registry: Registry | undefined;
+  let sealer: Sealer | undefined;
+
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #registry: Registry;
@@ -43,100 +45,104 @@ export function taskObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      const ring = namespaceOf<KeyRing>(env, "KEY_RING");
-      if (ring === undefined) throw new Error("the binding KEY_RING is missing");
-      this.#store = new TaskStore(state.storage, new Sealer(ring), state.id.toString());
-      this.#registry = new Registry(bundle, deploymentOf(env));
+      sealer ??= sealerOf(env);
+      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      this.#store = new TaskStore(state.storage, sealer, state.id.toString());
+      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
     async create(call: TaskCall, end?: TaskEnd): Promise<DetailedTask> {
-      await this.#store.create(call);
-      if (end !== undefined) await this.#end(end);
-      else await this.ctx.storage.setAlarm(Date.now());
-      return this.#view();
+      await this.#store.create(call, end);
+      return this.#store.view();
     }
 
     async get(principal: string): Promise<DetailedTask | undefined> {
-      return this.#store.isOf(principal) ? this.#view() : undefined;
+      return this.#store.isOf(principal) ? this.#store.view() : undefined;
     }
 
     async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
-      const waits = await this.#store.waits();
-      if (waits?.kind !== "input") return {};
-      try {
-        const given = fittingAnswers(unanswered(waits.asks, waits.given), answers, Date.now());
-        await this.#give({ ...waits, given: { ...waits.given, ...given } });
-        return {};
-      } catch (error) {
-        return { wrong: Fault.from(error).message };
-      }
+      return this.#give((asks) => fittingAnswers(asks, answers, Date.now()));
     }
 
     async cancel(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       if (!this.#store.isOver) {
-        this.#store.setStatus("cancelled", "The task was cancelled.");
+        this.#store.cancel("The task was cancelled.");
         this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
-        await this.#settle();
+        await this.#publish();
       }
       return true;
     }
 
     override async alarm(): Promise<void> {
       const now = Date.now();
+      const { storage } = this.ctx;
       if (!this.#store.exists) return;
-      if (now >= this.#store.expires) return this.ctx.storage.deleteAll();
+      if (now >= this.#store.expires) return storage.deleteAll();
+      if (this.#store.isOver) return storage.setAlarm(this.#store.expires);
+      // A run that lasts is not dead.
+      if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
       const waits = await this.#store.waits();
-      if (this.#store.isOver) return this.#rearm();
       if (waits?.kind === "input") return this.#cancelLate(waits, now);
       if (waits?.kind === "sleep") {
-        if (now < waits.until) return this.#rearm();
-        await this.#store.resume((recorded) => answered(recorded, "", waits.until));
+        if (now < waits.until) return storage.setAlarm(waits.until);
+        await this.#store.wake(waits.until);
       }
       await this.#run();
     }
 
-    /** Takes answers; the call goes on where all are there. */
-    async #give(waits: WaitReason & { kind: "input" }): Promise<void> {
-      // Another update may have been faster.
-      const before = await this.#store.waits();
-      if (before?.kind !== "input" || this.#store.isOver) return;
-      const given = { ...waits.given, ...before.given };
-      if (!isComplete(waits.asks, given)) {
-        await this.#store.wait({ ...waits, given });
-        return;
-      }
-      await this.#store.answer(waits.asks, given);
-      this.#store.setStatus("working");
-      await this.ctx.storage.setAlarm(Date.now());
-      await this.#publish();
+    /**
+     * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
+     * at a time, so that none is lost.
+     */
+    #give(choose: (open: Asks) => Answers): Promise<{ wrong?: string }> {
+      return this.ctx.blockConcurrencyWhile(async () => {
+        const waits = await this.#store.waits();
+        if (waits?.kind !== "input" || this.#store.isOver) return {};
+        const { asks } = waits;
+        let { given } = waits;
+        try {
+          given = { ...given, ...choose(unanswered(asks, given)) };
+        } catch (error) {
+          return { wrong: Fault.from(error).message };
+        }
+        if (isComplete(asks, given)) await this.#store.answer(asks, given);
+        else await this.#store.wait({ ...waits, given });
+        this.ctx.waitUntil(this.#publish());
+        return {};
+      });
     }
 
+    /** The user who has not answered by the deadline has cancelled. */
     async #cancelLate(waits: WaitReason & { kind: "input" }, now: number): Promise<void> {
-      const late = Object.entries(unanswered(waits.asks, waits.given)).filter(
+      const late = Object.entries(waits.asks).filter(
         ([, { deadline }]) => deadline !== undefined && deadline <= now,
       );
-      const given = Object.fromEntries(late.map(([key]) => [key, { action: "cancel" }]));
-      if (late.length > 0) await this.#give({ ...waits, given: { ...waits.given, ...given } });
-      if ((await this.#store.waits()) !== undefined) await this.#rearm();
+      if (late.length === 0) return this.#store.wait(waits);
+      await this.#give((open) =>
+        Object.fromEntries(
+          late.filter(([key]) => key in open).map(([key]) => [key, { action: "cancel" }]),
+        ),
+      );
     }
 
     async #run(): Promise<void> {
-      const runs = this.#store.countRun();
+      const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
         const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it was done.`;
-        return this.#end(endOf(new Fault("servlet_failed", message)));
+        await this.#store.end(endOf(new Fault("servlet_failed", message)));
+      } else {
+        this.#running = new AbortController();
+        try {
+          const end = await this.#call(this.#running.signal);
+          if (end instanceof Suspended) await this.#store.suspend(end);
+          else await this.#store.end(end);
+        } finally {
+          this.#running = undefined;
+        }
       }
-      // Should this run die, the next one begins then.
-      await this.ctx.storage.setAlarm(Date.now() + limits.rerunMs * 2 ** (runs - 1));
-      this.#running = new AbortController();
-      const end = await this.#call(this.#running.signal);
-      this.#running = undefined;
-      if (this.#store.isOver) return;
-      this.#store.forgetRuns();
-      if (end instanceof Suspended) await this.#suspend(end);
-      else await this.#end(end);
+      await this.#publish();
     }
 
     async #call(signal: AbortSignal): Promise<TaskEnd | Suspended> {
@@ -164,66 +170,21 @@ export function taskObject(bundle: Bundle) {
       }
     }
 
-    /** Keeps what the call waits for. */
-    async #suspend({ reason, recorded, state }: Suspended): Promise<void> {
-      await this.#store.suspend(recorded, state);
-      await this.#store.wait(reason);
-      this.#store.setStatus(reason.kind === "input" ? "input_required" : "working");
-      await this.#settle();
-    }
-
-    async #end(end: TaskEnd): Promise<void> {
-      await this.#store.end(end);
-      this.#store.setStatus("result" in end ? "completed" : "failed", "");
-      await this.#settle();
-    }
-
     #notice({ method, params = {} }: Notification): void {
       if (method !== "notifications/progress") return;
       const { message, progress, total } = params;
-      const text =
-        typeof message === "string"
-          ? message
-          : `${String(progress)}${total === undefined ? "" : ` of ${String(total)}`}`;
-      this.#store.setStatus("working", text);
+      const count = [progress, total].filter((one) => typeof one === "number").join(" of ");
+      this.#store.tell(typeof message === "string" ? message : count);
       this.ctx.waitUntil(this.#publish());
     }
 
-    async #settle(): Promise<void> {
-      await this.#rearm();
-      await this.#publish();
-    }
-
-    /** Sets the alarm for what comes next: a sleep's end, an answer's deadline, the task's own end. */
-    async #rearm(): Promise<void> {
-      const waits = this.#store.isOver ? undefined : await this.#store.waits();
-      const times = [this.#store.expires];
-      if (waits?.kind === "sleep") times.push(waits.until);
-      if (waits?.kind === "input") {
-        const open = Object.values(unanswered(waits.asks, waits.given));
-        times.push(...open.flatMap(({ deadline }) => deadline ?? []));
-      }
-      await this.ctx.storage.setAlarm(Math.min(...times));
-    }
-
     async #publish(): Promise<void> {
-      const hubs = namespaceOf<Hub>(this.env, "HUBS");
-      const params = await this.#view();
       try {
-        const hub = hubs?.getByName(this.#store.principal);
-        await hub?.publish([{ method: "notifications/tasks", params }]);
+        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(this.#store.principal);
+        await hub?.publish([{ method: "notifications/tasks", params: await this.#store.view() }]);
       } catch (error) {
-        console.error(error); // Clients that listen ask for the task now and then.
+        console.error(error); // Clients that listen also ask now and then.
       }
-    }
-
-    async #view(): Promise<DetailedTask> {
-      const waits = await this.#store.waits();
-      const asks: Json =
-        this.#store.status === "input_required" && waits?.kind === "input"
-          ? { inputRequests: inputRequests(unanswered(waits.asks, waits.given)) }
-          : {};
-      return { ...this.#store.view(), ...asks, ...(await this.#store.outcome()) };
     }
   };
 }

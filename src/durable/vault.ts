@@ -1,4 +1,4 @@
-import { namespaceOf } from "../env.ts";
+import { namespaceOf, readSettings } from "../env.ts";
 import { limits } from "../limits.ts";
 import type { Vault } from "../mcp/exchange.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
@@ -6,9 +6,30 @@ import type { States } from "./states.ts";
 
 /** The vault of a Worker with these bindings; undefined where it has not got them. */
 export function vaultOf(env: object): Vault | undefined {
-  const ring = namespaceOf<KeyRing>(env, "KEY_RING");
+  const sealer = sealerOf(env);
   const states = namespaceOf<States>(env, "STATES");
-  return ring && states && new StateVault(new Sealer(ring), states);
+  return sealer && states && new StateVault(sealer, states);
+}
+
+/** What seals for a Worker with these bindings; undefined where it has no key ring. */
+export function sealerOf(env: object): Sealer | undefined {
+  const ring = namespaceOf<KeyRing>(env, "KEY_RING")?.getByName("ring");
+  if (ring === undefined) return undefined;
+  const { STATE_KEY: secret } = readSettings(env);
+  if (secret === undefined) return new Sealer(ring);
+  const own = { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
+  return new Sealer({
+    current: () => own,
+    byId: (id) => (id === SECRET ? own : ring.byId(id)),
+  });
+}
+
+/** The number of the key that the Worker's secret is; the ring's own begin with 1. */
+const SECRET = 0;
+
+interface Keys {
+  current(): Promise<Key> | Key;
+  byId(id: number): Promise<Key | undefined> | Key | undefined;
 }
 
 interface Opener {
@@ -31,17 +52,17 @@ const STORED_ONCE = 2;
  * isolate.
  */
 export class Sealer {
-  readonly #ring: DurableObjectNamespace<KeyRing>;
+  readonly #keys: Keys;
   #current: (Opener & { until: number }) | undefined;
   readonly #known = new Map<number, Opener>();
 
-  constructor(ring: DurableObjectNamespace<KeyRing>) {
-    this.#ring = ring;
+  constructor(keys: Keys) {
+    this.#keys = keys;
   }
 
   async seal(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#current === undefined || this.#current.until < Date.now()) {
-      const { id, bytes: key } = await this.#ring.getByName("ring").current();
+      const { id, bytes: key } = await this.#keys.current();
       this.#current = { ...(await this.#remember({ id, bytes: key })), until: Date.now() + HOUR };
     }
     const { id, key } = this.#current;
@@ -60,7 +81,7 @@ export class Sealer {
     const id = new DataView(sealed.buffer, sealed.byteOffset).getUint32(0);
     let opener = this.#known.get(id);
     if (opener === undefined) {
-      const found = await this.#ring.getByName("ring").byId(id);
+      const found = await this.#keys.byId(id);
       if (found === undefined) return undefined;
       opener = await this.#remember(found);
     }

@@ -19,18 +19,23 @@ export function demandCapabilities(asks: Asks, { capabilities }: Client): void {
     const name = CAPABILITY[method];
     const declared = capabilities[name];
     const isUrl = method === "elicitation/create" && params["mode"] === "url";
-    if (isObject(declared) && (!isUrl || isObject(declared["url"]))) continue;
+    const isForm = method === "elicitation/create" && !isUrl;
+    const takesForms = isObject(declared) && (isObject(declared["form"]) || !("url" in declared));
+    if (isObject(declared) && (isUrl ? isObject(declared["url"]) : !isForm || takesForms)) continue;
     const data = { requiredCapabilities: { [name]: isUrl ? { url: {} } : {} } };
     const message = `This call needs a client with the capability ${name}${isUrl ? ".url" : ""}.`;
     throw new Fault("missing_capability", message, { data });
   }
 }
 
-/** The requests as they go over the wire. */
-export const inputRequests = (asks: Asks): Json =>
-  Object.fromEntries(
-    Object.entries(asks).map(([key, { method, params }]) => [key, { method, params }]),
-  );
+/** The requests as they go over the wire; ids of elicitations are of the older revisions. */
+export function inputRequests(asks: Asks): Json {
+  const wired = Object.entries(asks).map(([key, { method, params }]): [string, Json] => {
+    const { elicitationId: _id, ...rest } = params;
+    return [key, { method, params: rest }];
+  });
+  return Object.fromEntries(wired);
+}
 
 /** The client's `inputResponses` as they came. Throws `invalid_params` where they are none. */
 export function responsesIn(value: unknown): Answers {

@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import { isObject, Suspended } from "../model.ts";
 import type { CallContext, ContentBlock, Json, Tool } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { changes } from "./changes.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
 import { declined } from "./declined.ts";
 import type { Exchange } from "./exchange.ts";
@@ -85,7 +86,10 @@ async function answer(
     principal: exchange.principal,
     client: { protocolVersion: version, capabilities: {} },
     signal,
-    notify: notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, send),
+    notify: changes(
+      exchange,
+      notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, send),
+    ),
     ask: declined,
   };
   try {

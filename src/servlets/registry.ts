@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
+  JOURNAL_VERSION,
   Suspended,
   type CallContext,
   type CallToolResult,
@@ -184,7 +185,11 @@ export class Registry {
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
         const { recorded, keeper } = call;
-        if (recorded !== undefined && recorded.head.hash !== bundled.hash) {
+        const { version, hash } = recorded?.head ?? {
+          version: JOURNAL_VERSION,
+          hash: bundled.hash,
+        };
+        if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
           throw new Fault(
             "invalid_params",
             `The servlet ${bundled.name} has been deployed anew since this call began, so it cannot go on: call again.`,

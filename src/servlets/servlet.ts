@@ -83,10 +83,12 @@ export function outputOf(ending: Ending): Json {
 export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome<T> {
   if (ending.kind === "suspended") return ending.suspended;
   const output = outputOf(ending);
-  return output["resultType"] === "input_required" ? inputRequired(output) : read(output);
+  if (output["resultType"] === "input_required") return inputRequired(output);
+  delete output["resultType"]; // What a result is to its client is the server's to say.
+  return read(output);
 }
 
-const ASKS: readonly unknown[] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+const ASKS = new Set<unknown>(["elicitation/create", "sampling/createMessage", "roots/list"]);
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult */
 function inputRequired({ inputRequests: requests = {}, requestState: state }: Json): Suspended {
@@ -96,7 +98,7 @@ function inputRequired({ inputRequests: requests = {}, requestState: state }: Js
   if (state !== undefined && typeof state !== "string")
     throw bad("its requestState is not a string");
   const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
-    if (!isObject(one) || !ASKS.includes(one["method"])) throw bad(`${key} is no request`);
+    if (!isObject(one) || !ASKS.has(one["method"])) throw bad(`${key} is no request`);
     const params = isObject(one["params"]) ? one["params"] : {};
     return [key, { method: one["method"] as Ask["method"], params }];
   });

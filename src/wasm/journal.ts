@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { JOURNAL_VERSION } from "../model.ts";
 import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
@@ -39,7 +40,8 @@ export class Journal {
     keeper: Keeper | undefined,
   ) {
     const recorded = "head" in begun ? begun : undefined;
-    this.#begun = "head" in begun ? begun.head : { version: 1, time: world.now(), ...begun };
+    this.#begun =
+      "head" in begun ? begun.head : { version: JOURNAL_VERSION, time: world.now(), ...begun };
     this.#entries = [...(recorded?.entries ?? [])];
     this.#isNew = recorded === undefined;
     this.#kept = this.#entries.length;
