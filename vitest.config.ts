@@ -1,11 +1,19 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { settings } from "./test/worker/settings.ts";
 
 export default defineConfig({
   test: {
     projects: [
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        // The Worker that is tested has the test guests too; its bindings are those of wrangler.toml.
+        plugins: [
+          cloudflareTest({
+            main: "./test/worker/index.ts",
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: { bindings: settings },
+          }),
+        ],
         test: { name: "workerd", include: ["test/worker/**/*.test.ts"] },
       },
       {

@@ -17,15 +17,21 @@ export class States extends DurableObject {
     await storage.setAlarm(until);
   }
 
-  /** What was put; undefined where it has expired or, with `once`, was taken before. */
-  async take(once: boolean): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  /** What was put; undefined where it has expired or was spent. */
+  async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const { storage } = this.ctx;
     if ((await storage.getAlarm()) === null) return undefined;
     const parts = storage.sql
       .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
       .toArray();
-    if (once) await this.#forget();
     return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
+  }
+
+  /** Forgets what was put; false where there is nothing any more. */
+  async spend(): Promise<boolean> {
+    if ((await this.ctx.storage.getAlarm()) === null) return false;
+    await this.#forget();
+    return true;
   }
 
   override async alarm(): Promise<void> {

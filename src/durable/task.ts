@@ -12,7 +12,6 @@ import {
   type Asks,
   type CallContext,
   type Notification,
-  type WaitReason,
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -84,7 +83,11 @@ export function taskObject(bundle: Bundle) {
       // A run that lasts is not dead.
       if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
       const waits = await this.#store.waits();
-      if (waits?.kind === "input") return this.#cancelLate(waits, now);
+      if (waits?.kind === "input") {
+        // A deadline may be over.
+        await this.#give((asks) => fittingAnswers(asks, {}, now));
+        return;
+      }
       if (waits?.kind === "sleep") {
         if (now < waits.until) return storage.setAlarm(waits.until);
         await this.#store.wake(waits.until);
@@ -112,19 +115,6 @@ export function taskObject(bundle: Bundle) {
         this.ctx.waitUntil(this.#publish());
         return {};
       });
-    }
-
-    /** The user who has not answered by the deadline has cancelled. */
-    async #cancelLate(waits: WaitReason & { kind: "input" }, now: number): Promise<void> {
-      const late = Object.entries(waits.asks).filter(
-        ([, { deadline }]) => deadline !== undefined && deadline <= now,
-      );
-      if (late.length === 0) return this.#store.wait(waits);
-      await this.#give((open) =>
-        Object.fromEntries(
-          late.filter(([key]) => key in open).map(([key]) => [key, { action: "cancel" }]),
-        ),
-      );
     }
 
     async #run(): Promise<void> {

@@ -13,14 +13,15 @@ export function vaultOf(env: object): Vault | undefined {
 
 /** What seals for a Worker with these bindings; undefined where it has no key ring. */
 export function sealerOf(env: object): Sealer | undefined {
-  const ring = namespaceOf<KeyRing>(env, "KEY_RING")?.getByName("ring");
-  if (ring === undefined) return undefined;
+  const rings = namespaceOf<KeyRing>(env, "KEY_RING");
+  if (rings === undefined) return undefined;
+  // Not before it is needed: while the Worker starts, nothing can be reached.
+  const ring = () => rings.getByName("ring");
   const { STATE_KEY: secret } = readSettings(env);
-  if (secret === undefined) return new Sealer(ring);
-  const own = { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
+  const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
-    current: () => own,
-    byId: (id) => (id === SECRET ? own : ring.byId(id)),
+    current: () => own || ring().current(),
+    byId: (id) => (own && id === SECRET ? own : ring().byId(id)),
   });
 }
 
@@ -130,22 +131,32 @@ class StateVault implements Vault {
   }
 
   async open(sealed: string): Promise<string | undefined> {
-    const bytes = read(sealed);
-    const opened = bytes && (await this.#sealer.open(bytes));
+    const opened = await this.#opened(sealed);
     if (opened === undefined) return undefined;
-    const body = opened.subarray(1);
-    if (opened[0] === HERE) {
-      return decoder.decode(await through(body, new DecompressionStream("deflate-raw")));
-    }
-    const state = this.#states.get(this.#states.idFromString(decoder.decode(body)));
-    const stored = await state.take(opened[0] === STORED_ONCE);
+    if (opened[0] === HERE) return unpacked(opened);
+    const stored = await this.#stored(opened).read();
     const content = stored && (await this.#sealer.open(new Uint8Array(stored)));
-    if (content === undefined) return undefined;
-    return decoder.decode(
-      await through(content.subarray(1), new DecompressionStream("deflate-raw")),
-    );
+    return content && unpacked(content);
+  }
+
+  async spend(sealed: string): Promise<boolean> {
+    const opened = await this.#opened(sealed);
+    return opened?.[0] === STORED_ONCE && (await this.#stored(opened).spend());
+  }
+
+  async #opened(sealed: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const bytes = read(sealed);
+    return bytes && this.#sealer.open(bytes);
+  }
+
+  /** The object that this is the pointer to. */
+  #stored(pointer: Uint8Array) {
+    return this.#states.get(this.#states.idFromString(decoder.decode(pointer.subarray(1))));
   }
 }
+
+const unpacked = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
+  decoder.decode(await through(bytes.subarray(1), new DecompressionStream("deflate-raw")));
 
 function marked(mark: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(1 + bytes.length);

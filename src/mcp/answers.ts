@@ -47,18 +47,20 @@ export function responsesIn(value: unknown): Answers {
 }
 
 /**
- * Those of the answers that were asked for, checked. One that came after its deadline is a
- * cancellation. Throws `invalid_params` where one does not fit what was asked.
+ * Those of the answers that were asked for, checked. What has none by its deadline was cancelled by the
+ * user. Throws `invalid_params` where one does not fit what was asked.
  */
 export function fittingAnswers(asks: Asks, responses: Answers, now: number): Answers {
   const fitting: Record<string, Json> = {};
   for (const [key, ask] of Object.entries(asks)) {
-    if (!Object.hasOwn(responses, key)) continue;
-    const answer = responses[key]!;
-    const isLate = ask.deadline !== undefined && now > ask.deadline;
-    const wrong = isLate ? undefined : wrongWith(ask, answer);
-    if (wrong !== undefined) throw bad(`inputResponses.${key}`, wrong);
-    fitting[key] = isLate ? { action: "cancel" } : forGuest(ask, answer);
+    if (ask.deadline !== undefined && now >= ask.deadline) {
+      fitting[key] = { action: "cancel" };
+    } else if (Object.hasOwn(responses, key)) {
+      const answer = responses[key]!;
+      const wrong = wrongWith(ask, answer);
+      if (wrong !== undefined) throw bad(`inputResponses.${key}`, wrong);
+      fitting[key] = forGuest(ask, answer);
+    }
   }
   return fitting;
 }
@@ -82,13 +84,18 @@ function wrongWith({ method, params }: Ask, answer: Json): string | undefined {
       return wrong && `does not fit what was asked: ${wrong}`;
     }
     case "sampling/createMessage":
-      if (answer["role"] === undefined || answer["content"] === undefined)
-        return "must be a message with role and content";
-      return undefined;
+      if (typeof answer["role"] === "string" && [answer["content"]].flat().every(isBlock)) {
+        return undefined;
+      }
+      return "must be a message with role and content";
     case "roots/list":
-      return Array.isArray(answer["roots"]) ? undefined : "must have roots";
+      if (Array.isArray(answer["roots"]) && answer["roots"].every(isRoot)) return undefined;
+      return "must have roots, each with its uri";
   }
 }
+
+const isBlock = (value: unknown) => isObject(value) && typeof value["type"] === "string";
+const isRoot = (value: unknown) => isObject(value) && typeof value["uri"] === "string";
 
 /** Guests of today want a message's content as one object. */
 function forGuest({ method }: Ask, answer: Json): Json {

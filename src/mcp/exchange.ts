@@ -14,10 +14,12 @@ export interface Server {
 
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {
-  /** `until` is a Unix time in ms; with `once`, it can be opened only once. */
+  /** `until` is a Unix time in ms; with `once`, it can be spent. */
   seal(text: string, keep: { until: number; once: boolean }): Promise<string>;
-  /** Undefined for what is not of this vault, was altered, has expired, or was opened before. */
+  /** Undefined for what is not of this vault, was altered, has expired, or was spent. */
   open(sealed: string): Promise<string | undefined>;
+  /** Spends what was sealed with `once`; false where that was done before. */
+  spend(sealed: string): Promise<boolean>;
 }
 
 /** One POST and what answering it needs. */

@@ -74,13 +74,19 @@ export async function resume(
   if (sealed === undefined) return { input: { responses } };
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
-  if (opened === undefined) throw refused("was altered, has expired, or was used before");
+  if (vault === undefined || opened === undefined) {
+    throw refused("was altered, has expired, or was used before");
+  }
   const state = JSON.parse(opened) as State;
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
-  const answers = { ...state.given, ...fittingAnswers(state.asks, responses, Date.now()) };
-  const { asks, recorded, once, state: own } = state;
+  const { asks, given: before, recorded, once, state: own } = state;
+  const answers = {
+    ...before,
+    ...fittingAnswers(unanswered(asks, before), responses, Date.now()),
+  };
+  if (once && !(await vault.spend(sealed))) throw refused("was used before");
   if (!isComplete(asks, answers)) {
     return {
       missing: {

@@ -32,6 +32,9 @@ export class Journal {
   #bytes = 0;
   #notices = 0;
   #pending: Recorded["pending"];
+  /** The key of the random numbers, after so many answers. */
+  #chain: Uint8Array | undefined;
+  #chained = 0;
   #random: ((bytes: Uint8Array) => void) | undefined;
 
   constructor(
@@ -74,15 +77,22 @@ export class Journal {
     this.#random(bytes);
   }
 
-  /** The next recorded answer, or undefined where there are no more. Throws where another question was answered. */
+  /**
+   * The next recorded answer, or undefined where there are no more. Throws where another question was
+   * answered, and where a call has been given as much as one may.
+   */
   take({ what, details }: Question): string | undefined {
     const entry = this.#entries[this.#at];
     const digest = digestOf(details);
     if (entry === undefined) {
+      if (this.#at >= limits.journalEntries || this.#bytes > limits.journalBytes) {
+        throw new Fault("servlet_failed", "The servlet has asked for too much in one call.");
+      }
       this.#pending = { what, digest };
       return undefined;
     }
     if (entry.what !== what || entry.digest !== digest) throw this.#diverged(entry, what);
+    this.#bytes += entry.answer.length;
     this.#at++;
     this.#random = undefined;
     return entry.answer;
@@ -100,9 +110,6 @@ export class Journal {
   add(answer: string): void {
     if (this.#pending === undefined) throw new Error("an answer without a question");
     this.#bytes += answer.length;
-    if (this.#at >= limits.journalEntries || this.#bytes > limits.journalBytes) {
-      throw new Fault("servlet_failed", "The servlet has asked for too much in one call.");
-    }
     const at = Math.max(this.now, this.#world.now());
     this.#entries.push({ ...this.#pending, answer, at });
     this.#at++;
@@ -161,13 +168,15 @@ export class Journal {
 
   /** Of the generator: the seed and all answers so far, so that two ways to go on share no numbers. */
   #key(): Uint8Array {
-    const seed = hexToBytes(this.#seed());
-    if (this.#at === 0) return seed;
-    const hash = sha256.create().update(seed);
-    for (const { digest, answer, at } of this.#entries.slice(0, this.#at)) {
-      hash.update(utf8ToBytes(`${digest}${at} ${answer.length} `)).update(utf8ToBytes(answer));
+    let chain = this.#chain ?? hexToBytes(this.#seed());
+    for (; this.#chained < this.#at; this.#chained++) {
+      const { digest, answer, at } = this.#entries[this.#chained]!;
+      const answered = sha256(utf8ToBytes(answer));
+      const hash = sha256.create().update(chain).update(hexToBytes(digest)).update(answered);
+      chain = hash.update(utf8ToBytes(String(at))).digest();
     }
-    return hash.digest();
+    this.#chain = chain;
+    return chain;
   }
 }
 

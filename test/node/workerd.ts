@@ -105,7 +105,10 @@ const worker :Workerd.Worker = (
   // Its output is read, or it would stop when the pipe is full.
   const process = spawn(binary, ["serve", config], { stdio: ["ignore", "pipe", "inherit"] });
   process.stdout?.resume();
-  while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!(await answers(port))) {
+    if (process.exitCode !== null) throw new Error(`workerd ended with ${process.exitCode}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
   return { port, process, startupMs: performance.now() - began };
 }
 

@@ -1,16 +1,10 @@
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
+import { settings } from "./settings.ts";
 
-/**
- * Everything that a test sends goes through the whole app, in workerd. Each instance that was put back
- * is compared with a newborn one.
- */
-export const settings = {
-  GREETING: "hi",
-  VAULT_PROBE: "opened",
-  SEASON: "plums",
-  ISOLATION: "checked",
-};
+export { settings };
+
+/** Everything that a test sends goes through the whole app, in workerd. */
 export const app = createApp(bundle, settings);
 
 export const URL_OF_MCP = "http://localhost:8787/mcp";

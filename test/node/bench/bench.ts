@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
+import { measureDurable } from "./durable.ts";
 import { drive, type Measured } from "./load.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
 
@@ -182,9 +183,11 @@ for (let half = 0; half < 2; half++) {
   await drive(load, (count) => count >= MEMORY_CALLS, greeted);
   memory.push(await residentMB(fresh));
 }
+const durable = await measureDurable(guestsFolder, 8886, quick ? 200 : 10_000);
 const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,
+  ...Object.fromEntries(Object.entries(durable).map(([name, value]) => [name, rounded(value)])),
   memoryGrowth: rounded(memory[1]! / memory[0]!),
   startupMs: Math.round(fresh.startupMs),
   bundleGzipKB: Math.round(gzipSync(script, { level: 9 }).length / 1024),

@@ -47,11 +47,13 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
   test("lists everything", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
+      "request_approval",
       "draw_chart",
       "now",
       "wait",
       "greet",
       "lookup_status",
+      "rfc_report",
       "fetch_page",
     ]);
     const { resources } = await client.listResources();

@@ -1,0 +1,122 @@
+import type { Context } from "edge-servlets/servlet";
+
+/** Of one step: what to do, and what of the rest it needs. */
+const STEP = {
+  type: "object",
+  properties: {
+    do: {
+      type: "string",
+      enum: [
+        ...["elicit", "elicit_url", "sample", "roots", "inputs", "http", "sleep"],
+        ...["config", "secret", "log", "progress", "random", "forever", "fail"],
+      ],
+    },
+    /** Of a form, a page, a log line, or progress. */
+    message: { type: "string" },
+    /** Of a form, in ms. */
+    timeout: { type: "number" },
+    /** Of the values that are asked for at once. */
+    keys: { type: "array", items: { type: "string" } },
+    method: { type: "string" },
+    url: { type: "string" },
+    /** Of a sleep. */
+    ms: { type: "number" },
+  },
+  required: ["do"],
+  additionalProperties: false,
+} as const;
+
+export const PLAN = {
+  type: "object",
+  properties: { steps: { type: "array", items: STEP } },
+  required: ["steps"],
+  additionalProperties: false,
+} as const;
+
+interface Step {
+  do: string;
+  message?: string;
+  timeout?: number;
+  keys?: readonly string[];
+  method?: string;
+  url?: string;
+  ms?: number;
+}
+
+interface Followed {
+  /** What came of each step. */
+  said: unknown[];
+  /** Random, one for each step; they go out with HTTP requests. */
+  ids: string[];
+  /** When each step was over, in Unix ms. */
+  times: number[];
+}
+
+const VALUE = {
+  type: "object",
+  properties: { value: { type: "string" } },
+  required: ["value"],
+} as const;
+
+export async function follow(steps: readonly Step[], context: Context): Promise<Followed> {
+  const followed: Followed = { said: [], ids: [], times: [] };
+  for (const step of steps) {
+    const id = crypto.randomUUID();
+    followed.said.push(await doing(step, id, context));
+    followed.ids.push(id);
+    followed.times.push(Date.now());
+  }
+  return followed;
+}
+
+async function doing(step: Step, id: string, context: Context): Promise<unknown> {
+  const { message = "What?", timeout, keys = [], method = "GET", url = "", ms = 0 } = step;
+  switch (step.do) {
+    case "elicit": {
+      const form = { message, schema: VALUE, ...(timeout !== undefined && { timeout }) };
+      const { action, content } = await context.elicit(form);
+      return content?.value ?? action;
+    }
+    case "elicit_url":
+      return (await context.elicitUrl({ message, url })).action;
+    case "sample": {
+      const content = { type: "text" as const, text: message };
+      return (await context.sample({ messages: [{ role: "user", content }], maxTokens: 10 }))
+        .content;
+    }
+    case "roots":
+      return context.roots();
+    case "inputs": {
+      const params = { message, requestedSchema: VALUE };
+      const asks = keys.map((key) => [key, { method: "elicitation/create", params }] as const);
+      return context.requestInput(Object.fromEntries(asks));
+    }
+    case "http": {
+      const body = method === "GET" ? {} : { body: id };
+      const response = await context
+        .fetch(url, { method, headers: { "x-id": id }, ...body })
+        .catch((error: Error) => error.message);
+      return typeof response === "string" ? response : [response.status, await response.text()];
+    }
+    case "sleep":
+      await context.sleep(ms);
+      return "slept";
+    case "config":
+      return context.config("greeting");
+    case "secret":
+      return context.secret("vault", "probe");
+    case "log":
+      context.log("info", message);
+      console.log(message);
+      return undefined;
+    case "progress":
+      context.progress(1, 2, message);
+      return undefined;
+    case "forever":
+      for (;;) context.config("greeting");
+    case "fail":
+      throw new Error(message);
+    default:
+      return Math.random() < 1;
+  }
+}

@@ -1,0 +1,265 @@
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import {
+  accept,
+  as,
+  begin,
+  beginTool,
+  changed,
+  clock,
+  goOn,
+  keyed,
+  prepare,
+  ROOTS,
+  SAID,
+  serverOf,
+  textIn,
+  type Json,
+} from "./client.ts";
+
+/** What a client may bring back that is not as it was given, or not what was asked for. */
+prepare();
+
+const steps = (...all: Json[]) => ({ steps: all });
+const planned = (...all: Json[]) => beginTool("plan", steps(...all));
+const saidIn = ({ result }: { result?: Json }) => result?.["structuredContent"]?.said;
+const refused = (message: RegExp) => ({
+  status: 200,
+  error: { code: -32602, message: expect.stringMatching(message) },
+});
+const CALL_AGAIN = /^params\.requestState .*call again without it/;
+
+describe("a state", () => {
+  const bytesOf = (state: string) => Uint8Array.fromBase64(state, { alphabet: "base64url" });
+  const textOf = (bytes: Uint8Array) =>
+    bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+
+  test("that was altered in any of its regions is refused", async () => {
+    const round = await planned({ do: "elicit" });
+    const { length } = bytesOf(round.state);
+    const places = [0, 1, 2, 3, 4, 9, 15, 16, 17, 40, length >> 1, length - 17, length - 16];
+    for (const at of [...places, length - 2, length - 1]) {
+      const bytes = bytesOf(round.state);
+      bytes[at]! ^= 1;
+      const answer = await goOn(round, { ask_1: accept("x") }, { requestState: textOf(bytes) });
+      expect(answer, `byte ${at} of ${length}`).toMatchObject(refused(CALL_AGAIN));
+    }
+    expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
+  });
+
+  test("that was cut, or has more, is refused", async () => {
+    const round = await planned({ do: "elicit" });
+    const { state } = round;
+    const cuts = [0, 1, 4, 5, 16, 20, 22, 23, 60, state.length - 4, state.length - 1];
+    const others = cuts.map((end) => state.slice(0, end));
+    for (const requestState of [...others, state.slice(4), `${state}AAAA`, state + state]) {
+      const answer = await goOn(round, { ask_1: accept("x") }, { requestState });
+      expect(answer).toMatchObject(refused(CALL_AGAIN));
+    }
+  });
+
+  test.each<[what: unknown]>([
+    ["nonsense"],
+    ["ünïcode"],
+    ["%%%%"],
+    ["AAAA AAAA"],
+    ["A".repeat(1_000_000)],
+    [null],
+    [7],
+    [{}],
+    [[]],
+    [true],
+  ])("that is none is refused (%#)", async (requestState) => {
+    const round = await planned({ do: "elicit" });
+    const answer = await goOn(round, { ask_1: accept("x") }, { requestState });
+    expect(answer).toMatchObject(refused(CALL_AGAIN));
+  });
+
+  test.each<[what: string, other: Json, method?: string]>([
+    ["tool", { name: "plan_never" }],
+    ["tool that takes the same", { name: "plan_always" }],
+    ["arguments", { arguments: steps({ do: "elicit" }, { do: "roots" }) }],
+    ["arguments: none", { arguments: undefined }],
+    ["method", { name: "plan_prompt" }, "prompts/get"],
+  ])("of another call is refused: other %s", async (_what, other, method) => {
+    const round = await planned({ do: "elicit" });
+    const asked = { ...round, ...(method !== undefined && { method }) };
+    const answer = await goOn(asked, { ask_1: accept("x") }, other);
+    expect(answer).toMatchObject(refused(/is of another call: call again/));
+  });
+
+  test("of a resource is refused for another one, and for a prompt", async () => {
+    const round = await begin("resources/read", { uri: "plan://resource" });
+    const name = accept("Ada", "name");
+    const other = await goOn(round, { ask_1: name }, { uri: "test://static-text" });
+    expect(other).toMatchObject(refused(/is of another call/));
+    const prompt = { ...round, method: "prompts/get", params: { name: "plan_prompt" } };
+    expect(await goOn(prompt, { ask_1: name })).toMatchObject(refused(/is of another call/));
+  });
+
+  test("is of its call whatever the order of the arguments, and whatever else is sent", async () => {
+    const round = await beginTool("rounds", { rounds: 1, key: "who" });
+    const other = { arguments: { key: "who", rounds: 1 } };
+    const sent = { meta: { progressToken: 7, "example.com/a": 1 }, headers: { "x-a": "1" } };
+    const answer = await goOn(round, { who: accept("Ada", "name") }, other, sent);
+    expect(textIn(answer)).toBe("Ada");
+  });
+
+  test("of another principal is refused", async () => {
+    const server = await keyed("ada", "bob");
+    const round = await beginTool("plan", steps({ do: "elicit" }), { server, ...as("ada") });
+    const answer = await goOn(round, { ask_1: accept("x") }, {}, as("bob"));
+    expect(answer).toMatchObject(refused(/is another caller's: call again/));
+    expect((await goOn(round, { ask_1: accept("x") }, {}, { headers: {} })).status).toBe(401);
+    expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
+    const anonymous = await planned({ do: "elicit" });
+    const named = await goOn(anonymous, { ask_1: accept("x") }, {}, { server, ...as("bob") });
+    expect(named).toMatchObject(refused(/is another caller's/));
+  });
+
+  test("of a servlet that was deployed anew since is refused", async () => {
+    const round = await planned({ do: "elicit" });
+    const server = serverOf(changed("durable", () => ({ hash: "0".repeat(64) })));
+    const answer = await goOn(round, { ask_1: accept("x") }, {}, { server });
+    expect(answer).toMatchObject(refused(/servlet durable has been deployed anew.*call again/));
+  });
+
+  test("is good where another servlet was deployed anew", async () => {
+    const round = await planned({ do: "elicit" });
+    const server = serverOf(changed("hello", () => ({ hash: "0".repeat(64) })));
+    expect(saidIn(await goOn(round, { ask_1: accept("x") }, {}, { server }))).toEqual(["x"]);
+  });
+
+  test("is good for as long as it says, under new keys too, and not for longer", async () => {
+    const round = await planned({ do: "elicit" });
+    clock.aheadMs += limits.stateMs - 10_000;
+    expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
+    clock.aheadMs += 11_000;
+    expect(await goOn(round, { ask_1: accept("x") })).toMatchObject(refused(CALL_AGAIN));
+  });
+
+  test("may be brought twice, and what comes of it shares no random numbers", async () => {
+    const round = await planned({ do: "elicit" }, { do: "random" }, { do: "elicit" });
+    const [one, two] = await Promise.all([
+      goOn(round, { ask_1: accept("one") }),
+      goOn(round, { ask_1: accept("two") }),
+    ]);
+    const idsOf = async (answer: typeof one) => {
+      const state = answer.result!["requestState"];
+      const { result } = await goOn({ ...round, state }, { ask_2: accept("last") });
+      return result!["structuredContent"].ids as string[];
+    };
+    const [first, second] = [await idsOf(one), await idsOf(two)];
+    expect(second[0]).toBe(first[0]);
+    expect(second[1]).not.toBe(first[1]);
+    expect(second[2]).not.toBe(first[2]);
+  });
+});
+
+describe("answers", () => {
+  test.each<[what: unknown]>([[null], [7], ["x"], [[]], [true], [0], [""]])(
+    "that are %j are refused",
+    async (responses) => {
+      const round = await planned({ do: "elicit" });
+      const answer = await goOn(round, responses);
+      expect(answer).toMatchObject(refused(/^params\.inputResponses must be an object/));
+      const early = await goOn(round, responses, { requestState: undefined });
+      expect(early).toMatchObject(refused(/^params\.inputResponses must be an object/));
+    },
+  );
+
+  test.each<[answer: unknown]>([[null], [7], ["accept"], [[]], [true]])(
+    "of which one is %j are refused",
+    async (answer) => {
+      const round = await planned({ do: "elicit" });
+      const wrong = refused(/^params\.inputResponses\.ask_1 must be an object/);
+      expect(await goOn(round, { ask_1: answer })).toMatchObject(wrong);
+    },
+  );
+
+  const form = { do: "elicit" };
+  test.each<[step: Json, answer: Json, message: RegExp]>([
+    [form, {}, /must have an action/],
+    [form, { action: "yes" }, /must have an action: accept, decline or cancel/],
+    [form, { action: ["accept"], content: { value: "x" } }, /must have an action/],
+    [form, { action: "accept" }, /must have content/],
+    [form, { action: "accept", content: "x" }, /must have content/],
+    [form, { action: "accept", content: {} }, /does not fit what was asked: .*value/],
+    [form, { action: "accept", content: { value: 7 } }, /does not fit what was asked/],
+    [form, { action: "accept", content: { value: null } }, /does not fit what was asked/],
+    [form, SAID, /must have an action/],
+    [{ do: "elicit_url" }, { action: "open" }, /must have an action/],
+    [{ do: "sample" }, {}, /must be a message with role and content/],
+    [{ do: "sample" }, { role: "assistant" }, /must be a message/],
+    [{ do: "sample" }, accept("x"), /must be a message/],
+    [{ do: "sample" }, { role: "assistant", content: "aye" }, /must be a message/],
+    [{ do: "sample" }, { role: 7, content: SAID.content }, /must be a message/],
+    [{ do: "sample" }, { role: "assistant", content: [SAID.content, "aye"] }, /must be a message/],
+    [{ do: "sample" }, { role: "assistant", content: null }, /must be a message/],
+    [{ do: "roots" }, {}, /must have roots/],
+    [{ do: "roots" }, { roots: {} }, /must have roots/],
+    [{ do: "roots" }, { roots: [7] }, /must have roots/],
+    [{ do: "roots" }, { roots: [{ name: "no uri" }] }, /must have roots/],
+  ])("to %j that are %j are refused, and can be mended", async (step, answer, message) => {
+    const round = await planned(step);
+    const wrong = await goOn(round, { ask_1: answer });
+    expect(wrong).toMatchObject(refused(message));
+    expect(wrong.error?.message).toMatch(/^params\.inputResponses\.ask_1 /);
+    const right = { elicit: accept("x"), elicit_url: accept("x"), sample: SAID, roots: ROOTS };
+    const { result } = await goOn(round, { ask_1: right[step["do"] as "roots"] });
+    expect(result).toMatchObject({ resultType: "complete" });
+  });
+
+  test.each<[what: string, responses: Json]>([
+    ["none", {}],
+    ["other keys", { ask_2: accept("x"), name: accept("y"), "": accept("z") }],
+    ["keys that all objects have", { constructor: accept("x"), toString: accept("y") }],
+  ])("%s: it is asked again", async (_what, responses) => {
+    const round = await planned({ do: "elicit", message: "Who?" });
+    const { result } = await goOn(round, responses);
+    expect(result).toMatchObject({ resultType: "input_required" });
+    expect(result!["inputRequests"]).toEqual(round.requests);
+    const again = { ...round, state: result!["requestState"] };
+    expect(saidIn(await goOn(again, { ask_1: accept("x") }))).toEqual(["x"]);
+  });
+
+  test("to keys that all objects have are taken for what they are", async () => {
+    const keys = ["constructor", "toString", "hasOwnProperty"];
+    const round = await planned({ do: "inputs", keys });
+    expect(Object.keys(round.requests)).toEqual(keys);
+    const given = Object.fromEntries(keys.map((key) => [key, accept(key)]));
+    expect(saidIn(await goOn(round, given))).toEqual([given]);
+  });
+
+  test("that nobody asked for are not in the result", async () => {
+    const round = await planned({ do: "inputs", keys: ["a"] });
+    const answer = await goOn(round, { a: accept("A"), b: accept("B"), ask_1: accept("C") });
+    expect(saidIn(answer)).toEqual([{ a: accept("A") }]);
+  });
+
+  test("that are huge reach the servlet", async () => {
+    const round = await planned({ do: "elicit" }, { do: "elicit" });
+    const huge = "ü".repeat(1_500_000);
+    const { result } = await goOn(round, { ask_1: accept(huge) });
+    expect(result!["requestState"].length).toBeLessThan(limits.carriedStateBytes * 2);
+    const last = { ...round, state: result!["requestState"] };
+    expect(saidIn(await goOn(last, { ask_2: accept("x") }))).toEqual([huge, "x"]);
+  });
+
+  test("that are larger than a request may be are refused, and its state is still good", async () => {
+    const round = await planned({ do: "elicit" });
+    const { status, error } = await goOn(round, { ask_1: accept("x".repeat(limits.bodyBytes)) });
+    expect([status, error?.code]).toEqual([413, -32600]);
+    expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
+  });
+
+  test("that came before, and are wrong, are refused", async () => {
+    const params = { name: "plan", arguments: steps({ do: "elicit" }) };
+    const answer = await goOn(
+      { ...(await planned({ do: "elicit" })), params },
+      { ask_1: { action: "yes" } },
+      { requestState: undefined },
+    );
+    expect(answer).toMatchObject(refused(/ask_1 must have an action/));
+  });
+});

@@ -1,0 +1,155 @@
+import { evictDurableObject } from "cloudflare:test";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { prepare, type Json } from "./client.ts";
+import {
+  beginTask,
+  Faults,
+  finish,
+  holdAlarms,
+  objectOf,
+  Server,
+  watch,
+  type Death,
+  type Finished,
+} from "./faults.ts";
+
+/** Objects that die wherever something is awaited. */
+prepare();
+
+const undo: (() => void)[] = [];
+beforeAll(async () => {
+  const { fetch } = globalThis;
+  undo.push(await holdAlarms(), watch(), () => (globalThis.fetch = fetch));
+});
+afterAll(() => undo.forEach((one) => one()));
+
+const http = (method: string, path: string) => ({
+  do: "http",
+  method,
+  url: `https://world.example${path}`,
+});
+const ELICIT = { do: "elicit", message: "Who?" };
+const NAP = { do: "sleep", ms: 3 };
+const NIGHT = { do: "sleep", ms: 10 * 3_600_000 };
+const TOLD = [
+  { do: "log", message: "logged" },
+  { do: "progress", message: "half" },
+];
+
+/** By how often the host is asked. */
+const PLANS: Json[][] = [
+  [ELICIT],
+  [{ do: "elicit_url", message: "Pay", url: "https://pay.example/" }],
+  [{ do: "sample", message: "Say it" }],
+  [{ do: "roots" }],
+  [{ do: "inputs", keys: ["a", "b"] }],
+  [http("GET", "/a")],
+  [http("PUT", "/a")],
+  [NAP],
+  [NIGHT],
+  [{ do: "config" }, NAP],
+  [http("PUT", "/a"), ELICIT],
+  [NIGHT, http("DELETE", "/a"), NIGHT],
+  [{ do: "secret" }, ...TOLD, { do: "sample" }, NAP, http("GET", "/a")],
+  [ELICIT, NIGHT, ...TOLD, http("PUT", "/a"), { do: "roots" }, { do: "config" }],
+  [
+    http("PUT", "/a"),
+    { do: "config" },
+    ELICIT,
+    ...TOLD,
+    NIGHT,
+    http("GET", "/b"),
+    { do: "sample" },
+    { do: "secret" },
+    { do: "inputs", keys: ["a", "b"] },
+    NAP,
+    http("DELETE", "/c"),
+  ],
+];
+
+/** What must be the same, whatever happens on the way. */
+const essence = ({ status, result, error, asked }: Finished) => ({
+  status,
+  said: result?.["structuredContent"].said,
+  error,
+  asked,
+});
+
+interface Trial {
+  finished: Finished;
+  faults: Faults;
+  world: Server;
+}
+
+async function tried(
+  [name, args]: [name: string, args: Json],
+  faults: Faults,
+  between?: (id: string, step: number) => Promise<void>,
+): Promise<Trial> {
+  const world = new Server();
+  const id = await beginTask(name, args);
+  const finished = await finish(id, faults, async (step) => between?.(id, step));
+  return { finished, faults, world };
+}
+
+/** All that was done in the world was done once, under the same keys and with what the servlet saw. */
+function expectOnce({ finished, faults, world }: Trial, undisturbed: Trial): void {
+  const done = [...world.done.values()];
+  expect(done.map(({ line }) => line)).toEqual(undisturbed.world.seen.map(({ line }) => line));
+  const repeated = world.seen.length - done.length;
+  expect(repeated).toBeLessThanOrEqual(faults.diedInRequest ? 1 : 0);
+  const ids: string[] = finished.result["structuredContent"].ids;
+  for (const { key, id } of world.seen) {
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(ids).toContain(id);
+  }
+  expect(new Set(world.seen.map(({ id }) => id)).size).toBe(done.length);
+  const times: number[] = finished.result["structuredContent"].times;
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+}
+
+describe.each<[death: Death]>([["at once"], ["a moment later"], ["with all"]])(
+  "an object that dies %s",
+  (death) => {
+    test.each(PLANS.map((steps) => [steps.map((step) => step["do"]).join(), steps] as const))(
+      "%s",
+      async (_what, steps) => {
+        const call: [string, Json] = ["plan_always", { steps }];
+        const undisturbed = await tried(call, new Faults());
+        expect(undisturbed.finished.status).toBe("completed");
+        const { passed } = undisturbed.faults;
+        expect(passed.length).toBeGreaterThan(10);
+        for (const at of passed.keys()) {
+          const trial = await tried(call, new Faults(at, death));
+          const where = `${passed[at]}, place ${at}`;
+          expect({ where, ...essence(trial.finished) }).toEqual({
+            where,
+            ...essence(undisturbed.finished),
+          });
+          expectOnce(trial, undisturbed);
+        }
+      },
+      30_000,
+    );
+  },
+);
+
+describe("an object that is evicted before a step", () => {
+  test.each(PLANS.map((steps) => [steps.map((step) => step["do"]).join(), steps] as const))(
+    "%s",
+    async (_what, steps) => {
+      const call: [string, Json] = ["plan_always", { steps }];
+      let count = 0;
+      const undisturbed = await tried(call, new Faults(), async (_id, step) => {
+        count = step;
+      });
+      for (let at = 0; at <= count; at++) {
+        const trial = await tried(call, new Faults(), async (id, step) => {
+          if (step === at || at === count) await evictDurableObject(objectOf(id));
+        });
+        expect(essence(trial.finished)).toEqual(essence(undisturbed.finished));
+        expectOnce(trial, undisturbed);
+      }
+    },
+  );
+});

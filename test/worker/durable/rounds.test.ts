@@ -1,0 +1,381 @@
+import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { States } from "../../../src/durable/states.ts";
+import { vaultOf } from "../../../src/durable/vault.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
+import {
+  accept,
+  begin,
+  beginTool,
+  callOf,
+  changed,
+  clock,
+  goOn,
+  goOnAsked,
+  limited,
+  prepare,
+  ROOTS,
+  SAID,
+  send,
+  serverOf,
+  textIn,
+  type Json,
+  type Round,
+} from "./client.ts";
+
+/** Calls that go back to their client for input. */
+prepare();
+
+const states = namespaceOf<States>(env, "STATES")!;
+const vault = vaultOf(env)!;
+const HOUR = 3_600_000;
+
+const steps = (...all: Json[]) => ({ steps: all });
+const planned = (...all: Json[]) => beginTool("plan", steps(...all));
+const saidIn = ({ result }: { result?: Json }) => result?.["structuredContent"]?.said;
+
+describe("a servlet that asks and waits", () => {
+  test.each<[step: Json, request: Json, answer: Json, said: unknown]>([
+    [
+      { do: "elicit", message: "Size?" },
+      { method: "elicitation/create", params: { mode: "form", message: "Size?" } },
+      accept("m"),
+      "m",
+    ],
+    [
+      { do: "elicit" },
+      { method: "elicitation/create" },
+      { action: "decline", content: { value: "unsaid" } },
+      "decline",
+    ],
+    [
+      { do: "elicit_url", message: "Pay", url: "https://pay.example/" },
+      { params: { mode: "url", message: "Pay", url: "https://pay.example/" } },
+      { action: "accept" },
+      "accept",
+    ],
+    [
+      { do: "sample", message: "Say it" },
+      { method: "sampling/createMessage", params: { maxTokens: 10 } },
+      SAID,
+      SAID.content,
+    ],
+    [
+      { do: "sample" },
+      { method: "sampling/createMessage" },
+      { ...SAID, content: [SAID.content] },
+      SAID.content,
+    ],
+    [{ do: "roots" }, { method: "roots/list", params: {} }, ROOTS, ROOTS.roots],
+  ])("%j", async (step, request, answer, said) => {
+    const round = await planned(step);
+    expect(round.requests).toEqual({ ask_1: expect.objectContaining({}) });
+    expect(round.requests["ask_1"]).toMatchObject(request);
+    expect(round.requests["ask_1"]).not.toHaveProperty("deadline");
+    expect(saidIn(await goOn(round, { ask_1: answer }))).toEqual([said]);
+  });
+
+  test("is given what it asked for before, and the same random numbers and times", async () => {
+    const all = [{ do: "elicit", message: "1" }, { do: "random" }, { do: "sample" }];
+    const first = await planned({ do: "config" }, ...all, { do: "elicit", message: "2" });
+    expect(Object.keys(first.requests)).toEqual(["ask_2"]);
+    clock.aheadMs += HOUR;
+    const second = await goOnAsked(first, { ask_2: accept("one") });
+    expect(Object.keys(second.requests)).toEqual(["ask_3"]);
+    clock.aheadMs += HOUR;
+    const third = await goOnAsked(second, { ask_3: SAID });
+    clock.aheadMs += HOUR;
+    const { result } = await goOn(third, { ask_4: accept("two") });
+    const { said, ids, times } = result!["structuredContent"];
+    expect(said).toEqual(["hi", "one", true, SAID.content, "two"]);
+    expect(new Set(ids).size).toBe(5);
+    const later = times.map((time: number) => Math.round((time - times[0]) / HOUR));
+    expect(later).toEqual([0, 1, 1, 2, 3]);
+  });
+
+  test("asks under its own keys, and gets what it asked for bit by bit", async () => {
+    const first = await planned({ do: "inputs", keys: ["a", "b", "c"] });
+    expect(Object.keys(first.requests)).toEqual(["a", "b", "c"]);
+    const second = await goOnAsked(first, { b: accept("B") });
+    expect(Object.keys(second.requests)).toEqual(["a", "c"]);
+    const third = await goOnAsked(second, {});
+    expect(Object.keys(third.requests)).toEqual(["a", "c"]);
+    const fourth = await goOnAsked(third, { c: accept("C"), unasked: accept("X") });
+    const answer = await goOn(fourth, { a: accept("A") });
+    expect(saidIn(answer)).toEqual([{ a: accept("A"), b: accept("B"), c: accept("C") }]);
+  });
+
+  test("uses answers that came before it asked, each once", async () => {
+    const asks = steps({ do: "elicit" }, { do: "inputs", keys: ["a", "b"] });
+    const early = { ask_1: accept("one"), a: accept("A"), ask_7: accept("never") };
+    const params = { name: "plan", arguments: asks, inputResponses: early };
+    const round = await begin("tools/call", params);
+    expect(Object.keys(round.requests)).toEqual(["b"]);
+    const answer = await goOn(round, { b: accept("B") });
+    expect(saidIn(answer)).toEqual(["one", { a: accept("A"), b: accept("B") }]);
+  });
+
+  test("in a prompt", async () => {
+    const round = await begin("prompts/get", { name: "plan_prompt" });
+    expect(textIn(await goOn(round, { ask_1: accept("Ada", "name") }))).toBe("A prompt for Ada");
+  });
+
+  test("in a resource", async () => {
+    const round = await begin("resources/read", { uri: "plan://resource" });
+    const answer = await goOn(round, { ask_1: accept("Ada", "name") });
+    expect(textIn(answer)).toBe("A resource for Ada");
+    expect(answer.result).toMatchObject({ resultType: "complete", ttlMs: 0 });
+    expect(round.result).not.toHaveProperty("ttlMs");
+  });
+
+  test("when the user answers after the deadline, or not at all, the form is cancelled", async () => {
+    const timed = { do: "elicit", timeout: 60_000 };
+    const inTime = await planned(timed);
+    clock.aheadMs += 59_000;
+    expect(saidIn(await goOn(inTime, { ask_1: accept("early") }))).toEqual(["early"]);
+    const late = await planned(timed);
+    clock.aheadMs += 61_000;
+    expect(saidIn(await goOn(late, { ask_1: accept("late") }))).toEqual(["cancel"]);
+    expect(saidIn(await goOn(late, { ask_1: { action: "nonsense" } }))).toEqual(["cancel"]);
+    expect(saidIn(await goOn(late, {}))).toEqual(["cancel"]);
+  });
+});
+
+describe("a servlet that returns what it asks", () => {
+  test("gets its state back", async () => {
+    const first = await beginTool("rounds", { rounds: 2 });
+    expect(first.requests["name"].params.message).toBe("Name 1?");
+    expect(first.state).not.toContain("[]");
+    const second = await goOnAsked(first, { name: accept("Ada", "name") });
+    expect(second.requests["name"].params.message).toBe("Name 2?");
+    const answer = await goOn(second, { name: accept("Bob", "name") });
+    expect(textIn(answer)).toBe("Ada and Bob");
+  });
+
+  test("in a prompt", async () => {
+    const round = await begin("prompts/get", { name: "test_input_required_result_prompt" });
+    const answer = await goOn(round, { user_context: accept("tea", "context") });
+    expect(textIn(answer)).toBe("Use this context: tea");
+  });
+
+  test("bit by bit", async () => {
+    const first = await beginTool("test_input_required_result_multiple_inputs");
+    const second = await goOnAsked(first, { user_name: accept("Ada", "name") });
+    expect(Object.keys(second.requests).toSorted()).toEqual(["client_roots", "greeting"]);
+    const answer = await goOn(second, { greeting: SAID, client_roots: ROOTS });
+    expect(textIn(answer)).toBe("aye Ada has file:///a.");
+  });
+});
+
+test.each<[step: Json, capabilities: Json, required: Json]>([
+  [{ do: "elicit" }, {}, { elicitation: {} }],
+  [{ do: "elicit" }, { sampling: {}, elicitation: true }, { elicitation: {} }],
+  [{ do: "elicit_url" }, { elicitation: {} }, { elicitation: { url: {} } }],
+  [{ do: "elicit_url" }, { elicitation: { form: {} } }, { elicitation: { url: {} } }],
+  [{ do: "sample" }, { elicitation: {} }, { sampling: {} }],
+  [{ do: "roots" }, {}, { roots: {} }],
+  [{ do: "inputs", keys: ["a"] }, { roots: {} }, { elicitation: {} }],
+])("%j is not asked of a client with %j", async (step, capabilities, required) => {
+  const { status, error } = await callOf("plan", steps(step), { capabilities });
+  expect(status).toBe(400);
+  expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: required } });
+});
+
+test("what is returned is not asked of a client that cannot answer it either", async () => {
+  const { error } = await callOf("rounds", { rounds: 1 }, { capabilities: { sampling: {} } });
+  expect(error?.code).toBe(-32021);
+});
+
+describe("the state", () => {
+  const ids = async () => (await listDurableObjectIds(states)).map(String);
+
+  /** An answer that does not get smaller when it is compressed. */
+  const noise = () => crypto.getRandomValues(new Uint8Array(30_000)).toBase64();
+
+  async function large(name = "plan", sent = {}): Promise<{ round: Round; id: string }> {
+    const before = await ids();
+    const asks = steps({ do: "elicit" }, { do: "elicit", message: "Again?" });
+    const first = await beginTool(name, asks, sent);
+    const round = await goOnAsked(first, { ask_1: accept(noise()) });
+    const made = (await ids()).filter((id) => !before.includes(id));
+    expect(made).toHaveLength(1);
+    return { round, id: made[0]! };
+  }
+
+  test("of a call with one question is at most 1 KB", async () => {
+    const before = await ids();
+    const { state } = await beginTool("test_elicitation", { message: "Who are you?" });
+    expect(state.length).toBeLessThanOrEqual(1024);
+    expect(await ids()).toEqual(before);
+  });
+
+  test("is kept in storage where it is large, and can be brought back twice", async () => {
+    const { round } = await large();
+    expect(round.state.length).toBeLessThan(256);
+    for (const last of ["one", "two"]) {
+      expect(saidIn(await goOn(round, { ask_2: accept(last) }))).toEqual([
+        expect.any(String),
+        last,
+      ]);
+    }
+  });
+
+  test("goes from storage when it expires, whether its client came back or not", async () => {
+    const { round, id } = await large();
+    const object = states.get(states.idFromString(id));
+    const due = await runInDurableObject(object, (_instance, { storage }) => storage.getAlarm());
+    expect(due! - Date.now()).toBeGreaterThan(limits.stateMs - 10_000);
+    expect(due! - Date.now()).toBeLessThanOrEqual(limits.stateMs);
+    expect(await runDurableObjectAlarm(object)).toBe(true);
+    await runInDurableObject(object, async (_instance, { storage }) => {
+      expect(storage.sql.exec("SELECT name FROM sqlite_master").toArray()).toEqual([]);
+      expect(await storage.getAlarm()).toBeNull();
+    });
+    const { error } = await goOn(round, { ask_2: accept("late") });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/call again/) });
+  });
+
+  describe("of a servlet that wants it used once", () => {
+    const single = serverOf(
+      changed("durable", ({ manifest }) => ({ manifest: { ...manifest, single_use_state: true } })),
+    );
+    const sent = { server: single };
+
+    test.each<[name: string, args: Json, key: string, field: string]>([
+      ["plan", steps({ do: "elicit" }), "ask_1", "value"],
+      ["rounds", { rounds: 1 }, "name", "name"],
+    ])("%s: the second time is refused", async (name, args, key, field) => {
+      const round = await beginTool(name, args, sent);
+      const answer = { [key]: accept("once", field) };
+      expect((await goOn(round, answer)).result).not.toHaveProperty("isError");
+      const again = await goOn(round, answer);
+      expect(again.error).toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/was used before.*call again/),
+      });
+    });
+
+    test("so it is where both come at once", async () => {
+      const round = await beginTool("plan", steps({ do: "elicit" }), sent);
+      const both = await Promise.all([1, 2].map(() => goOn(round, { ask_1: accept("once") })));
+      expect(both.filter(({ result }) => result !== undefined)).toHaveLength(1);
+      expect(both.filter(({ error }) => error?.code === -32602)).toHaveLength(1);
+    });
+
+    test("and each round has a state of its own", async () => {
+      const first = await beginTool("plan", steps({ do: "inputs", keys: ["a", "b"] }), sent);
+      const second = await goOnAsked(first, { a: accept("A") });
+      expect((await goOn(first, { a: accept("A"), b: accept("B") })).error?.code).toBe(-32602);
+      const answer = await goOn(second, { b: accept("B") });
+      expect(saidIn(answer)).toEqual([{ a: accept("A"), b: accept("B") }]);
+    });
+
+    test("what was wrong in the answers can be mended", async () => {
+      const round = await beginTool("plan", steps({ do: "elicit" }), sent);
+      expect((await goOn(round, { ask_1: { action: "perhaps" } })).error?.code).toBe(-32602);
+      expect(saidIn(await goOn(round, { ask_1: accept("once") }))).toEqual(["once"]);
+    });
+  });
+});
+
+describe("a servlet that asks for ever", () => {
+  test("of the host, ends", async () => {
+    limited({ journalEntries: 50 });
+    const { error, result } = await callOf("plan", steps({ do: "forever" }));
+    expect(error?.message ?? textIn({ status: 200, result })).toMatch(/asked for too much/);
+  });
+
+  test("of its client, ends", async () => {
+    limited({ journalEntries: 5 });
+    let round = await beginTool(
+      "plan",
+      steps(...Array.from({ length: 10 }, () => ({ do: "elicit" }))),
+    );
+    for (let at = 1; at < 5; at++)
+      round = await goOnAsked(round, { [`ask_${at}`]: accept("more") });
+    const { error } = await goOn(round, { ask_5: accept("more") });
+    expect(error?.message).toMatch(/asked for too much/);
+  });
+
+  test("by huge answers, ends", async () => {
+    limited({ journalBytes: 10_000 });
+    const first = await planned({ do: "elicit" }, { do: "elicit" }, { do: "elicit" });
+    const second = await goOnAsked(first, { ask_1: accept("x".repeat(6000)) });
+    const { error } = await goOn(second, { ask_2: accept("x".repeat(6000)) });
+    expect(error?.message).toMatch(/asked for too much/);
+  });
+});
+
+describe("a servlet that does not do the same again", () => {
+  /** The state with what was recorded changed by hand. */
+  async function rewritten({ state }: Round, change: (recorded: Json) => void): Promise<string> {
+    const opened = JSON.parse((await vault.open(state))!);
+    change(opened.recorded);
+    return vault.seal(JSON.stringify(opened), { until: opened.until, once: false });
+  }
+
+  const third = async () => {
+    const first = await planned({ do: "config" }, { do: "elicit" }, { do: "roots" });
+    return goOnAsked(first, { ask_2: accept("one") });
+  };
+
+  test.each<[what: string, change: (recorded: Json) => void, message: RegExp]>([
+    [
+      "asks for something else",
+      ({ entries }) => (entries[0].what = "http GET api.example"),
+      /answer 1 was to "http GET api\.example", and now it asked for "config greeting"/,
+    ],
+    [
+      "asks with other content",
+      ({ entries }) => (entries[1].digest = "0".repeat(64)),
+      /answer 2 was to "elicitation\/create", and now it asked for the same with other content/,
+    ],
+    [
+      "asks in another order",
+      ({ entries }) => entries.unshift(entries.pop()),
+      /answer 1 was to "elicitation\/create", and now it asked for "config greeting"/,
+    ],
+    [
+      "ends too early",
+      ({ entries, head, pending }) => {
+        const input = JSON.parse(head.input);
+        input.request.arguments.steps.length = 2;
+        head.input = JSON.stringify(input);
+        expect([entries.length, pending.what]).toEqual([2, "roots/list"]);
+      },
+      /answer 3 was to "roots\/list", and now it asked for "nothing more"/,
+    ],
+    [
+      "asks for something else at last",
+      ({ pending }) => (pending.what = "sampling/createMessage"),
+      /answer 3 was to "sampling\/createMessage", and now it asked for "roots\/list"/,
+    ],
+  ])("because it %s", async (_what, change, message) => {
+    const round = await third();
+    const requestState = await rewritten(round, change);
+    const { status, error, result } = await goOn(round, { ask_3: ROOTS }, { requestState });
+    expect(result).toBeUndefined();
+    expect(status).toBe(200);
+    expect(error).toMatchObject({ code: -32603, message: expect.stringMatching(message) });
+    expect(error?.message).toMatch(/did not do the same again/);
+  });
+
+  test("or is another one under the same hash", async () => {
+    const { module, patch } = bundle.servlets.find(({ name }) => name === "conformance")!;
+    const other = serverOf(changed("durable", () => ({ module, patch })));
+    const round = await beginTool("plan", steps({ do: "config" }, { do: "elicit" }));
+    const { error } = await goOn(round, { ask_2: accept("x") }, {}, { server: other });
+    expect(error).toMatchObject({
+      code: -32603,
+      message: expect.stringMatching(/answer 1 was to/),
+    });
+  });
+});
+
+test("requests of other methods have no rounds", async () => {
+  const { result } = await send("tools/list", { requestState: "x", inputResponses: 7 });
+  expect(result?.["tools"].length).toBeGreaterThan(10);
+});

@@ -1,0 +1,7 @@
+/** The Worker's variables. Each instance that was put back is compared with a newborn one. */
+export const settings = {
+  GREETING: "hi",
+  VAULT_PROBE: "opened",
+  SEASON: "plums",
+  ISOLATION: "checked",
+};
