@@ -21,7 +21,7 @@ const KNOWN: Record<string, object> = {
   },
   7230: { title: "Message Syntax", pub_date: "June 2014", obsoleted_by: ["RFC9110", "RFC9112"] },
   7231: { title: "Semantics", pub_date: "June 2014", obsoleted_by: "RFC9110" },
-  9110: { title: "HTTP Semantics", status: "INTERNET STANDARD", obsoleted_by: null },
+  9110: { title: "HTTP Semantics", pub_status: "INTERNET STANDARD", obsoleted_by: null },
   9112: { title: "HTTP/1.1", updated_by: ["STD0099", "RFC00012"] },
 };
 
@@ -80,6 +80,7 @@ describe("rfc_report", () => {
   test("goes on to what has replaced it, each once, with a pause before each", async () => {
     const { text, documents, told, steps } = await reported([2616, 2616]);
     expect(documents.map(({ rfc }) => rfc)).toEqual([2616, 7230, 7231, 9110, 9112]);
+    expect(documents[3]).toMatchObject({ status: "INTERNET STANDARD", replacedBy: [] });
     expect(documents[4]).toMatchObject({ status: "unknown", updatedBy: [12] });
     expect(text).toContain("| June 1999 | RFC 7230, RFC 7231 | RFC 2817 |");
     expect(told.map((one) => [one?.["progress"], one?.["total"]])).toEqual([

@@ -99,14 +99,14 @@ async function lookUp(rfc: number, { fetch }: Context) {
   if (response.status === 404) throw new Error("There is no such RFC.");
   if (!response.ok) throw new Error(`The RFC Editor answered with ${response.status}.`);
   const found = (await response.json()) as Record<string, unknown>;
-  const text = (key: string) => String(found[key] ?? "unknown").trim();
+  const text = (key: string, other = key) => String(found[key] ?? found[other] ?? "unknown").trim();
   /** Of "RFC9110", and not of "STD0097". */
   const numbers = (key: string) =>
     [found[key] ?? []].flat().flatMap((id) => Number(/^RFC0*(\d+)$/.exec(String(id))?.[1]) || []);
   return {
     rfc,
     title: text("title"),
-    status: text("status"),
+    status: text("status", "pub_status"),
     published: text("pub_date"),
     replacedBy: numbers("obsoleted_by"),
     updatedBy: numbers("updated_by"),

@@ -75,7 +75,7 @@ export class TaskStore implements Keeper {
   }
 
   /** Makes a task of a call, which is over already where `end` is given. */
-  async create({ recorded, ...call }: TaskCall, end?: TaskEnd): Promise<void> {
+  async create({ recorded, message = "", ...call }: TaskCall, end?: TaskEnd): Promise<void> {
     const now = Date.now();
     const { entries = [], ...begun } = recorded ?? {};
     await this.#commit({
@@ -86,7 +86,7 @@ export class TaskStore implements Keeper {
         sql.exec(SCHEMA + SealedRows.schema);
         const status = end === undefined ? "working" : statusOf(end);
         const notices = recorded?.notices ?? 0;
-        const row = [call.principal.name, status, "", now, now, 0, notices];
+        const row = [call.principal.name, status, end ? "" : message, now, now, 0, notices];
         sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", ...row);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },

@@ -4,7 +4,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, type DetailedTask, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import { endOf, progressOf, type DetailedTask, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
 import {
   Suspended,
   Wait,
@@ -160,11 +160,10 @@ export function taskObject(bundle: Bundle) {
       }
     }
 
-    #notice({ method, params = {} }: Notification): void {
-      if (method !== "notifications/progress") return;
-      const { message, progress, total } = params;
-      const count = [progress, total].filter((one) => typeof one === "number").join(" of ");
-      this.#store.tell(typeof message === "string" ? message : count);
+    #notice(notice: Notification): void {
+      const message = progressOf(notice);
+      if (message === undefined) return;
+      this.#store.tell(message);
       this.ctx.waitUntil(this.#publish());
     }
 

@@ -6,6 +6,7 @@ import {
   type CallContext,
   type Client,
   type Json,
+  type Notification,
   type Tool,
 } from "../model.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
@@ -20,11 +21,13 @@ import {
   createTaskResult,
   demandTasks,
   endOf,
+  progressOf,
   takesTasks,
   taskGate,
   taskMethods,
   taskMode,
   type TaskCall,
+  type TaskEnd,
 } from "./tasks.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
 import { respond } from "./reply.ts";
@@ -184,8 +187,16 @@ function clientOf({ params }: Request, version: string): { client: Client; meta:
   return { client, meta };
 }
 
-/** Runs a method that may need input of the client, or goes on with one that did. */
-async function runMethod(request: Request, exchange: Exchange, call: CallContext): Promise<Json> {
+/**
+ * Runs a method that may need input of the client, or goes on with one that did. `promote` makes a task
+ * of a call that has come that far.
+ */
+async function runMethod(
+  request: Request,
+  exchange: Exchange,
+  call: CallContext,
+  promote?: (so: Partial<TaskCall>) => Promise<Json>,
+): Promise<Json> {
   const { method, params } = request;
   const run = methods[method];
   if (run === undefined || !Object.hasOwn(methods, method)) {
@@ -196,11 +207,9 @@ async function runMethod(request: Request, exchange: Exchange, call: CallContext
   const ask = roundAsker(call.client, resumed.input?.responses);
   const outcome = await run(params, { ...call, ...resumed, ask }, exchange.registry);
   if (!(outcome instanceof Suspended)) return outcome;
-  if (outcome.reason.kind === "task" && exchange.tasks !== undefined) {
-    const recorded = outcome.recorded && { recorded: outcome.recorded };
-    return createTaskResult(
-      await exchange.tasks.create({ ...taskCall(params, call), ...resumed, ...recorded }),
-    );
+  const { recorded } = outcome;
+  if (outcome.reason.kind === "task" && promote !== undefined) {
+    return promote({ ...resumed, ...(recorded && { recorded }) });
   }
   return inputRequired(request, exchange, stateOf(outcome, method, call.client));
 }
@@ -214,10 +223,20 @@ async function callTool(
   const mode = entry === undefined ? "never" : taskMode(entry);
   if (mode === "required") demandTasks(call.client);
   const { tasks, report } = exchange;
-  if (tasks === undefined || mode === "never" || !takesTasks(call.client)) {
+  const gate = taskGate(mode);
+  if (tasks === undefined || gate === undefined || !takesTasks(call.client)) {
     return runMethod(request, exchange, call);
   }
-  const running = runMethod(request, exchange, { ...call, gate: taskGate(mode)! });
+  let message: string | undefined;
+  const notify = (notice: Notification) => {
+    message = progressOf(notice) ?? message;
+    call.notify(notice);
+  };
+  const create = async (so: Partial<TaskCall>, end?: TaskEnd) =>
+    createTaskResult(await tasks.create({ ...taskCall(request.params, call), ...so }, end));
+  const running = runMethod(request, exchange, { ...call, notify, gate }, (so) =>
+    create({ ...so, ...(message !== undefined && { message }) }),
+  );
   if (mode === "auto") return running;
   const result = await running.catch((error: unknown) => {
     const fault = report(error);
@@ -226,8 +245,7 @@ async function callTool(
   });
   if (!(result instanceof Fault) && result["resultType"] !== undefined) return result;
   // It was over before it began to wait, and is a task all the same.
-  const end = result instanceof Fault ? endOf(result) : { result };
-  return createTaskResult(await tasks.create(taskCall(request.params, call), end));
+  return create({}, result instanceof Fault ? endOf(result) : { result });
 }
 
 const taskCall = (params: Json, { id, meta, principal, client }: CallContext): TaskCall => ({

@@ -7,6 +7,7 @@ import {
   type CallContext,
   type Client,
   type Json,
+  type Notification,
   type Principal,
   type Recorded,
 } from "../model.ts";
@@ -23,8 +24,9 @@ export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input"> {
   /** The tool, and its arguments. */
   name: string;
   args: Json;
-  /** What the call has come to before it became a task. */
+  /** What the call has come to before it became a task, and how far it has said to be. */
   recorded?: Recorded;
+  message?: string;
 }
 
 /** How a call has ended. */
@@ -88,6 +90,14 @@ export function taskGate(mode: TaskMode): CallContext["gate"] {
 export function createTaskResult(task: DetailedTask): Json {
   const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
   return { ...plain, resultType: "task" };
+}
+
+/** How far a call is, in words, where that is what a notification tells; a task's `statusMessage`. */
+export function progressOf({ method, params = {} }: Notification): string | undefined {
+  if (method !== "notifications/progress") return undefined;
+  const { message, progress, total } = params;
+  if (typeof message === "string") return message;
+  return [progress, total].filter((one) => typeof one === "number").join(" of ");
 }
 
 /** How a call that has thrown ends its task. */

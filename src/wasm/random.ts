@@ -1,7 +1,7 @@
 import { chacha20 } from "@noble/ciphers/chacha.js";
 
 const NONCE = new Uint8Array(12);
-const BLOCK = 1024;
+const BLOCK = 256;
 
 /**
  * A cryptographic generator: what it gives follows from its key (32 bytes) alone, and says nothing of it.

@@ -16,25 +16,21 @@ export const withTasks = { capabilities: { ...ABLE, ...TASKS } };
 
 type Instance = TaskObject & { alarm(): Promise<void> };
 
-/** How an object dies. */
+/** How objects die. */
 export type Death =
-  /** In the midst of what it does: what was not committed is lost. */
+  /** One in the midst of what it does: what was not committed is lost. */
   | "at once"
-  /** When what it did last is committed. */
-  | "a moment later"
-  /** With all others. */
-  | "with all";
+  /** All, when what was done last is committed. */
+  | "with all others";
 
 /** Where something is awaited, and where the object is to die. */
 export class Faults {
   /** Names of the places that were passed, in their order. */
   readonly passed: string[] = [];
-  /** Was an HTTP request noted, and its answer not kept yet, when the object died? */
-  diedInRequest = false;
   readonly #fatal: number;
   readonly #death: Death;
   #state: DurableObjectState | undefined;
-  #inRequest = false;
+  #isDying = false;
 
   /** The object dies at the place of this number, if at any. */
   constructor(fatal = -1, death: Death = "at once") {
@@ -43,48 +39,57 @@ export class Faults {
     newest = this;
   }
 
-  /** Does work in the task's object, which may die of it. */
-  async within(id: string, work: (instance: Instance) => Promise<unknown>): Promise<boolean> {
-    try {
+  /** Does work in the task's object; false where it has died of it. */
+  within(id: string, work: (instance: Instance) => Promise<unknown>): Promise<boolean> {
+    return this.#watched(async () => {
       await runInDurableObject(objectOf(id), async (instance, state) => {
         this.#state = state;
         await work(instance as unknown as Instance);
-        this.#state = undefined;
       });
-      return true;
-    } catch (error) {
-      if (this.#state !== undefined) throw error;
-      return false;
-    }
+    });
   }
 
   /** The same for a request that a client sends. */
-  async during<T>(id: string, request: () => Promise<T>): Promise<T> {
-    await runInDurableObject(objectOf(id), (_instance, state) => {
-      this.#state = state;
+  during(id: string, request: () => Promise<unknown>): Promise<boolean> {
+    return this.#watched(async () => {
+      await runInDurableObject(objectOf(id), (_instance, state) => {
+        this.#state = state;
+      });
+      await request();
     });
-    const answer = await request();
+  }
+
+  async #watched(work: () => Promise<void>): Promise<boolean> {
+    let isOver = false;
+    const working = work().finally(() => (isOver = true));
+    working.catch(() => {});
+    while (!isOver && !this.#isDying) await pause();
     this.#state = undefined;
-    return answer;
+    if (!this.#isDying) {
+      await working;
+      return true;
+    }
+    if (this.#death === "with all others") await abortAllDurableObjects();
+    await working.catch(() => {});
+    this.#isDying = false;
+    return false;
   }
 
   async pass(name: string): Promise<void> {
     const state = this.#state;
-    if (state === undefined) return;
-    if (name === "after intend") this.#inRequest = true;
-    if (name === "after keep") this.#inRequest = false;
-    if (this.passed.push(name) - 1 !== this.#fatal) return;
+    if (state === undefined || this.passed.push(name) - 1 !== this.#fatal) return;
     this.#state = undefined;
-    this.diedInRequest = this.#inRequest;
-    if (this.#death === "with all") {
-      await abortAllDurableObjects();
-      // It does not come back to this.
-      await new Promise(() => {});
-    }
-    if (this.#death === "a moment later") await new Promise((resolve) => setTimeout(resolve, 1));
-    state.abort("it dies here");
+    this.#isDying = true;
+    if (this.#death === "at once") state.abort(DEAD);
+    // It does not come back to this.
+    await new Promise(() => {});
   }
 }
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** For this reason the runtime does not write to the terminal that an object was aborted. */
+const DEAD = "Instance dispose";
 
 /** The newest of them all. */
 let newest: Faults;
@@ -172,6 +177,8 @@ export class Server {
       const line = `${request.method} ${new URL(request.url).pathname}`;
       const { headers } = request;
       const [key, id] = [headers.get("idempotency-key"), headers.get("x-id")];
+      // What was written before is committed before a request leaves.
+      await pause();
       this.seen.push({ line, key, id, body: await request.text() });
       return new Response(`answer to ${line}`);
     };
