@@ -24,7 +24,6 @@ export type Status = "working" | "input_required" | "completed" | "failed" | "ca
 interface Row extends Record<string, SqlStorageValue> {
   principal: string;
   status: Status;
-  message: string;
   created: number;
   updated: number;
   runs: number;
@@ -33,7 +32,9 @@ interface Row extends Record<string, SqlStorageValue> {
 
 /** What is kept sealed, by name. */
 interface Texts {
-  call: Omit<TaskCall, "recorded">;
+  call: Omit<TaskCall, "recorded" | "message">;
+  /** How far the servlet has said to be. */
+  message: string;
   /** What the next run begins with, besides its answers; absent where the servlet is called anew. */
   begun: Omit<Recorded, "entries">;
   waits: WaitReason;
@@ -75,19 +76,19 @@ export class TaskStore implements Keeper {
   }
 
   /** Makes a task of a call, which is over already where `end` is given. */
-  async create({ recorded, message = "", ...call }: TaskCall, end?: TaskEnd): Promise<void> {
+  async create({ recorded, message, ...call }: TaskCall, end?: TaskEnd): Promise<void> {
     const now = Date.now();
     const { entries = [], ...begun } = recorded ?? {};
     await this.#commit({
-      texts: end ? { end } : { call, ...("head" in begun && { begun }) },
+      texts: end ? { end } : { call, message: message ?? null, ...("head" in begun && { begun }) },
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.#storage;
         sql.exec(SCHEMA + SealedRows.schema);
         const status = end === undefined ? "working" : statusOf(end);
         const notices = recorded?.notices ?? 0;
-        const row = [call.principal.name, status, end ? "" : message, now, now, 0, notices];
-        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", ...row);
+        const row = [call.principal.name, status, now, now, 0, notices];
+        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?)", ...row);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
       alarm: end === undefined ? now : now + limits.taskMs,
@@ -120,8 +121,8 @@ export class TaskStore implements Keeper {
   }
 
   /** Says how far the call is. */
-  tell(message: string): void {
-    if (!this.isOver) this.#setStatus(this.status, message);
+  async tell(message: string): Promise<void> {
+    await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
   /** Begins a run; gives which one it is since the last that ended well. Should it die, another begins at `rerun`. */
@@ -134,12 +135,13 @@ export class TaskStore implements Keeper {
 
   /** The task as its client sees it. */
   async view(): Promise<DetailedTask> {
-    const { status, message, created, updated } = this.#known;
+    const { status, created, updated } = this.#known;
+    const message = status === "cancelled" ? "It was cancelled." : await this.#read("message");
     const waits = status === "input_required" ? await this.waits() : undefined;
     return {
       taskId: this.#id,
       status,
-      ...(message === "" ? {} : { statusMessage: message }),
+      ...(message !== undefined && { statusMessage: message }),
       createdAt: new Date(created).toISOString(),
       lastUpdatedAt: new Date(updated).toISOString(),
       ttlMs: limits.taskMs,
@@ -252,16 +254,16 @@ export class TaskStore implements Keeper {
 
   /** Keeps how the call has ended, and nothing of how it came there. */
   async end(end: TaskEnd): Promise<void> {
-    await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end), "") });
+    await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end)) });
   }
 
-  cancel(message: string): void {
-    this.#storage.transactionSync(() => this.#over("cancelled", message));
+  cancel(): void {
+    this.#storage.transactionSync(() => this.#over("cancelled"));
   }
 
-  #over(status: Status, message: string): void {
+  #over(status: Status): void {
     this.#rows.clear();
-    this.#setStatus(status, message);
+    this.#setStatus(status);
     void this.#storage.setAlarm(this.expires);
   }
 
@@ -272,13 +274,10 @@ export class TaskStore implements Keeper {
     return Math.min(this.expires, ...open.flatMap(({ deadline }) => deadline ?? []));
   }
 
-  #setStatus(status: Status, message = this.#known.message): void {
+  #setStatus(status: Status): void {
     const row = this.#known;
-    Object.assign(row, { status, message, updated: Date.now() });
-    this.#storage.sql.exec(
-      "UPDATE task SET status = ?, message = ?, updated = ?",
-      ...[row.status, row.message, row.updated],
-    );
+    Object.assign(row, { status, updated: Date.now() });
+    this.#storage.sql.exec("UPDATE task SET status = ?, updated = ?", ...[row.status, row.updated]);
   }
 
   get #known(): Row {
@@ -305,6 +304,6 @@ export class TaskStore implements Keeper {
 const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
 const SCHEMA = `
-CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
+CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, runs INTEGER NOT NULL, notices INTEGER NOT NULL);
 `;

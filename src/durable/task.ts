@@ -67,7 +67,7 @@ export function taskObject(bundle: Bundle) {
     async cancel(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       if (!this.#store.isOver) {
-        this.#store.cancel("The task was cancelled.");
+        this.#store.cancel();
         this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
         await this.#publish();
       }
@@ -163,8 +163,7 @@ export function taskObject(bundle: Bundle) {
     #notice(notice: Notification): void {
       const message = progressOf(notice);
       if (message === undefined) return;
-      this.#store.tell(message);
-      this.ctx.waitUntil(this.#publish());
+      this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish()));
     }
 
     async #publish(): Promise<void> {
