@@ -111,6 +111,11 @@ export class TaskStore implements Keeper {
     return this.status !== "working" && this.status !== "input_required";
   }
 
+  forget(): Promise<void> {
+    this.#row = undefined;
+    return this.#storage.deleteAll();
+  }
+
   /** When the task is forgotten, in Unix ms. */
   get expires(): number {
     return this.#known.created + limits.taskMs;
@@ -153,8 +158,9 @@ export class TaskStore implements Keeper {
     };
   }
 
-  async call(): Promise<Omit<TaskCall, "recorded">> {
-    return (await this.#read("call"))!;
+  /** Undefined once the task is over. */
+  call(): Promise<Omit<TaskCall, "recorded"> | undefined> {
+    return this.#read("call");
   }
 
   waits(): Promise<WaitReason | undefined> {
@@ -206,7 +212,7 @@ export class TaskStore implements Keeper {
     if (recorded !== undefined)
       return this.#resume(answered(recorded, JSON.stringify(own), Date.now()));
     // It has returned what it asked, and is called anew.
-    const call = await this.call();
+    const call = (await this.call())!;
     const state = await this.#read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
     await this.#commit({

@@ -78,10 +78,19 @@ export function taskObject(bundle: Bundle) {
       const now = Date.now();
       const { storage } = this.ctx;
       if (!this.#store.exists) return;
-      if (now >= this.#store.expires) return storage.deleteAll();
+      if (now >= this.#store.expires) return this.#store.forget();
       if (this.#store.isOver) return storage.setAlarm(this.#store.expires);
       // A run that lasts is not dead.
       if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
+      this.#running = new AbortController();
+      try {
+        await this.#goOn(now, this.#running.signal);
+      } finally {
+        this.#running = undefined;
+      }
+    }
+
+    async #goOn(now: number, signal: AbortSignal): Promise<void> {
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.
@@ -89,10 +98,10 @@ export function taskObject(bundle: Bundle) {
         return;
       }
       if (waits?.kind === "sleep") {
-        if (now < waits.until) return storage.setAlarm(waits.until);
+        if (now < waits.until) return this.ctx.storage.setAlarm(waits.until);
         await this.#store.wake(waits.until);
       }
-      await this.#run();
+      await this.#run(signal);
     }
 
     /**
@@ -117,27 +126,24 @@ export function taskObject(bundle: Bundle) {
       });
     }
 
-    async #run(): Promise<void> {
+    async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
         const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it was done.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
-        this.#running = new AbortController();
-        try {
-          const end = await this.#call(this.#running.signal);
-          if (end instanceof Suspended) await this.#store.suspend(end);
-          else await this.#store.end(end);
-        } finally {
-          this.#running = undefined;
-        }
+        const end = await this.#call(signal);
+        if (end instanceof Suspended) await this.#store.suspend(end);
+        else if (end !== undefined) await this.#store.end(end);
       }
-      await this.#publish();
+      this.ctx.waitUntil(this.#publish());
     }
 
-    async #call(signal: AbortSignal): Promise<TaskEnd | Suspended> {
+    /** Undefined where the task is over, or something of ours has failed: then the next run may do better. */
+    async #call(signal: AbortSignal): Promise<TaskEnd | Suspended | undefined> {
       const call = await this.#store.call();
       const recorded = await this.#store.recorded();
+      if (call === undefined || this.#store.isOver) return undefined;
       const context: CallContext = {
         ...call,
         ...(recorded && { recorded }),
@@ -155,8 +161,9 @@ export function taskObject(bundle: Bundle) {
         return outcome instanceof Suspended ? outcome : { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);
-        if (fault.code === "internal") console.error(fault.cause);
-        return endOf(fault);
+        if (fault.code !== "internal") return endOf(fault);
+        console.error(fault.cause);
+        return undefined;
       }
     }
 

@@ -136,6 +136,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     };
     let context: CallContext = { ...call, keeper: recorder, ...(recorded && { recorded }) };
     for (;;) {
+      recorder.beginRun();
       const result = await work(registry, context);
       if (!(result instanceof Suspended)) {
         const kept = recorder.recorded;
@@ -167,7 +168,8 @@ async function goneOn(call: CallContext, { reason, recorded, state }: Suspended)
   if (recorded !== undefined) {
     return { ...call, recorded: answered(recorded, JSON.stringify(responses), 0) };
   }
-  return { ...call, input: { responses, ...(state !== undefined && { state }) } };
+  const { recorded: _, ...anew } = call;
+  return { ...anew, input: { responses, ...(state !== undefined && { state }) } };
 }
 
 /** Keeps in memory what a call is answered, and interrupts it where its script says so. */
@@ -175,11 +177,17 @@ class Recorder implements Keeper {
   readonly #entries: Entry[];
   readonly #script: Script;
   #begun: Omit<Recorded, "entries"> | undefined;
+  #isInterrupted = false;
 
   constructor(script: Script) {
     this.#script = script;
     this.#entries = [...(script.recorded?.entries ?? [])];
     this.#begun = script.recorded;
+  }
+
+  /** Each run is interrupted once: what it has come to by then is still kept. */
+  beginRun(): void {
+    this.#isInterrupted = false;
   }
 
   get recorded(): Recorded | undefined {
@@ -188,6 +196,7 @@ class Recorder implements Keeper {
 
   async begin(head: Head): Promise<void> {
     this.#begun = { head, notices: 0 };
+    this.#entries.length = 0;
   }
 
   async intend(): Promise<Intent> {
@@ -200,7 +209,9 @@ class Recorder implements Keeper {
     this.#entries[position] = entry;
     const { alwaysReplay = false } = this.#script;
     const ends = Array.isArray(alwaysReplay) ? alwaysReplay.includes(position) : alwaysReplay;
-    if (isNew && ends) throw new Wait({ kind: "task" });
+    if (!isNew || !ends || this.#isInterrupted) return;
+    this.#isInterrupted = true;
+    throw new Wait({ kind: "task" });
   }
 }
 

@@ -103,7 +103,9 @@ export class Journal {
     if (this.#keeper === undefined || this.#pending === undefined) return undefined;
     await this.keep();
     await this.#begin();
-    return this.#keeper.intend(this.#at, this.#pending.digest);
+    // The same request in another run of a servlet that is called anew is another request.
+    const digest = digestOf(`${this.#seed()} ${this.#pending.digest}`);
+    return this.#keeper.intend(this.#at, digest);
   }
 
   /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */

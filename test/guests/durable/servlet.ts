@@ -39,7 +39,7 @@ const rounds = defineTool({
   async handler({ rounds: count, key = "name", post }, context) {
     const names = namesSoFar(context, key);
     if (post !== undefined) {
-      const { status } = await context.fetch(post, { method: "POST", body: names.join() });
+      const { status } = await context.fetch(post, { method: "POST", body: "again" });
       if (status !== 200) throw new Error(`The world says ${status}.`);
     }
     return names.length < count ? askFor(key, names) : names.join(" and ");

@@ -7,8 +7,9 @@ import {
   Faults,
   finish,
   holdAlarms,
+  newWorld,
   objectOf,
-  Server,
+  type Server,
   watch,
   type Death,
   type Finished,
@@ -47,7 +48,6 @@ const PLANS: Json[][] = [
   [{ do: "roots" }],
   [{ do: "inputs", keys: ["a", "b"] }],
   [http("GET", "/a")],
-  [http("PUT", "/a")],
   [NAP],
   [NIGHT],
   [{ do: "config" }, NAP],
@@ -89,7 +89,7 @@ async function tried(
   faults: Faults,
   between?: (id: string, step: number) => Promise<void>,
 ): Promise<Trial> {
-  const world = new Server();
+  const world = newWorld();
   const id = await beginTask(name, args);
   const finished = await finish(id, faults, async (step) => between?.(id, step));
   return { finished, faults, world };
@@ -113,49 +113,50 @@ function expectOnce({ finished, world }: Trial, undisturbed: Trial): void {
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 }
 
-describe.each<[death: Death]>([["at once"], ["with all others"]])(
-  "an object that dies %s",
-  (death) => {
-    test.each(PLANS.map((steps) => [steps.map((step) => step["do"]).join(), steps] as const))(
-      "%s",
-      async (_what, steps) => {
-        const call: [string, Json] = ["plan_always", { steps }];
-        const undisturbed = await tried(call, new Faults());
-        expect(undisturbed.finished.status).toBe("completed");
-        const { passed } = undisturbed.faults;
-        expect(passed.length).toBeGreaterThan(10);
-        (globalThis as any).__console?.log("PLACES", passed.length, passed.join("; "));
-        for (const at of passed.keys()) {
-          const trial = await tried(call, new Faults(at, death));
-          const where = `${passed[at]}, place ${at}`;
-          expect({ where, ...essence(trial.finished) }).toEqual({
-            where,
-            ...essence(undisturbed.finished),
-          });
+const named = PLANS.map((steps) => [steps.map((step) => step["do"]).join(), steps] as const);
+
+describe("an object that dies, alone or with all others, wherever something is awaited", () => {
+  test.each(named)(
+    "%s",
+    async (what, steps) => {
+      const call: [string, Json] = ["plan_always", { steps }];
+      const atLooks = ["elicit", "http"].includes(what);
+      const undisturbed = await tried(call, new Faults({ atLooks }));
+      expect(undisturbed.finished.status).toBe("completed");
+      const { passed } = undisturbed.faults;
+      for (const fatal of passed.keys()) {
+        for (const death of deathsAt(fatal, steps)) {
+          const trial = await tried(call, new Faults({ fatal, death, atLooks }));
+          const where = `${passed[fatal]}, place ${fatal}, ${death}`;
+          const expected = { where, ...essence(undisturbed.finished) };
+          expect({ where, ...essence(trial.finished) }).toEqual(expected);
           expectOnce(trial, undisturbed);
         }
-      },
-      30_000,
-    );
-  },
-);
-
-describe("an object that is evicted before a step", () => {
-  test.each(PLANS.map((steps) => [steps.map((step) => step["do"]).join(), steps] as const))(
-    "%s",
-    async (_what, steps) => {
-      const call: [string, Json] = ["plan_always", { steps }];
-      let count = 0;
-      const undisturbed = await tried(call, new Faults(), async (_id, step) => {
-        count = step;
-      });
-      for (let at = 0; at <= count; at++) {
-        const trial = await tried(call, new Faults(), async (id, step) => {
-          if (step === at || at === count) await evictDurableObject(objectOf(id));
-        });
-        expect(essence(trial.finished)).toEqual(essence(undisturbed.finished));
-        expectOnce(trial, undisturbed);
       }
     },
+    30_000,
   );
+});
+
+const DEATHS: Death[] = ["at once", "with all others"];
+
+/** Both where there are few places, else one after the other. */
+const deathsAt = (place: number, steps: Json[]): Death[] =>
+  steps.length <= 1 ? DEATHS : [DEATHS[place % 2]!];
+
+describe("an object that is evicted before a step", () => {
+  test.each(named)("%s", async (_what, steps) => {
+    const call: [string, Json] = ["plan_always", { steps }];
+    let count = 0;
+    const undisturbed = await tried(call, new Faults(), async (_id, step) => {
+      count = step;
+    });
+    for (let at = 0; at <= count; at++) {
+      const trial = await tried(call, new Faults(), async (id, step) => {
+        if (step === at || at === count) await evictDurableObject(objectOf(id));
+      });
+      expect(essence(trial.finished)).toEqual(essence(undisturbed.finished));
+      expectOnce(trial, undisturbed);
+    }
+  });
 });

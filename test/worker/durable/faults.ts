@@ -14,7 +14,7 @@ const objects = namespaceOf<TaskObject>(env, "TASKS")!;
 export const objectOf = (id: string) => objects.get(objects.idFromString(id));
 export const withTasks = { capabilities: { ...ABLE, ...TASKS } };
 
-type Instance = TaskObject & { alarm(): Promise<void> };
+export type Instance = TaskObject & { alarm(): Promise<void> };
 
 /** How objects die. */
 export type Death =
@@ -23,51 +23,70 @@ export type Death =
   /** All, when what was done last is committed. */
   | "with all others";
 
+interface FaultOptions {
+  fatal: number;
+  death: Death;
+  atLooks: boolean;
+  fragile: boolean;
+}
+
 /** Where something is awaited, and where the object is to die. */
 export class Faults {
   /** Names of the places that were passed, in their order. */
   readonly passed: string[] = [];
   readonly #fatal: number;
   readonly #death: Death;
+  readonly #atLooks: boolean;
+  readonly fragile: boolean;
+  /** Done once, at the place of this number, while the rest goes on. */
+  meanwhile: { at: number; work: (instance: Instance) => Promise<unknown> } | undefined;
+  #instance: Instance | undefined;
+  #deadly: string | undefined;
   #state: DurableObjectState | undefined;
   #isDying = false;
 
-  /** The object dies at the place of this number, if at any. */
-  constructor(fatal = -1, death: Death = "at once") {
+  /**
+   * The object dies at the place of this number, if at any; with `atLooks`, reading is a place too. With
+   * `fragile`, what it throws is taken for its death.
+   */
+  constructor(options: Partial<FaultOptions> = {}) {
+    const { fatal = -1, death = "at once", atLooks = false, fragile = false } = options;
+    this.fragile = fragile;
     this.#fatal = fatal;
     this.#death = death;
-    newest = this;
+    this.#atLooks = atLooks;
+    current.faults = this;
   }
 
-  /** Does work in the task's object; false where it has died of it. */
-  within(id: string, work: (instance: Instance) => Promise<unknown>): Promise<boolean> {
-    return this.#watched(async () => {
-      await runInDurableObject(objectOf(id), async (instance, state) => {
+  get isWatching(): boolean {
+    return this.#state !== undefined;
+  }
+
+  /** The object dies where it is at this place next. */
+  dieAt(name: string): void {
+    this.#deadly = name;
+  }
+
+  /** Does work in the task's object; false where it has died of it. Places are counted once `begin` was called. */
+  async within(
+    id: string,
+    work: (instance: Instance, storage: DurableObjectStorage, begin: () => void) => Promise<void>,
+  ): Promise<boolean> {
+    const ran = { isOver: false };
+    const working = runInDurableObject(objectOf(id), (instance, state) =>
+      work((this.#instance = instance as unknown as Instance), state.storage, () => {
         this.#state = state;
-        await work(instance as unknown as Instance);
-      });
-    });
-  }
-
-  /** The same for a request that a client sends. */
-  during(id: string, request: () => Promise<unknown>): Promise<boolean> {
-    return this.#watched(async () => {
-      await runInDurableObject(objectOf(id), (_instance, state) => {
-        this.#state = state;
-      });
-      await request();
-    });
-  }
-
-  async #watched(work: () => Promise<void>): Promise<boolean> {
-    let isOver = false;
-    const working = work().finally(() => (isOver = true));
+      }),
+    ).finally(() => (ran.isOver = true));
     working.catch(() => {});
-    while (!isOver && !this.#isDying) await pause();
+    while (!ran.isOver && !this.#isDying) await pause();
     this.#state = undefined;
     if (!this.#isDying) {
-      await working;
-      return true;
+      if (!this.fragile) await working;
+      return working.then(
+        () => true,
+        () => false,
+      );
     }
     if (this.#death === "with all others") await abortAllDurableObjects();
     await working.catch(() => {});
@@ -75,9 +94,12 @@ export class Faults {
     return false;
   }
 
-  async pass(name: string): Promise<void> {
+  async pass(name: string, isLook: boolean): Promise<void> {
     const state = this.#state;
-    if (state === undefined || this.passed.push(name) - 1 !== this.#fatal) return;
+    if (state === undefined || (isLook && !this.#atLooks)) return;
+    const at = this.passed.push(name) - 1;
+    if (at === this.meanwhile?.at) await this.meanwhile.work(this.#instance!);
+    if (at !== this.#fatal && name !== this.#deadly) return;
     this.#state = undefined;
     this.#isDying = true;
     if (this.#death === "at once") state.abort(DEAD);
@@ -92,19 +114,19 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
 const DEAD = "Instance dispose";
 
 /** The newest of them all. */
-let newest: Faults;
+const current: { faults?: Faults } = {};
 
 /** What is awaited in a task's object, and what outside of it. */
 const WATCHED: [of: object, names: string[]][] = [
-  [
-    TaskStore.prototype,
-    [
-      ...["call", "waits", "recorded", "view", "suspend", "wait", "answer"],
-      ...["wake", "begin", "intend", "keep", "end"],
-    ],
-  ],
-  [Sealer.prototype, ["seal", "open"]],
+  [TaskStore.prototype, ["suspend", "wait", "answer", "wake", "begin", "intend", "keep", "end"]],
+  [Sealer.prototype, ["seal"]],
   [liveWorld, ["sleep", "fetch"]],
+];
+
+/** Where it only looks: to die before this is the same as to die after what was before. */
+const LOOKS: typeof WATCHED = [
+  [TaskStore.prototype, ["call", "waits", "recorded", "view"]],
+  [Sealer.prototype, ["open"]],
 ];
 
 type Awaited = Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -112,14 +134,15 @@ type Awaited = Record<string, (...args: unknown[]) => Promise<unknown>>;
 /** Has the newest faults told of whatever is awaited. Gives what puts it back. */
 export function watch(): () => void {
   const undo: (() => void)[] = [];
-  for (const [of, names] of WATCHED as [Awaited, string[]][]) {
+  for (const [of, names] of [...WATCHED, ...LOOKS] as [Awaited, string[]][]) {
     for (const name of names) {
       const plain = of[name]!;
+      const isLook = LOOKS.some(([, looks]) => looks.includes(name));
       undo.push(() => (of[name] = plain));
       of[name] = async function (this: unknown, ...args: unknown[]) {
-        await newest.pass(`before ${name}`);
+        await current.faults?.pass(`before ${name}`, isLook);
         const value = await plain.apply(this, args);
-        await newest.pass(`after ${name}`);
+        await current.faults?.pass(`after ${name}`, isLook);
         return value;
       };
     }
@@ -190,6 +213,9 @@ export class Server {
   }
 }
 
+/** What happens in the world from now on happens there. */
+export const newWorld = () => new Server();
+
 export async function taskOf(id: string): Promise<Json> {
   const { result, error } = await send("tasks/get", { taskId: id }, withTasks);
   expect(error).toBeUndefined();
@@ -224,24 +250,43 @@ export async function finish(
   const asked: Json = {};
   for (let step = 0; step < 80; step++) {
     await between(step);
-    const { status, inputRequests, result, error } = await taskOf(id);
-    if (status === "input_required") {
-      Object.assign(asked, inputRequests);
-      await faults.during(id, () => updateTask(id, answersTo(inputRequests)));
-    } else if (status === "working") {
-      await nextAlarm(id, faults);
-    } else {
-      return { status, result, error, asked };
-    }
+    const finished = await takeStep(id, faults, asked);
+    if (finished !== undefined) return finished;
   }
   throw new Error("the task does not end");
 }
 
+/** Answers what is asked, or lets the next alarm go off; gives what the task has come to, if it is over. */
+async function takeStep(id: string, faults: Faults, asked: Json): Promise<Finished | undefined> {
+  let finished: Finished | undefined;
+  await faults.within(id, async (instance, storage, begin) => {
+    const task = (await instance.get("anonymous"))!;
+    const { status } = task;
+    const [result, requests] = [task["result"] as Json, task["inputRequests"] as Json];
+    if (status === "input_required") {
+      Object.assign(asked, requests);
+      // An object that takes answers does nothing else, and is reset by what fails.
+      if (faults.meanwhile === undefined && !faults.fragile) begin();
+      await instance.update("anonymous", answersTo(requests));
+    } else if (status === "working") {
+      await nextAlarm(instance, storage, begin);
+    } else {
+      finished = { status, result, error: task["error"], asked };
+    }
+  });
+  return finished;
+}
+
 /** Lets the next alarm go off, at least once, as the platform does: one that dies goes off again. */
-export async function nextAlarm(id: string, faults: Faults): Promise<void> {
-  const due = await alarmOf(id);
-  if (due === undefined) throw new Error("the task waits for nothing");
-  clock.aheadMs += Math.max(0, due - Date.now());
-  const isDone = await faults.within(id, (instance) => instance.alarm());
-  if (isDone && (await alarmOf(id)) === due) throw new Error("the same alarm again");
+export async function nextAlarm(
+  instance: Instance,
+  storage: DurableObjectStorage,
+  begin = () => {},
+): Promise<void> {
+  const due = await storage.getAlarm();
+  if (due === null) throw new Error("the task waits for nothing");
+  clock.aheadMs += Math.max(0, due - FAR - Date.now());
+  begin();
+  await instance.alarm();
+  if ((await storage.getAlarm()) === due) throw new Error("the same alarm again");
 }
