@@ -108,10 +108,10 @@ async function answerToAsk(port: number): Promise<number> {
     const { taskId } = await send("tools/call", plan([question, question], "plan_always"), lasting);
     const asked = (task: Json) => task["status"] === "input_required";
     const { inputRequests } = await untilTask(port, taskId, asked);
-    const [key] = Object.keys(inputRequests);
+    const key = Object.keys(inputRequests)[0]!;
     const began = performance.now();
-    await send("tasks/update", { taskId, inputResponses: { [key!]: answer } }, lasting);
-    await untilTask(port, taskId, (task) => asked(task) && !(key! in task["inputRequests"]));
+    await send("tasks/update", { taskId, inputResponses: { [key]: answer } }, lasting);
+    await untilTask(port, taskId, (task) => asked(task) && !(key in task["inputRequests"]));
     times.push(performance.now() - began);
   }
   return times.toSorted((a, b) => a - b)[10]!;
