@@ -163,6 +163,11 @@ export class TaskStore implements Keeper {
     return this.#read("call");
   }
 
+  /** How often the client was asked for something, as far as its keys tell. */
+  async asked(): Promise<number> {
+    return Object.keys((await this.#read("keys"))?.used ?? {}).length;
+  }
+
   waits(): Promise<WaitReason | undefined> {
     return this.#read("waits");
   }

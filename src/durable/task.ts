@@ -133,10 +133,17 @@ export function taskObject(bundle: Bundle) {
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await this.#call(signal);
-        if (end instanceof Suspended) await this.#store.suspend(end);
+        if (end instanceof Suspended && (await this.#isTooCurious(end))) {
+          const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
+          await this.#store.end(endOf(new Fault("servlet_failed", message)));
+        } else if (end instanceof Suspended) await this.#store.suspend(end);
         else if (end !== undefined) await this.#store.end(end);
       }
       this.ctx.waitUntil(this.#publish());
+    }
+
+    async #isTooCurious({ reason }: Suspended): Promise<boolean> {
+      return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
     /** Undefined where the task is over, or something of ours has failed: then the next run may do better. */

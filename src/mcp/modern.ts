@@ -204,14 +204,16 @@ async function runMethod(
   }
   const resumed = comesBack(params) ? await resume(request, exchange) : FIRST;
   if ("missing" in resumed) return inputRequired(request, exchange, resumed.missing);
-  const ask = roundAsker(call.client, resumed.input?.responses);
-  const outcome = await run(params, { ...call, ...resumed, ask }, exchange.registry);
+  const { rounds, ...going } = resumed;
+  const ask = roundAsker(call.client, going.input?.responses);
+  const outcome = await run(params, { ...call, ...going, ask }, exchange.registry);
   if (!(outcome instanceof Suspended)) return outcome;
   const { recorded } = outcome;
   if (outcome.reason.kind === "task" && promote !== undefined) {
-    return promote({ ...resumed, ...(recorded && { recorded }) });
+    return promote({ ...going, ...(recorded && { recorded }) });
   }
-  return inputRequired(request, exchange, stateOf(outcome, method, call.client));
+  const state = stateOf(outcome, method, call.client);
+  return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
 }
 
 /** A tool's call: in place, or as a task where its tool and its client are made for it. */

@@ -46,6 +46,8 @@ interface State {
   asks: Asks;
   given: Answers;
   once: boolean;
+  /** How often the client was asked. */
+  rounds: number;
   recorded?: Recorded;
   /** What the servlet gave along when it returned that it needs input. */
   state?: string;
@@ -53,11 +55,11 @@ interface State {
 
 /** What a request brings for the call that it goes on with; or what is still missing. */
 export type Resumed =
-  | Pick<CallContext, "input" | "recorded">
+  | (Pick<CallContext, "input" | "recorded"> & { rounds: number })
   | { missing: Omit<State, "call" | "principal" | "until"> };
 
 /** What the first request of a call brings. */
-export const FIRST: Resumed = {};
+export const FIRST: Resumed = { rounds: 0 };
 
 /** Is this a request that goes on with a call, or that brings answers to what was not asked yet? */
 export const comesBack = ({ requestState, inputResponses }: Json): boolean =>
@@ -71,7 +73,7 @@ export async function resume(
   const { requestState: sealed, inputResponses: given } = params;
   if (SUBJECT[method] === undefined) return FIRST;
   const responses = given === undefined ? {} : responsesIn(given);
-  if (sealed === undefined) return { input: { responses } };
+  if (sealed === undefined) return { rounds: 0, input: { responses } };
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
   if (vault === undefined || opened === undefined) {
@@ -81,7 +83,7 @@ export async function resume(
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
-  const { asks, given: before, recorded, once, state: own } = state;
+  const { asks, given: before, recorded, once, rounds, state: own } = state;
   const answers = {
     ...before,
     ...fittingAnswers(unanswered(asks, before), responses, Date.now()),
@@ -93,15 +95,16 @@ export async function resume(
         asks,
         given: answers,
         once,
+        rounds,
         ...(recorded && { recorded }),
         ...(own && { state: own }),
       },
     };
   }
   if (recorded === undefined) {
-    return { input: { responses: answers, ...(own !== undefined && { state: own }) } };
+    return { rounds, input: { responses: answers, ...(own !== undefined && { state: own }) } };
   }
-  return { recorded: answered(recorded, JSON.stringify(answers), Date.now()) };
+  return { rounds, recorded: answered(recorded, JSON.stringify(answers), Date.now()) };
 }
 
 const refused = (why: string) =>
@@ -114,6 +117,12 @@ export async function inputRequired(
   state: Omit<State, "call" | "principal" | "until">,
 ): Promise<Json> {
   if (vault === undefined) throw noVault();
+  if (state.rounds > limits.inputRounds) {
+    throw new Fault(
+      "servlet_failed",
+      `The servlet has asked ${limits.inputRounds} times in one call.`,
+    );
+  }
   const until = Date.now() + limits.stateMs;
   const call = await digest(method, params);
   const text = JSON.stringify({ ...state, call, principal: principal.name, until });
@@ -132,7 +141,7 @@ export function stateOf(
   { reason, recorded, state, isSingleUse }: Suspended,
   method: string,
   client: Client,
-): Omit<State, "call" | "principal" | "until"> {
+): Omit<State, "call" | "principal" | "until" | "rounds"> {
   if (reason.kind !== "input" || SUBJECT[method] === undefined) {
     throw new Fault("servlet_failed", "The servlet waits for what it cannot be given here.");
   }

@@ -8,7 +8,9 @@ import {
   changed,
   clock,
   goOn,
+  goOnAsked,
   keyed,
+  limited,
   prepare,
   ROOTS,
   SAID,
@@ -261,5 +263,18 @@ describe("answers", () => {
       { requestState: undefined },
     );
     expect(answer).toMatchObject(refused(/ask_1 must have an action/));
+  });
+});
+
+describe("a servlet that returns what it asks for ever is stopped", () => {
+  test("in a call that goes back and forth", async () => {
+    limited({ inputRounds: 3 });
+    let round = await beginTool("rounds", { rounds: 10 });
+    for (let at = 0; at < 2; at++) round = await goOnAsked(round, { name: accept("Ada", "name") });
+    const { error } = await goOn(round, { name: accept("Ada", "name") });
+    expect(error).toMatchObject({
+      code: -32603,
+      message: "The servlet has asked 3 times in one call.",
+    });
   });
 });

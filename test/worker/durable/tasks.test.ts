@@ -291,6 +291,21 @@ describe("input in the middle", () => {
     expect(said.map((one) => Object.keys(one))).toEqual(keys);
   });
 
+  test("a servlet that returns what it asks for ever is stopped", async () => {
+    limited({ inputRounds: 2 });
+    globalThis.fetch = async () => new Response("tick");
+    const post = "https://world.example/tick";
+    const id = await beginTask("rounds_always", { rounds: 10, key: "who", post });
+    for (let round = 0; round < 2; round++) {
+      const { inputRequests } = await until(id, "input_required");
+      const [key] = Object.keys(inputRequests);
+      await updateTask(id, { [key!]: accept("Ada", "name") });
+    }
+    expect(await until(id, "failed")).toMatchObject({
+      error: { message: "The servlet has asked 2 times in one call." },
+    });
+  });
+
   test("a client that cannot be asked has a failed task", async () => {
     const sent = { capabilities: { ...withTasks.capabilities, elicitation: undefined } };
     const { result } = await callOf("plan_always", steps(NAP, ELICIT), sent);
