@@ -70,9 +70,8 @@ export class TaskStore implements Keeper {
     this.#rows = new SealedRows(storage.sql, sealer);
     this.#id = id;
     const { sql } = storage;
-    const isThere =
-      sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray().length > 0;
-    if (isThere) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
+    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
+    if (tables.length > 0) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
   }
 
   /** Makes a task of a call, which is over already where `end` is given. */
