@@ -3,10 +3,11 @@ import { cors } from "hono/cors";
 import { checkOrigin } from "./auth/origin.ts";
 import { ANONYMOUS, principalOf } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
+import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
 import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
-import { Fault, httpStatus } from "./errors.ts";
+import { httpStatus, report } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
@@ -24,6 +25,7 @@ export function createApp(bundle: Bundle, env: object) {
   const hubs = namespaceOf<Hub>(env, "HUBS");
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
+  const sessions = sessionsOf(env);
   const keys =
     settings.API_KEYS &&
     new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
@@ -67,6 +69,7 @@ export function createApp(bundle: Bundle, env: object) {
       hub,
       vault,
       tasks: tasks?.(principal),
+      sessions: sessions?.(principal),
       report,
     });
   });
@@ -112,11 +115,4 @@ function introduction(settings: ReturnType<typeof readSettings>): Server {
       ? {}
       : { instructions: settings.SERVER_INSTRUCTIONS }),
   };
-}
-
-/** What the caller may see of an error; what it must not goes to the log. */
-function report(error: unknown): Fault {
-  const fault = Fault.from(error);
-  if (fault.code === "internal") console.error(fault.cause);
-  return fault;
 }

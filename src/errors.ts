@@ -13,6 +13,8 @@ export type FaultCode =
   | "unsupported_version"
   | "too_large"
   | "too_many"
+  | "no_session"
+  | "conflict"
   | "not_acceptable"
   | "unsupported_media_type"
   | "method_not_allowed"
@@ -53,6 +55,13 @@ export class Fault extends Error {
   }
 }
 
+/** What the caller may see of an error; what it must not goes to the log. */
+export function report(error: unknown): Fault {
+  const fault = Fault.from(error);
+  if (fault.code === "internal") console.error(fault.cause);
+  return fault;
+}
+
 /** A JSON-RPC error object. https://www.jsonrpc.org/specification#error_object */
 export interface RpcError {
   code: number;
@@ -76,6 +85,8 @@ function rpcCode(fault: Fault): number {
     case "invalid_request":
     case "too_large":
     case "too_many":
+    case "no_session":
+    case "conflict":
     case "not_acceptable":
     case "unsupported_media_type":
     case "method_not_allowed":
@@ -106,7 +117,7 @@ function rpcCode(fault: Fault): number {
 /** The HTTP status of a response whose whole body is this fault. */
 export function httpStatus(
   fault: Fault,
-): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 {
+): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 409 | 413 | 415 | 429 | 500 {
   switch (fault.code) {
     case "parse_error":
     case "invalid_request":
@@ -121,11 +132,14 @@ export function httpStatus(
     case "forbidden":
       return 403;
     case "method_not_found":
+    case "no_session":
       return 404;
     case "method_not_allowed":
       return 405;
     case "not_acceptable":
       return 406;
+    case "conflict":
+      return 409;
     case "too_large":
       return 413;
     case "unsupported_media_type":

@@ -63,6 +63,36 @@ export const limits = {
   listenTasks: 100,
   /** What may wait for one to be read: all that its filter can bring at once. More is a slow reader. */
   listenBacklogBytes: 1024 * 1024,
+  /** Before a task whose session could not be told how it goes on tells it again. */
+  ownerMs: 10_000,
+  /** Sessions of one principal that hear of changes: each is told by itself. */
+  hubSessions: 1000,
+  /** How long a session lives in which nobody says anything: people close their laptops overnight. */
+  sessionIdleMs: 24 * 3_600_000,
+  /** How long a client has to answer the ping before its idle session ends. */
+  sessionPingMs: 60_000,
+  /** Calls of one session at once: all run in its object. */
+  sessionCalls: 100,
+  /** Resources that one session may subscribe to. */
+  sessionSubscriptions: 1000,
+  /** Tasks on one page of a session's list: each is asked for by itself. */
+  taskPage: 50,
+  /** Messages that a session keeps for a client that comes back; the oldest notifications go first. */
+  sessionEvents: 1000,
+  /** Characters of all these messages, the newest aside. */
+  sessionEventCharacters: 8 * 1024 * 1024,
+  /** How long one of them is kept. */
+  sessionEventMs: 24 * 3_600_000,
+  /**
+   * How long a session's own stream is open at once: it keeps the session awake, and a client that has
+   * been silent for longer is told to come back less often.
+   */
+  sessionStreamMs: 60_000,
+  /** How long the stream of a call that waits is open at once. */
+  callStreamMs: 5 * 60_000,
+  /** How soon a client comes back whose stream has ended, and how late at most. */
+  retryMs: 1000,
+  maxRetryMs: 5 * 60_000,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** Body of one HTTP response that a guest reads. */

@@ -1,88 +1,82 @@
 import { DurableObject } from "cloudflare:workers";
+import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { eventText } from "../mcp/reply.ts";
 import { tagged, wants, type Hub as Streams, type Subscription } from "../mcp/subscription.ts";
 import type { Notification } from "../model.ts";
+import { Connection } from "./connection.ts";
+import type { SessionObject } from "./session.ts";
 
 /**
- * The open streams of one principal. Nothing is stored: a client whose stream ends listens again, and
- * a hub without streams holds nothing.
+ * Where a principal's clients hear of changes: the open streams, which are held in memory alone (a client
+ * whose stream ends listens again), and the sessions that want to be told, by their ids.
  */
 export class Hub extends DurableObject implements Streams {
-  readonly #streams = new Set<Stream>();
+  readonly #streams = new Map<Connection, Subscription>();
 
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     if (this.#streams.size >= limits.listenStreams) {
       // Those whose client has gone make room for the next try.
-      for (const stream of this.#streams) stream.showLife();
+      for (const stream of this.#streams.keys()) stream.showLife();
       return null;
     }
-    const stream = new Stream(subscription, () => this.#streams.delete(stream));
-    this.#streams.add(stream);
+    const stream = new Connection({
+      lifeMs: subscription.lifeMs,
+      ending: () => eventText(subscription.ending),
+      onOver: () => this.#streams.delete(stream),
+    });
+    this.#streams.set(stream, subscription);
+    stream.write(eventText(subscription.opening));
     return stream.body;
   }
 
   async publish(notifications: Notification[]): Promise<void> {
-    for (const stream of this.#streams) {
-      for (const notification of notifications) stream.tell(notification);
+    for (const [stream, { filter, id }] of this.#streams) {
+      for (const notification of notifications) {
+        if (wants(filter, notification)) stream.write(eventText(tagged(notification, id)));
+      }
+    }
+    const changes = notifications.filter(({ method }) => method !== "notifications/tasks");
+    if (changes.length > 0)
+      await Promise.all(this.#sessions().map((id) => this.#tell(id, changes)));
+  }
+
+  /** From now on the session of this id is told of changes. */
+  async enlist(session: string): Promise<void> {
+    const { sql } = this.ctx.storage;
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL)",
+    );
+    sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
+    sql.exec(
+      "DELETE FROM sessions WHERE at <= (SELECT MAX(at) FROM sessions) - ?",
+      limits.hubSessions,
+    );
+  }
+
+  async delist(session: string): Promise<void> {
+    if (this.#sessions().includes(session)) {
+      this.ctx.storage.sql.exec("DELETE FROM sessions WHERE id = ?", session);
+    }
+  }
+
+  #sessions(): string[] {
+    const { sql } = this.ctx.storage;
+    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'sessions'").toArray();
+    if (tables.length === 0) return [];
+    return sql
+      .exec<{ id: string }>("SELECT id FROM sessions")
+      .toArray()
+      .map(({ id }) => id);
+  }
+
+  async #tell(session: string, changes: Notification[]): Promise<void> {
+    const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
+    try {
+      const isThere = await sessions?.get(sessions.idFromString(session)).heard(changes);
+      if (isThere === false) await this.delist(session);
+    } catch (error) {
+      console.error(error); // It has lost some hints; the lists can be asked for at any time.
     }
   }
 }
-
-/** A stream until it is over: by the end of its life, by its client, or for that is too slow. */
-class Stream {
-  /** Of bytes, since such can leave the object. Written to, it learns that its client has gone. */
-  readonly body: ReadableStream<Uint8Array>;
-  readonly #subscription: Subscription;
-  readonly #over: () => void;
-  #controller: ReadableByteStreamController | undefined;
-
-  constructor(subscription: Subscription, onOver: () => void) {
-    const signs = setInterval(() => this.showLife(), limits.listenKeepAliveMs);
-    const life = setTimeout(() => this.#end(), subscription.lifeMs);
-    this.#subscription = subscription;
-    this.#over = () => {
-      clearInterval(signs);
-      clearTimeout(life);
-      this.#controller = undefined;
-      onOver();
-    };
-    this.body = new ReadableStream({
-      type: "bytes",
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      cancel: () => this.#over(),
-    });
-    this.#write(eventText(subscription.opening));
-  }
-
-  tell(notification: Notification): void {
-    const { filter, id } = this.#subscription;
-    if (wants(filter, notification)) this.#write(eventText(tagged(notification, id)));
-  }
-
-  showLife(): void {
-    this.#write(": listening\n\n");
-  }
-
-  #end(): void {
-    this.#write(eventText(this.#subscription.ending));
-    this.#controller?.close();
-    this.#over();
-  }
-
-  #write(text: string): void {
-    const controller = this.#controller;
-    if (controller === undefined) return;
-    // What waits is what the size desired is short of none.
-    if (-(controller.desiredSize ?? 0) > limits.listenBacklogBytes) {
-      controller.error(new Error("The client reads too slowly."));
-      this.#over();
-    } else {
-      controller.enqueue(encoder.encode(text));
-    }
-  }
-}
-
-const encoder = new TextEncoder();

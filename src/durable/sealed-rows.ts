@@ -24,8 +24,10 @@ export class SealedRows {
     this.#sealer = sealer;
   }
 
-  static readonly schema = `
+  static readonly texts = `
 CREATE TABLE texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part));
+`;
+  static readonly answers = `
 CREATE TABLE answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
 CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
@@ -50,6 +52,10 @@ CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
       .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM texts WHERE name = ? ORDER BY part", name)
       .toArray();
     return rows.length === 0 ? undefined : this.#open(rows);
+  }
+
+  forget(name: string): void {
+    this.#put("texts", name, null);
   }
 
   /** In their order. */
@@ -99,7 +105,7 @@ CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
   async #open(rows: { bytes: ArrayBuffer }[]): Promise<unknown> {
     const bytes = await new Blob(rows.map((one) => one.bytes)).arrayBuffer();
     const opened = await this.#sealer.open(new Uint8Array(bytes));
-    if (opened === undefined) throw new Error("what a task has stored can no longer be opened");
+    if (opened === undefined) throw new Error("what is stored can no longer be opened");
     return JSON.parse(decoder.decode(opened)) as unknown;
   }
 }

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import { inputRequests, unanswered } from "../mcp/answers.ts";
-import type { DetailedTask, TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
 import type {
   Answers,
@@ -14,45 +14,10 @@ import type {
   Suspended,
   WaitReason,
 } from "../model.ts";
-import { freshKeys, type AskKeys } from "./ask-keys.ts";
-import { SealedRows, type Writes } from "./sealed-rows.ts";
+import { SealedRows } from "./sealed-rows.ts";
+import { statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
+import type { Change, Row, Status, Texts } from "./task-rows.ts";
 import type { Sealer } from "./vault.ts";
-
-export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
-
-/** A task's row: all that is not sealed. */
-interface Row extends Record<string, SqlStorageValue> {
-  principal: string;
-  status: Status;
-  created: number;
-  updated: number;
-  runs: number;
-  notices: number;
-}
-
-/** What is kept sealed, by name. */
-interface Texts {
-  call: Omit<TaskCall, "recorded" | "message">;
-  /** How far the servlet has said to be. */
-  message: string;
-  /** What the next run begins with, besides its answers; absent where the servlet is called anew. */
-  begun: Omit<Recorded, "entries">;
-  waits: WaitReason;
-  /** What the servlet wants back when it is called anew. */
-  state: string;
-  keys: AskKeys;
-  end: TaskEnd;
-}
-
-/** What is written at once, or not at all. */
-interface Change extends Writes {
-  /** Null to forget one. */
-  texts?: { [K in keyof Texts]?: Texts[K] | null };
-  /** Further writes. */
-  also?: () => void;
-  /** When the next alarm is due, in Unix ms. */
-  alarm?: number;
-}
 
 /**
  * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
@@ -64,6 +29,7 @@ export class TaskStore implements Keeper {
   readonly #rows: SealedRows;
   readonly #id: string;
   #row: Row | undefined;
+  #isForgotten = false;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.#storage = storage;
@@ -74,23 +40,38 @@ export class TaskStore implements Keeper {
     if (tables.length > 0) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
   }
 
-  /** Makes a task of a call, which is over already where `end` is given. */
-  async create({ recorded, message, ...call }: TaskCall, end?: TaskEnd): Promise<void> {
+  /** Makes a task of a call. Its first run is due, unless it is over or waits for something. */
+  async create({ recorded, message, ttlMs, ...call }: TaskCall, start?: Start): Promise<void> {
     const now = Date.now();
-    const { entries = [], ...begun } = recorded ?? {};
+    const ttl = Math.min(ttlMs ?? limits.taskMs, limits.taskMs);
+    const { owner, principal } = call;
+    const suspended = start && "reason" in start ? start : undefined;
+    const end = start && !("reason" in start) ? start : undefined;
+    const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
+    const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
+    const waiting = isWaiting ? waitingOf(suspended) : undefined;
     await this.#commit({
-      texts: end ? { end } : { call, message: message ?? null, ...("head" in begun && { begun }) },
+      texts: end
+        ? { end }
+        : {
+            call,
+            message: message ?? null,
+            ...("head" in begun && { begun }),
+            ...waiting?.texts,
+          },
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.#storage;
-        sql.exec(SCHEMA + SealedRows.schema);
-        const status = end === undefined ? "working" : statusOf(end);
-        const notices = recorded?.notices ?? 0;
-        const row = [call.principal.name, status, now, now, 0, notices];
-        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?)", ...row);
+        sql.exec(TASK_SCHEMA);
+        const status = end ? statusOf(end) : (waiting?.status ?? "working");
+        const notices = "notices" in begun ? begun.notices : 0;
+        const times = [now, now, ttl, 0, notices];
+        const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
+        const row = [principal.name, status, ...times, ...owned];
+        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
-      alarm: end === undefined ? now : now + limits.taskMs,
+      alarm: () => (waiting ? this.#due(waiting.texts.waits) : end ? this.#due() : now),
     });
   }
 
@@ -112,12 +93,23 @@ export class TaskStore implements Keeper {
 
   forget(): Promise<void> {
     this.#row = undefined;
+    this.#isForgotten = true;
     return this.#storage.deleteAll();
+  }
+
+  get owner(): Owner | undefined {
+    const { session, hidden } = this.#known;
+    return session === null ? undefined : { session, isHidden: hidden === 1 };
+  }
+
+  adopt(session: string): void {
+    this.#known.session = session;
+    this.#storage.sql.exec("UPDATE task SET session = ?", session);
   }
 
   /** When the task is forgotten, in Unix ms. */
   get expires(): number {
-    return this.#known.created + limits.taskMs;
+    return this.#known.created + this.#known.ttl;
   }
 
   isOf(principal: string): boolean {
@@ -148,13 +140,20 @@ export class TaskStore implements Keeper {
       ...(message !== undefined && { statusMessage: message }),
       createdAt: new Date(created).toISOString(),
       lastUpdatedAt: new Date(updated).toISOString(),
-      ttlMs: limits.taskMs,
+      ttlMs: this.#known.ttl,
       pollIntervalMs: limits.taskPollMs,
       ...(waits?.kind === "input" && {
         inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
       }),
       ...(this.isOver ? await this.#read("end") : undefined),
     };
+  }
+
+  /** How far the task is, for its owner. */
+  async progress(): Promise<Progress> {
+    const waits = await this.waits();
+    const isOpen = waits?.kind === "input" && !this.isOver;
+    return { view: await this.view(), asks: isOpen ? unanswered(waits.asks, waits.given) : {} };
   }
 
   /** Undefined once the task is over. */
@@ -179,31 +178,26 @@ export class TaskStore implements Keeper {
     return { ...begun, entries, notices: Math.max(begun.notices, this.#known.notices) };
   }
 
-  /**
-   * Keeps what a call waits for. Keys of asks are never used twice in a task's life, so that an answer
-   * is always to what was meant.
-   */
-  async suspend({ reason, recorded, state }: Suspended): Promise<void> {
-    const { entries: _, ...begun } = recorded ?? {};
-    const keys = (await this.#read("keys")) ?? { used: {}, names: {} };
-    const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+  /** Keeps what a call waits for. */
+  async suspend(suspended: Suspended): Promise<void> {
+    const known = await this.#read("keys");
     if (this.isOver) return;
+    const { texts, status } = waitingOf(suspended, known);
     await this.#commit({
-      texts: { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits },
+      texts,
       also: () => {
-        if (this.isOver) return;
-        if (recorded === undefined) this.#rows.clear("answers");
+        if (suspended.recorded === undefined) this.#rows.clear("answers");
         this.#storage.sql.exec("UPDATE task SET runs = 0");
         this.#known.runs = 0;
-        this.#setStatus(waits.kind === "input" ? "input_required" : "working");
+        this.#setStatus(status);
       },
-      alarm: this.#next(waits),
+      alarm: () => this.#due(texts.waits),
     });
   }
 
   /** Keeps answers while others are missing. */
   async wait(waits: WaitReason): Promise<void> {
-    await this.#commit({ texts: { waits }, alarm: this.#next(waits) });
+    await this.#commit({ texts: { waits }, alarm: () => this.#next(waits) });
   }
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */
@@ -219,10 +213,11 @@ export class TaskStore implements Keeper {
     const call = (await this.call())!;
     const state = await this.#read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
+    const leg = (call.leg ?? 0) + 1;
     await this.#commit({
-      texts: { call: { ...call, input }, waits: null },
+      texts: { call: { ...call, input, leg }, waits: null },
       also: () => this.#setStatus("working"),
-      alarm: Date.now(),
+      alarm: Date.now,
     });
   }
 
@@ -237,7 +232,7 @@ export class TaskStore implements Keeper {
       texts: { begun, waits: null },
       answers: [[entries.length - 1, entries.at(-1)!]],
       also: () => this.#setStatus("working"),
-      alarm: Date.now(),
+      alarm: Date.now,
     });
   }
 
@@ -274,7 +269,13 @@ export class TaskStore implements Keeper {
   #over(status: Status): void {
     this.#rows.clear();
     this.#setStatus(status);
-    void this.#storage.setAlarm(this.expires);
+    void this.#storage.setAlarm(this.#due());
+  }
+
+  /** The same as `#next`, or else soon: an owner that was not told before its task has died is told then. */
+  #due(waits?: WaitReason): number {
+    const next = waits ? this.#next(waits) : this.expires;
+    return this.owner === undefined ? next : Math.min(next, Date.now() + limits.ownerMs);
   }
 
   /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
@@ -298,11 +299,11 @@ export class TaskStore implements Keeper {
   /** Nothing is written to a task that is over. */
   async #commit({ also, alarm, ...writes }: Change): Promise<void> {
     const write = await this.#rows.prepare(writes);
-    if (this.#row !== undefined && this.isOver) return;
+    if (this.#isForgotten || (this.#row !== undefined && this.isOver)) return;
     this.#storage.transactionSync(() => {
       also?.();
       write();
-      if (alarm !== undefined) void this.#storage.setAlarm(alarm);
+      if (alarm !== undefined) void this.#storage.setAlarm(alarm());
     });
   }
 
@@ -310,10 +311,3 @@ export class TaskStore implements Keeper {
     return (await this.#rows.text(name)) as Texts[K] | undefined;
   }
 }
-
-const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
-
-const SCHEMA = `
-CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
-  created INTEGER NOT NULL, updated INTEGER NOT NULL, runs INTEGER NOT NULL, notices INTEGER NOT NULL);
-`;

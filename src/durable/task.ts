@@ -1,10 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
-import { Fault } from "../errors.ts";
+import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
+import { changes } from "../mcp/changes.ts";
+import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, progressOf, type DetailedTask, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import { endOf, progressOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
+import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import { refusals, willingAsker } from "../mcp/willing.ts";
 import {
   Suspended,
   Wait,
@@ -12,19 +16,23 @@ import {
   type Asks,
   type CallContext,
   type Notification,
+  type Recorded,
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
+import type { SessionObject } from "./session.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
 export interface TaskObject extends Rpc.DurableObjectBranded {
-  create(call: TaskCall, end?: TaskEnd): Promise<DetailedTask>;
+  create(call: TaskCall, start?: Start): Promise<DetailedTask>;
   get(principal: string): Promise<DetailedTask | undefined>;
   update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;
+  /** From now on this session is told how the task goes on. */
+  adopt(principal: string, session: string): Promise<void>;
 }
 
 /**
@@ -41,6 +49,7 @@ export function taskObject(bundle: Bundle) {
     readonly #store: TaskStore;
     readonly #registry: Registry;
     #running: AbortController | undefined;
+    #telling: Promise<unknown> = Promise.resolve();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -50,9 +59,12 @@ export function taskObject(bundle: Bundle) {
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
-    async create(call: TaskCall, end?: TaskEnd): Promise<DetailedTask> {
-      await this.#store.create(call, end);
-      return this.#store.view();
+    async create(call: TaskCall, start?: Start): Promise<DetailedTask> {
+      await this.#store.create(call, start);
+      await this.#refuse();
+      const view = await this.#store.view();
+      this.ctx.waitUntil(this.#publish());
+      return view;
     }
 
     async get(principal: string): Promise<DetailedTask | undefined> {
@@ -67,11 +79,21 @@ export function taskObject(bundle: Bundle) {
     async cancel(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       if (!this.#store.isOver) {
-        this.#store.cancel();
-        this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
+        this.#stop();
         await this.#publish();
       }
       return true;
+    }
+
+    async adopt(principal: string, session: string): Promise<void> {
+      if (!this.#store.isOf(principal)) return;
+      this.#store.adopt(session);
+      this.ctx.waitUntil(this.#publish());
+    }
+
+    #stop(): void {
+      if (!this.#store.isOver) this.#store.cancel();
+      this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
     }
 
     override async alarm(): Promise<void> {
@@ -79,6 +101,10 @@ export function taskObject(bundle: Bundle) {
       const { storage } = this.ctx;
       if (!this.#store.exists) return;
       if (now >= this.#store.expires) return this.#store.forget();
+      if (this.#store.owner !== undefined) {
+        if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
+        if (!this.#store.exists) return;
+      }
       if (this.#store.isOver) return storage.setAlarm(this.#store.expires);
       // A run that lasts is not dead.
       if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
@@ -136,10 +162,21 @@ export function taskObject(bundle: Bundle) {
         if (end instanceof Suspended && (await this.#isTooCurious(end))) {
           const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
-        } else if (end instanceof Suspended) await this.#store.suspend(end);
-        else if (end !== undefined) await this.#store.end(end);
+        } else if (end instanceof Suspended) {
+          await this.#store.suspend(end);
+          await this.#refuse();
+        } else if (end !== undefined) await this.#store.end(end);
       }
       this.ctx.waitUntil(this.#publish());
+    }
+
+    /** What a session's client cannot be asked is refused for it. */
+    async #refuse(): Promise<void> {
+      const waits = this.#store.owner && (await this.#store.waits());
+      const call = await this.#store.call();
+      if (waits?.kind !== "input" || call === undefined) return;
+      const refused = refusals(unanswered(waits.asks, waits.given), call.client);
+      if (Object.keys(refused).length > 0) await this.#give(() => refused);
     }
 
     async #isTooCurious({ reason }: Suspended): Promise<boolean> {
@@ -155,8 +192,10 @@ export function taskObject(bundle: Bundle) {
         ...call,
         ...(recorded && { recorded }),
         signal: () => signal,
-        notify: (notice) => this.#notice(notice),
-        ask: roundAsker(call.client, call.input?.responses),
+        notify: this.#teller(call, recorded),
+        ask: call.owner
+          ? willingAsker(call.client)
+          : roundAsker(call.client, call.input?.responses),
         keeper: this.#store,
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -164,7 +203,8 @@ export function taskObject(bundle: Bundle) {
         },
       };
       try {
-        const outcome = await this.#registry.callTool(call.name, call.args, context);
+        const run = methods[call.method] ?? notified[call.method]!;
+        const outcome = await run(call.params, context, this.#registry);
         return outcome instanceof Suspended ? outcome : { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);
@@ -174,19 +214,79 @@ export function taskObject(bundle: Bundle) {
       }
     }
 
-    #notice(notice: Notification): void {
-      const message = progressOf(notice);
-      if (message === undefined) return;
-      this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish()));
+    /** Takes what the servlet says: its owner is told, in the order in which it is said, and once. */
+    #teller({ leg = 0 }: TaskCall, recorded: Recorded | undefined) {
+      const { owner, principal } = this.#store;
+      const hubs = namespaceOf<Hub>(this.env, "HUBS");
+      const hub = hubs && (() => hubs.getByName(principal));
+      let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
+      const tell = changes({ hub, report }, (notice) => {
+        const number = nth;
+        if (owner?.isHidden === true) {
+          this.#tellOwner((session, id) => session.told(id, number, notice)).catch(console.error);
+          return;
+        }
+        const message = progressOf(notice);
+        if (message === undefined) return;
+        this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish()));
+      });
+      return (notice: Notification): void => {
+        nth++;
+        tell(notice);
+      };
     }
 
-    async #publish(): Promise<void> {
+    /** Says how far the task is to those who listen; false where its owner could not be told. */
+    async #publish(): Promise<boolean> {
+      const { owner, principal } = this.#store;
       try {
-        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(this.#store.principal);
+        const isThere = await this.#tellOwner(async (session, id) =>
+          session.progressed(id, await this.#store.progress()),
+        );
+        if (owner?.isHidden === true) {
+          if (isThere === false) this.#stop();
+          if (this.#store.isOver && this.#running === undefined) await this.#store.forget();
+          return true;
+        }
+      } catch (error) {
+        console.error(error);
+        if (owner !== undefined) return false;
+      }
+      try {
+        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
         await hub?.publish([{ method: "notifications/tasks", params: await this.#store.view() }]);
       } catch (error) {
         console.error(error); // Clients that listen also ask now and then.
       }
+      return true;
+    }
+
+    /** One after the other. Gives whether the owner is there; undefined where the task has none. */
+    #tellOwner(
+      tell: (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>,
+    ): Promise<boolean | undefined> {
+      const { owner } = this.#store;
+      const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
+      if (owner === undefined || sessions === undefined) return Promise.resolve(undefined);
+      const id = this.ctx.id.toString();
+      const telling = this.#telling.then(() =>
+        // A stub whose object has died is of no more use.
+        again(() => tell(sessions.get(sessions.idFromString(owner.session)), id)),
+      );
+      this.#telling = Promise.allSettled([telling]);
+      return telling;
     }
   };
+}
+
+/** Does the work; where that fails, a few times more. */
+async function again<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const [pauseMs, ...rest] = pausesMs;
+    if (pauseMs === undefined) throw error;
+    await scheduler.wait(pauseMs);
+    return again(work, rest);
+  }
 }

@@ -16,9 +16,14 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
   };
   return ({ name }) => ({
     // Ids of the platform's own making cannot be guessed, and no others are accepted.
-    create: (call, end) => objects.get(objects.newUniqueId()).create(call, end),
+    newId: () => objects.newUniqueId().toString(),
+    create(call, start, id) {
+      const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
+      return objects.get(own).create(call, start);
+    },
     get: async (id) => object(id)?.get(name),
     update: async (id, answers) => object(id)?.update(name, answers),
     cancel: async (id) => (await object(id)?.cancel(name)) ?? false,
+    adopt: async (id, session) => object(id)?.adopt(name, session),
   });
 }

@@ -72,7 +72,8 @@ export const isComplete = (asks: Asks, answers: Answers): boolean =>
 export const unanswered = (asks: Asks, answers: Answers): Asks =>
   Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
 
-function wrongWith({ method, params }: Ask, answer: Json): string | undefined {
+/** What is wrong with an answer, if it does not fit what was asked. */
+export function wrongWith({ method, params }: Ask, answer: Json): string | undefined {
   switch (method) {
     case "elicitation/create": {
       const { action, content } = answer;

@@ -5,11 +5,11 @@ import type { Answers, Ask, Asks, Json } from "../model.ts";
  * servlet sees that nobody said yes.
  */
 export async function declined(asks: Asks): Promise<Answers> {
-  return Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, declinedOne(ask)]));
+  return Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, refusal(ask)]));
 }
 
-function declinedOne({ method }: Ask): Json {
-  const why = "The client cannot be asked.";
+/** The answer of a client that does not give one. */
+export function refusal({ method }: Ask, why = "The client cannot be asked."): Json {
   switch (method) {
     case "elicitation/create":
       return { action: "decline", content: { error: why } };

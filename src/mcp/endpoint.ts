@@ -1,7 +1,7 @@
 import { Fault, httpStatus } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { classify } from "./classify.ts";
-import { handleLegacy } from "./legacy.ts";
+import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorMessage, idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
@@ -17,25 +17,32 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
   const { headers } = request;
   let body: unknown;
   try {
-    if (request.method !== "POST") {
-      throw new Fault("method_not_allowed", "The MCP endpoint takes POST.");
+    const { method } = request;
+    const isStream = setting.sessions !== undefined && (method === "GET" || method === "DELETE");
+    if (method !== "POST" && !isStream) {
+      throw new Fault("method_not_allowed", `The MCP endpoint takes ${methodsOf(setting)}.`);
     }
     const admitted = accepts(headers.get("accept") ?? undefined);
-    if (!admitted.json && !admitted.sse) {
+    if (!admitted.json && !admitted.sse && method !== "DELETE") {
       throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
     }
-    const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-    if (type !== "application/json") {
-      throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
-    }
-    body = parse(await readText(request));
     const exchange = {
       ...setting,
       leaving: () => request.signal,
       headers,
       accepts: admitted,
     };
-    const kind = classify(body, headers.get("mcp-protocol-version") ?? undefined);
+    const version = headers.get("mcp-protocol-version") ?? undefined;
+    if (isStream) {
+      classify(undefined, version);
+      return await handleSession(method, exchange);
+    }
+    const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+    if (type !== "application/json") {
+      throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
+    }
+    body = parse(await readText(request));
+    const kind = classify(body, version);
     switch (kind.era) {
       case "modern":
         return await handleModern(body, kind.version, exchange);
@@ -48,10 +55,13 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       status: httpStatus(fault),
       body: errorMessage(idOf(body), fault),
     });
-    if (fault.code === "method_not_allowed") response.headers.set("allow", "POST");
+    if (fault.code === "method_not_allowed") response.headers.set("allow", methodsOf(setting));
     return response;
   }
 }
+
+const methodsOf = ({ sessions }: Setting): string =>
+  sessions === undefined ? "POST" : "POST, GET, DELETE";
 
 function parse(text: string): unknown {
   try {

@@ -2,6 +2,7 @@ import type { Fault } from "../errors.ts";
 import type { Json, Principal } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
+import type { Sessions } from "./session.ts";
 import type { Hub } from "./subscription.ts";
 import type { Tasks } from "./tasks.ts";
 
@@ -35,6 +36,8 @@ export interface Exchange {
   vault?: Vault | undefined;
   /** The principal's tasks; absent where there are none. */
   tasks?: Tasks | undefined;
+  /** The principal's sessions; absent where each request is by itself. */
+  sessions?: Sessions | undefined;
   /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
   leaving(): AbortSignal;
   /** Logs what the caller must not see of an error, and gives what it may. */

@@ -1,26 +1,30 @@
-import { Fault, rpcError, type RpcError } from "../errors.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, Suspended } from "../model.ts";
-import type { CallContext, ContentBlock, Json, Tool } from "../model.ts";
+import type { CallContext, Json } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { changes } from "./changes.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
 import { declined } from "./declined.ts";
 import type { Exchange } from "./exchange.ts";
 import {
-  decode,
   errorMessage,
-  idOf,
+  readable,
   resultMessage,
   type Message,
   type Request,
+  type Unreadable,
 } from "./message.ts";
 import { capabilities, methods, type Method } from "./methods.ts";
-import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
-import { respond, type Reply, type Talk } from "./reply.ts";
+import { logLevelIn, notices, progressTokenOf } from "./notices.ts";
+import { TASK_CAPABILITY } from "./older-tasks.ts";
+import { isExperimental, older, olderError } from "./older.ts";
+import { eventText, jsonResponse, respond, type Reply, type Talk } from "./reply.ts";
+import { SESSION_HEADER, type Session, type Sessions } from "./session.ts";
 
 /**
- * Protocols 2024-11-05 to 2025-11-25, for clients without a session: each request is answered by itself.
+ * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
+ * that has none is answered by itself.
  * https://modelcontextprotocol.io/specification/2025-11-25
  */
 export async function handleLegacy(
@@ -28,31 +32,130 @@ export async function handleLegacy(
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
-  const bodies = batchOf(body, version);
-  const messages = bodies.map((one) => readable(one));
-  const asksNothing = messages.every((one) => !("error" in one) && one.kind !== "request");
-  if (asksNothing) return new Response(null, { status: 202 });
+  const isBatch = Array.isArray(body);
+  const session = sessionOf(exchange);
+  if (session !== undefined) {
+    const messages = isBatch ? batch(body) : [body];
+    return responseOf(known(await session.post({ messages, isBatch, accepts: exchange.accepts })));
+  }
+  const messages = (isBatch ? oldBatch(body, version) : [body]).map(readable);
   const single = messages[0];
-  if (!Array.isArray(body) && single !== undefined && "error" in single) throw single.error;
-
+  if (!isBatch && single?.kind === "unreadable") throw single.fault;
+  if (exchange.sessions !== undefined) {
+    if (messages.some(belongsToSession)) throw noSession();
+    if (!isBatch && single?.kind === "request" && single.method === "initialize") {
+      return initialize(single, exchange, exchange.sessions);
+    }
+  }
+  if (messages.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
+    return new Response(null, { status: 202 });
+  }
   return respond(exchange.accepts, exchange.leaving, async (talk): Promise<Reply> => {
     const replies = await Promise.all(
       messages.map(async (message) => {
-        if ("error" in message) return errorMessage(message.id, message.error);
+        if (message.kind === "unreadable") return errorMessage(message.id, message.fault);
         return message.kind === "request" ? answer(message, version, exchange, talk) : undefined;
       }),
     );
     const answered = replies.filter((reply) => reply !== undefined);
-    return { status: 200, body: answered, isBatch: Array.isArray(body) };
+    return { status: 200, body: answered, isBatch };
   });
 }
 
+/** GET opens a stream of a session, DELETE ends it. */
+export async function handleSession(method: string, exchange: Exchange): Promise<Response> {
+  const session = sessionOf(exchange);
+  if (session === undefined) throw noSession();
+  if (method === "DELETE") {
+    known(await session.end());
+    return new Response(null, { status: 204 });
+  }
+  if (!exchange.accepts.sse) {
+    throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
+  }
+  return responseOf(
+    known(await session.listen(exchange.headers.get("last-event-id") ?? undefined)),
+  );
+}
+
+/** The session that a request names; undefined where it names none. Throws `no_session`. */
+function sessionOf({ headers, sessions }: Exchange): Session | undefined {
+  const id = headers.get(SESSION_HEADER);
+  return id === null || sessions === undefined ? undefined : known(sessions.get(id));
+}
+
+function known<T>(found: T | undefined): T {
+  if (found !== undefined) return found;
+  const message = "There is no such session, or it has ended: send initialize to begin another.";
+  throw new Fault("no_session", message);
+}
+
+const noSession = () =>
+  new Fault(
+    "invalid_request",
+    "This needs a session: send initialize, and its Mcp-Session-Id with all that follows.",
+  );
+
+const SESSION_METHODS = /^(resources\/(un)?subscribe|logging\/setLevel|tasks\/\w+)$/;
+
+const belongsToSession = (message: Message | Unreadable): boolean =>
+  message.kind === "response" ||
+  (message.kind === "request" && SESSION_METHODS.test(message.method));
+
+function responseOf(told: Response | Reply): Response {
+  if (told instanceof Response) return told;
+  return told.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(told);
+}
+
+/** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
+async function initialize(
+  { id, params }: Request,
+  exchange: Exchange,
+  sessions: Sessions,
+): Promise<Response> {
+  const result = await introduction(params, exchange);
+  const { capabilities: declared, clientInfo } = params;
+  const text = (key: string) =>
+    isObject(clientInfo) && typeof clientInfo[key] === "string" ? { [key]: clientInfo[key] } : {};
+  const session = await sessions.create({
+    protocolVersion: result.protocolVersion,
+    capabilities: isObject(declared) ? declared : {},
+    ...text("name"),
+    ...text("version"),
+  });
+  const body = resultMessage(id, JSON.stringify(result));
+  const response = exchange.accepts.json
+    ? jsonResponse({ status: 200, body })
+    : new Response(eventText(body), { headers: { "content-type": "text/event-stream" } });
+  response.headers.set(SESSION_HEADER, session);
+  return response;
+}
+
+async function introduction({ protocolVersion }: Json, { server, registry, sessions }: Exchange) {
+  const version =
+    LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
+  const hasTasks = sessions !== undefined && isExperimental(version);
+  return {
+    protocolVersion: version,
+    capabilities: {
+      ...(await capabilities(registry, { listens: sessions !== undefined })),
+      ...(hasTasks && { tasks: TASK_CAPABILITY }),
+    },
+    serverInfo: server.info,
+    ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
+  };
+}
+
 /** https://modelcontextprotocol.io/specification/2025-03-26/basic#batching */
-function batchOf(body: unknown, version: string): unknown[] {
-  if (!Array.isArray(body)) return [body];
+function oldBatch(body: unknown[], version: string): unknown[] {
   if (version !== "2025-03-26" && version !== "2024-11-05") {
     throw new Fault("invalid_request", `Batches are not part of protocol version ${version}.`);
   }
+  return batch(body);
+}
+
+/** Throws `invalid_request` where it has nothing in it, or too much. */
+function batch(body: unknown[]): unknown[] {
   if (body.length === 0) throw new Fault("invalid_request", "A batch must not be empty.");
   if (body.length > limits.batchMessages) {
     throw new Fault(
@@ -61,15 +164,6 @@ function batchOf(body: unknown, version: string): unknown[] {
     );
   }
   return body;
-}
-
-/** A message of a batch, or what is wrong with it: the others are answered all the same. */
-function readable(body: unknown): Message | { id: ReturnType<typeof idOf>; error: Fault } {
-  try {
-    return decode(body);
-  } catch (error) {
-    return { id: idOf(body), error: Fault.from(error) };
-  }
 }
 
 async function answer(
@@ -100,12 +194,12 @@ async function answer(
     const result = older(await settled(run, params, call, exchange.registry), version);
     return resultMessage(id, JSON.stringify(result));
   } catch (error) {
-    return errorMessage(id, legacyError(method, exchange.report(error)));
+    return errorMessage(id, olderError(method, exchange.report(error)));
   }
 }
 
 /** A servlet that returns what it asks is told that nobody answers, and called again. */
-async function settled(
+export async function settled(
   run: Method,
   params: Json,
   call: CallContext,
@@ -128,59 +222,9 @@ type OwnMethod = (params: Json, exchange: Exchange) => Promise<Json> | Json;
 /** What only these revisions have. */
 const ownMethods: Readonly<Record<string, OwnMethod>> = {
   ping: () => ({}),
-  initialize: async ({ protocolVersion }, { server, registry }) => ({
-    protocolVersion: LEGACY_VERSIONS.includes(String(protocolVersion))
-      ? protocolVersion
-      : LEGACY_VERSIONS[0],
-    capabilities: await capabilities(registry),
-    serverInfo: server.info,
-    ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
-  }),
-  /** Without a session there is nobody to remember the level for: calls send all their logs. */
-  "logging/setLevel": ({ level }) => {
-    if (!isLoggingLevel(level))
-      throw new Fault("invalid_params", "params.level is not a log level.");
+  initialize: introduction,
+  "logging/setLevel": (params) => {
+    logLevelIn(params);
     return {};
   },
 };
-
-/** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
-function legacyError(method: string, fault: Fault): RpcError {
-  const error = rpcError(fault);
-  return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
-}
-
-/** A result without what clients of this revision refuse. */
-function older(result: Json, version: string): Json {
-  let shaped = result;
-  if (Array.isArray(shaped["tools"])) {
-    shaped = { ...shaped, tools: (shaped["tools"] as Tool[]).map(olderTool) };
-  }
-  if ("structuredContent" in shaped && !isObject(shaped["structuredContent"])) {
-    const { structuredContent: _, ...rest } = shaped;
-    shaped = rest;
-  }
-  if (Array.isArray(shaped["content"]) && version < "2025-06-18") {
-    const content = (shaped["content"] as ContentBlock[]).map((block) =>
-      olderBlock(block, version),
-    );
-    shaped = { ...shaped, content };
-  }
-  return shaped;
-}
-
-/** Only objects can be structured output there, and a client drops the whole list for another schema. */
-function olderTool(tool: Tool): Tool {
-  if (tool.outputSchema === undefined || tool.outputSchema["type"] === "object") return tool;
-  const { outputSchema: _, ...rest } = tool;
-  return rest;
-}
-
-/** Links came with 2025-06-18, audio with 2025-03-26. */
-function olderBlock(block: ContentBlock, version: string): ContentBlock {
-  if (block.type === "resource_link") return { type: "text", text: `${block.name}: ${block.uri}` };
-  if (block.type === "audio" && version < "2025-03-26") {
-    return { type: "text", text: `(audio, ${block.mimeType})` };
-  }
-  return block;
-}

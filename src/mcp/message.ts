@@ -11,11 +11,16 @@ export interface Request {
   params: Json;
 }
 
-export type Message =
-  | Request
-  | { kind: "notification"; method: string; params: Json }
-  /** A client's answer to a request of ours. */
-  | { kind: "response"; id: RequestId };
+export type Message = Request | { kind: "notification"; method: string; params: Json } | Answer;
+
+/** A client's answer to a request of ours: one of the two. */
+export interface Answer {
+  kind: "response";
+  id: RequestId;
+  result?: Json;
+  /** What it says went wrong. */
+  error?: string;
+}
 
 /** Reads one message of a parsed body. Throws `invalid_request` that says what is wrong with it. */
 export function decode(body: unknown): Message {
@@ -27,7 +32,7 @@ export function decode(body: unknown): Message {
     throw new Fault("invalid_request", "A message's id must be a string or an integer.");
   }
   if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
-    return { kind: "response", id: id as RequestId };
+    return responseOf(id as RequestId, body);
   }
   if (typeof method !== "string") {
     throw new Fault("invalid_request", "A message's method must be a string.");
@@ -37,6 +42,31 @@ export function decode(body: unknown): Message {
   }
   if (id === undefined) return { kind: "notification", method, params: params ?? {} };
   return { kind: "request", id: id as RequestId, method, params: params ?? {} };
+}
+
+function responseOf(id: RequestId, { result, error }: Json): Answer {
+  if (error === undefined) {
+    if (isObject(result)) return { kind: "response", id, result };
+    throw new Fault("invalid_request", "A response's result must be an object.");
+  }
+  const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "";
+  return { kind: "response", id, error: message || "The client has failed." };
+}
+
+/** A message that is none. */
+export interface Unreadable {
+  kind: "unreadable";
+  id: RequestId | null;
+  fault: Fault;
+}
+
+/** A message of a body, or what is wrong with it: the others of a batch are answered all the same. */
+export function readable(body: unknown): Message | Unreadable {
+  try {
+    return decode(body);
+  } catch (error) {
+    return { kind: "unreadable", id: idOf(body), fault: Fault.from(error) };
+  }
 }
 
 /** The id of a message that may not be one; null where it has none that can be given back. */

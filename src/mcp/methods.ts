@@ -98,6 +98,13 @@ export const methods: Readonly<Record<string, Method>> = {
     registry.complete(completionRequest(params), call),
 };
 
+/** What servlets are told by calls that have no answer; of `servlet`, the name. */
+export const ROOTS_CHANGED = "notifications/roots/list_changed";
+export const notified: Readonly<Record<string, Method>> = {
+  [ROOTS_CHANGED]: (params, call, registry) =>
+    registry.rootsChanged(string(params, "servlet"), call),
+};
+
 /** Which features are served, for what declares them. `listens`: clients can hear of changes; `tasks`: calls can become tasks. */
 export async function capabilities(
   registry: Registry,

@@ -255,6 +255,6 @@ const taskCall = (params: Json, { id, meta, principal, client }: CallContext): T
   meta,
   principal,
   client,
-  name: String(params["name"]),
-  args: isObject(params["arguments"]) ? params["arguments"] : {},
+  method: "tools/call",
+  params: { name: params["name"], arguments: params["arguments"] ?? {} },
 });

@@ -1,3 +1,4 @@
+import { Fault } from "../errors.ts";
 import type { Json, LoggingLevel, Notification } from "../model.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
@@ -16,6 +17,13 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return (LOGGING_LEVELS as readonly unknown[]).includes(value);
 }
 
+/** The level that `logging/setLevel` sets. Throws `invalid_params`. */
+export function logLevelIn({ level }: Json): LoggingLevel {
+  if (isLoggingLevel(level)) return level;
+  const message = `params.level must be one of ${LOGGING_LEVELS.join(", ")}.`;
+  throw new Fault("invalid_params", message);
+}
+
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress */
 type ProgressToken = string | number;
 
@@ -24,6 +32,8 @@ interface Wanted {
   progressToken: ProgressToken | undefined;
   /** The lowest level that the client wants; undefined where it wants no logs. */
   logLevel: LoggingLevel | undefined;
+  /** Does it hear when what the user does on a page is done? */
+  elicitations?: boolean;
 }
 
 /**
@@ -64,6 +74,12 @@ export function notices(
         if (LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(wanted.logLevel)) return;
         const named = typeof logger === "string" ? { logger } : {};
         send({ jsonrpc: "2.0", method, params: { level, ...named, data: data ?? null } });
+        return;
+      }
+      case "notifications/elicitation/complete": {
+        const { elicitationId } = params;
+        if (wanted.elicitations !== true || typeof elicitationId !== "string") return;
+        send({ jsonrpc: "2.0", method, params: { elicitationId } });
       }
     }
   };

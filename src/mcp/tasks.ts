@@ -4,12 +4,14 @@ import {
   isObject,
   Wait,
   type Answers,
+  type Asks,
   type CallContext,
   type Client,
   type Json,
   type Notification,
   type Principal,
   type Recorded,
+  type Suspended,
 } from "../model.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { responsesIn } from "./answers.ts";
@@ -21,13 +23,34 @@ import { TASKS_EXTENSION } from "./extensions.ts";
 export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input"> {
   principal: Principal;
   client: Client;
-  /** The tool, and its arguments. */
-  name: string;
-  args: Json;
+  method: string;
+  params: Json;
+  /** Who is told how it goes on; absent where nobody is, and clients look for themselves. */
+  owner?: Owner;
+  /** How long the task is kept after it was created. */
+  ttlMs?: number;
+  /** How often its servlet was called anew, with the answers to what it had returned. */
+  leg?: number;
   /** What the call has come to before it became a task, and how far it has said to be. */
   recorded?: Recorded;
   message?: string;
 }
+
+/** The session that a call came from, and goes back to. */
+export interface Owner {
+  session: string;
+  /** Is the task nothing to its client, who waits for the call itself? */
+  isHidden: boolean;
+}
+
+/** How far a task is, for its owner: as its client sees it, and all that is not answered. */
+export interface Progress {
+  view: DetailedTask;
+  asks: Asks;
+}
+
+/** How a call that becomes a task has come to it: it is over already, or waits for something. */
+export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state">;
 
 /** How a call has ended. */
 export type TaskEnd = { result: Json } | { error: RpcError };
@@ -37,14 +60,18 @@ export type DetailedTask = { taskId: string; status: string } & Json;
 
 /** The principal's tasks. */
 export interface Tasks {
-  /** Settles when the task is durable. `end` is given where the call is over already. */
-  create(call: TaskCall, end?: TaskEnd): Promise<DetailedTask>;
+  /** Settles when the task is durable. Without a start, its call begins now, or goes on from `recorded`. */
+  create(call: TaskCall, start?: Start, id?: string): Promise<DetailedTask>;
+  /** An id for a task that is to be known before it is. */
+  newId(): string;
   /** Undefined where there is no such task of this principal. */
   get(id: string): Promise<DetailedTask | undefined>;
   /** Gives what is wrong with the answers; undefined for no such task. Others than those asked for are ignored. */
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
   /** False where there is no such task. */
   cancel(id: string): Promise<boolean>;
+  /** From now on this session is told how the task goes on. */
+  adopt(id: string, session: string): Promise<void>;
 }
 
 export type TaskMode = "never" | "auto" | "always" | "required";

@@ -22,6 +22,8 @@ const LIST_EXPORTS: Record<keyof Lists, string> = {
   prompts: "list_prompts",
 };
 
+const ROOTS_CHANGED = "on_roots_list_changed";
+
 export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
@@ -70,6 +72,16 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
       return tidy.completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
     },
+
+    ...(exports.includes(ROOTS_CHANGED) && {
+      async rootsChanged(call: CallContext) {
+        const context = { _meta: {}, context: contextOf(call, idsAsGiven) };
+        const ending = await run(ROOTS_CHANGED, JSON.stringify(context), call);
+        if (ending.kind === "suspended") return ending.suspended;
+        if (ending.kind === "returned") return {};
+        throw new Fault("servlet_failed", ending.message);
+      },
+    }),
   };
 };
 

@@ -149,6 +149,14 @@ export class Registry {
     return this.#completeBy(entry.servlet, request, call);
   }
 
+  /** Tells one servlet that the client's roots are others now. */
+  async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
+    const bundled = this.#bundle.servlets.find((one) => one.name === name);
+    if (bundled === undefined) return {};
+    const outcome = await this.servlet(bundled).rootsChanged?.(call);
+    return outcome === undefined ? {} : interrupted(bundled, outcome);
+  }
+
   #completeBy(
     bundled: BundledServlet,
     request: CompletionRequest,

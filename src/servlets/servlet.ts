@@ -37,6 +37,8 @@ export interface Servlet {
     call: CallContext,
   ): Promise<Outcome<GetPromptResult>>;
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
+  /** Tells it that the client's roots are others now; absent where it does not want to know. */
+  rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
   /** Can it read resources that it does not list? */
   readonly reads: boolean;
   readonly completes: boolean;

@@ -34,7 +34,13 @@ export async function buildWorker(entry: string, folder: string): Promise<string
 }
 
 /** The Durable Objects of a server, as wrangler.toml binds them. */
-const DURABLE = { HUBS: "Hub", KEY_RING: "KeyRing", STATES: "States", TASKS: "Task" };
+const DURABLE = {
+  HUBS: "Hub",
+  KEY_RING: "KeyRing",
+  SESSIONS: "Session",
+  STATES: "States",
+  TASKS: "Task",
+};
 
 interface Options {
   /** Text bindings. */
@@ -44,6 +50,10 @@ interface Options {
    * folder has from a process before.
    */
   durable?: true | string;
+  /** The classes of these Durable Objects by the names of their bindings; ours where it is left out. */
+  objects?: Record<string, string>;
+  /** What it logs is not shown: workerd says two lines for each client that closes its stream. */
+  quiet?: boolean;
 }
 
 /**
@@ -53,7 +63,7 @@ interface Options {
 export async function serve(
   folder: string,
   port: number,
-  { variables = {}, durable }: Options = {},
+  { variables = {}, durable, objects = DURABLE, quiet = false }: Options = {},
 ): Promise<Served> {
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
   const modules = files
@@ -66,16 +76,16 @@ export async function serve(
     '(name = "main", worker = .worker)',
     '(name = "internet", network = (allow = ["public", "private"]))',
   ];
-  let objects = "";
+  let namespaces = "";
   if (durable !== undefined) {
-    const classes = Object.entries(DURABLE);
+    const classes = Object.entries(objects);
     bindings.push(
       ...classes.map(([name, of]) => `(name = "${name}", durableObjectNamespace = "${of}")`),
     );
-    const namespaces = classes.map(
+    const described = classes.map(
       ([, of]) => `(className = "${of}", uniqueKey = "${of}", enableSql = true)`,
     );
-    objects = `durableObjectNamespaces = [${namespaces.join(", ")}],
+    namespaces = `durableObjectNamespaces = [${described.join(", ")}],
   durableObjectStorage = (localDisk = "storage"),`;
     // In memory there is no SQL.
     const store = durable === true ? join(folder, `objects-${port}`) : durable;
@@ -97,13 +107,15 @@ const worker :Workerd.Worker = (
   compatibilityDate = "2026-09-01",
   compatibilityFlags = ["enable_request_signal"],
   bindings = [${bindings.join(", ")}],
-  ${objects}
+  ${namespaces}
 );
 `,
   );
   const began = performance.now();
   // Its output is read, or it would stop when the pipe is full.
-  const process = spawn(binary, ["serve", config], { stdio: ["ignore", "pipe", "inherit"] });
+  const process = spawn(binary, ["serve", config], {
+    stdio: ["ignore", "pipe", quiet ? "ignore" : "inherit"],
+  });
   process.stdout?.resume();
   while (!(await answers(port))) {
     if (process.exitCode !== null) throw new Error(`workerd ended with ${process.exitCode}`);
@@ -121,6 +133,13 @@ function answers(port: number): Promise<boolean> {
     socket.once("error", () => resolve(false));
     socket.on("close", () => socket.destroy());
   });
+}
+
+/** Ends a server at once: a signal that asks would wait for the streams that are open. */
+export async function stop({ process }: Served): Promise<void> {
+  const gone = new Promise((resolve) => process.once("exit", resolve));
+  process.kill("SIGKILL");
+  await gone;
 }
 
 /** Resident memory in MB. */

@@ -10,7 +10,8 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { measureDurable } from "./durable.ts";
-import { drive, type Measured } from "./load.ts";
+import { drive, type Load, type Measured } from "./load.ts";
+import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
@@ -45,6 +46,8 @@ interface Wanted {
   body: string;
   check: (body: string) => boolean;
   connections?: number;
+  /** Each connection has a session of its own. */
+  inSession?: true;
 }
 
 const meta = {
@@ -66,15 +69,17 @@ function modern(method: string, params: object, name?: string): Pick<Wanted, "he
 
 const greet = { name: "greet", arguments: { name: "Ada" } };
 const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
+const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
 const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
 
 const kinds = {
   callModern: { ...modern("tools/call", greet, "greet"), check: greeted },
   callLegacy: {
     headers: { "mcp-protocol-version": "2025-11-25" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet }),
+    body: legacyCall,
     check: greeted,
   },
+  callSession: { headers: {}, body: legacyCall, check: greeted, inSession: true },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
   callTypeScript: {
     ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
@@ -100,18 +105,26 @@ const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
+/** Begins a session for each connection; gives what the heads in each say. */
+const ownSessions = (port: number) =>
+  Promise.all(Array.from({ length: CONNECTIONS }, async () => headersOf(await sessionAt(port))));
+
 /** Drives both in turn, round by round, so that what else the machine does hits both alike. */
 async function compare(wanted: Wanted, ours: Served, other: Served) {
   const results = new Map<Served, Measured[]>([
     [ours, []],
     [other, []],
   ]);
+  const loads = new Map<Served, Load>();
+  for (const served of results.keys()) {
+    const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
+    const own = wanted.inSession ? await ownSessions(served.port) : [];
+    loads.set(served, { connections: CONNECTIONS, ...sent, port: served.port, own });
+  }
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [served, measured] of results) {
-      const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
-      const load = { connections: CONNECTIONS, ...sent, port: served.port };
       const one = await drive(
-        load,
+        loads.get(served)!,
         (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
         wanted.check,
       );
@@ -135,9 +148,15 @@ const peer = await serve(await buildPeer("peer"), 8882);
 const guestsFolder = await buildWorker("test/worker/index.ts", join(scratch, "guests"));
 const oursGuests = await serve(guestsFolder, 8883, { variables: { SEASON: "any" }, durable: true });
 const stockEcho = await serve(stockFolder, 8884);
-const all = [ours, peer, oursGuests, stockEcho];
+const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
+  durable: true,
+  objects: { SESSIONS: "PeerSession" },
+});
+const all = [ours, peer, oursGuests, stockEcho, sessionPeer];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
+/** What is not driven beside the peer. */
+const others: Record<string, Served> = { megabyte: stockEcho, callSession: sessionPeer };
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
   cells
@@ -158,7 +177,7 @@ console.log(
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
   const mine = IN_GUESTS.has(name) ? oursGuests : ours;
-  const other = name === "megabyte" ? stockEcho : peer;
+  const other = others[name] ?? peer;
   const { middle, ratio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);
   const of = (served: Served) =>
@@ -184,10 +203,13 @@ for (let half = 0; half < 2; half++) {
   memory.push(await residentMB(fresh));
 }
 const durable = await measureDurable(guestsFolder, 8886, quick ? 200 : 10_000);
+const sessions = await measureSessions(guestsFolder, 8888, quick ? 200 : 1000);
 const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,
-  ...Object.fromEntries(Object.entries(durable).map(([name, value]) => [name, rounded(value)])),
+  ...Object.fromEntries(
+    Object.entries({ ...durable, ...sessions }).map(([name, value]) => [name, rounded(value)]),
+  ),
   memoryGrowth: rounded(memory[1]! / memory[0]!),
   startupMs: Math.round(fresh.startupMs),
   bundleGzipKB: Math.round(gzipSync(script, { level: 9 }).length / 1024),

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { residentMB, serve, type Served } from "../workerd.ts";
+import { residentMB, serve, stop } from "../workerd.ts";
 import { drive } from "./load.ts";
 
 /** What waiting costs: figures of calls that outlive their request. Times in milliseconds. */
@@ -123,12 +123,6 @@ async function alarmLate(port: number): Promise<number> {
   const { taskId } = await send("tools/call", sleeping, lasting);
   const task = await untilTask(port, taskId, ({ status }) => status === "completed");
   return Date.parse(task["lastUpdatedAt"]) - Date.parse(task["createdAt"]) - 6000;
-}
-
-async function stop({ process }: Served): Promise<void> {
-  const gone = new Promise((resolve) => process.once("exit", resolve));
-  process.kill("SIGKILL");
-  await gone;
 }
 
 /** Measures a Worker of the tests' guests on two ports. `tasks` is how many wait. */

@@ -8,11 +8,14 @@ export interface Measured {
   bytes: number;
 }
 
-interface Load {
+/** What is sent, and where to. */
+export interface Load {
   port: number;
   headers: Record<string, string>;
   body: string;
   connections: number;
+  /** What each connection has in its heads besides, from the first one on. */
+  own?: Record<string, string>[];
 }
 
 /** A whole HTTP request, ready to be written over and over. */
@@ -37,12 +40,12 @@ export async function drive(
   until: (count: number, elapsedMs: number) => boolean,
   check: (body: string) => boolean,
 ): Promise<Measured> {
-  const request = wire(load);
   const times: number[] = [];
   let bytes = 0;
   const began = performance.now();
-  const connection = () =>
+  const connection = (at: number) =>
     new Promise<void>((resolve, reject) => {
+      const request = wire({ ...load, headers: { ...load.headers, ...load.own?.[at] } });
       const socket = connect(load.port, "127.0.0.1");
       socket.setNoDelay(true);
       let sent = 0;
@@ -78,7 +81,7 @@ export async function drive(
         }
       });
     });
-  await Promise.all(Array.from({ length: load.connections }, connection));
+  await Promise.all(Array.from({ length: load.connections }, (_, at) => connection(at)));
   const seconds = (performance.now() - began) / 1000;
   times.sort((a, b) => a - b);
   return {

@@ -1,0 +1,67 @@
+import { limits } from "../limits.ts";
+
+const encoder = new TextEncoder();
+
+interface ConnectionOptions {
+  /** How long it may be open, in milliseconds. */
+  lifeMs: number;
+  /** The last that is written where its life ends. */
+  ending(): string;
+  /** Called once, whoever has ended it. */
+  onOver(): void;
+}
+
+/** An open event stream, until it is over: by the end of its life, by its client, or for that is too slow. */
+export class Connection {
+  /** Of bytes, since such can leave an object. Written to, it learns that its client has gone. */
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #over: () => void;
+  #controller: ReadableByteStreamController | undefined;
+
+  constructor({ lifeMs, ending, onOver }: ConnectionOptions) {
+    const signs = setInterval(() => this.showLife(), limits.listenKeepAliveMs);
+    const life = setTimeout(() => this.close(ending()), lifeMs);
+    this.#over = () => {
+      clearInterval(signs);
+      clearTimeout(life);
+      this.#controller = undefined;
+      onOver();
+    };
+    this.body = new ReadableStream({
+      type: "bytes",
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      cancel: () => this.#over(),
+    });
+  }
+
+  /** Writes text that is whole events. */
+  write(text: string): void {
+    // What waits is what the size desired is short of none.
+    if (-(this.#controller?.desiredSize ?? 0) <= limits.listenBacklogBytes) this.repeat(text);
+    else this.fail("The client reads too slowly.");
+  }
+
+  /** Writes what was kept for the client, however much that is. */
+  repeat(text: string): void {
+    this.#controller?.enqueue(encoder.encode(text));
+  }
+
+  showLife(): void {
+    this.write(": listening\n\n");
+  }
+
+  close(last = ""): void {
+    const controller = this.#controller;
+    if (controller === undefined) return;
+    if (last !== "") this.repeat(last);
+    controller.close();
+    this.#over();
+  }
+
+  fail(why: string): void {
+    this.#controller?.error(new Error(why));
+    if (this.#controller !== undefined) this.#over();
+  }
+}

@@ -1,0 +1,112 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { wrongWith } from "../mcp/answers.ts";
+import { refusal } from "../mcp/declined.ts";
+import type { Answer } from "../mcp/message.ts";
+import { related, takesAsTask } from "../mcp/older-tasks.ts";
+import type { Tasks } from "../mcp/tasks.ts";
+import { isObject, type Asks, type Json } from "../model.ts";
+import type { KeptAsk, SessionStore } from "./session-store.ts";
+import type { SessionStreams } from "./session-streams.ts";
+
+/** What the asks of a session are given by it. */
+interface Setting {
+  store: SessionStore;
+  streams: SessionStreams;
+  tasks: () => Tasks;
+}
+
+/** The requests that the server has sent to a session's client and that are open. */
+export class SessionAsks {
+  readonly #setting: Setting;
+  readonly #open = new Map<number, KeptAsk>();
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+    for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
+  }
+
+  /**
+   * Sends on this stream what a task asks and has not been sent, and withdraws what it asks no more.
+   * Without a stream nobody is there to be asked yet.
+   */
+  async settle(
+    task: string,
+    asks: Asks,
+    on?: { stream: number; isListed: boolean },
+  ): Promise<void> {
+    const known = [...this.#open.values()].filter((ask) => ask.task === task);
+    for (const ask of known) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
+    if (on === undefined) return;
+    const { capabilities } = await this.#setting.store.client();
+    for (const [key, { method, params }] of Object.entries(asks)) {
+      if (known.some((ask) => ask.key === key)) continue;
+      const isTask = takesAsTask({ capabilities }, method);
+      const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
+      await this.#send(
+        { task, key, stream: on.stream },
+        { method, params: on.isListed ? related(sent, task) : sent },
+        { method, params, isTask },
+      );
+    }
+  }
+
+  /** Takes the client's answer to one of them; gives what is wrong with it. */
+  async take({ id, result = {}, error }: Answer): Promise<Fault | undefined> {
+    const { store, tasks } = this.#setting;
+    const ask = typeof id === "number" ? this.#open.get(id) : undefined;
+    const asked = ask && (await store.asked(ask.number));
+    // Another answer may have come in the meantime.
+    if (ask === undefined || asked === undefined || !this.#open.delete(ask.number)) {
+      const message = `No request with the id ${JSON.stringify(id)} is open: the server has sent none, or it was answered.`;
+      return new Fault("invalid_request", message);
+    }
+    try {
+      const { task: made } = result;
+      if (asked.isTask && isObject(made) && typeof made["taskId"] === "string") {
+        // https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#retrieving-task-results
+        const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
+        await this.#send(ask, request, { ...asked, isTask: false });
+      } else {
+        const answer = error === undefined ? result : refusal(asked, error);
+        const wrong = wrongWith(asked, answer);
+        if (wrong !== undefined) {
+          this.#open.set(ask.number, ask);
+          return new Fault("invalid_params", `The result ${wrong}. The request is still open.`);
+        }
+        await tasks().update(ask.task, { [ask.key]: answer });
+      }
+      store.dropAsk(ask.number);
+      return undefined;
+    } catch (failure) {
+      this.#open.set(ask.number, ask); // It can be answered again.
+      return Fault.from(failure);
+    }
+  }
+
+  async #send(
+    { task, key, stream }: Pick<KeptAsk, "task" | "key" | "stream">,
+    request: { method: string; params: Json },
+    asked: Json,
+  ): Promise<void> {
+    const { store, streams } = this.#setting;
+    const ask = { number: store.next("asks"), task, key, stream };
+    this.#open.set(ask.number, ask);
+    const message = JSON.stringify({ jsonrpc: "2.0", id: ask.number, ...request });
+    const texts = { [`ask ${ask.number}`]: asked };
+    try {
+      await streams.send(stream, message, { texts, also: () => store.keepAsk(ask) });
+    } catch (error) {
+      this.#open.delete(ask.number);
+      throw error;
+    }
+  }
+
+  async #withdraw({ number, stream }: KeptAsk): Promise<void> {
+    const { store, streams } = this.#setting;
+    if (!this.#open.delete(number)) return;
+    const params = { requestId: number, reason: "The server does not wait for it any more." };
+    const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
+    await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
+  }
+}

@@ -1,0 +1,313 @@
+import { Fault, report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { changes } from "../mcp/changes.ts";
+import { declined } from "../mcp/declined.ts";
+import { settled } from "../mcp/legacy.ts";
+import { errorMessage, resultMessage, type Request } from "../mcp/message.ts";
+import { methods, notified, ROOTS_CHANGED, type Method } from "../mcp/methods.ts";
+import { notices, progressTokenOf } from "../mcp/notices.ts";
+import { isExperimental, older, olderError } from "../mcp/older.ts";
+import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/older-tasks.ts";
+import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
+import { willingAsker } from "../mcp/willing.ts";
+import { isObject, Suspended } from "../model.ts";
+import type { CallContext, Json, Notification } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
+import type { Hub } from "./hub.ts";
+import { SessionAsks } from "./session-asks.ts";
+import { sessionMethods, taskIn, type Scope } from "./session-methods.ts";
+import type { OpenPost } from "./session-post.ts";
+import type { KeptCall } from "./session-store.ts";
+import { OWN, type SessionStreams } from "./session-streams.ts";
+
+/** What the calls of a session are given by it. */
+interface Setting extends Scope {
+  /** The session's own. */
+  id: string;
+  streams: SessionStreams;
+  registry: Registry;
+  hub: () => DurableObjectStub<Hub>;
+}
+
+/** A call that is not over. */
+interface Call extends KeptCall {
+  isKept: boolean;
+  /** Absent once another instance of the session's object has taken the call over. */
+  post?: OpenPost;
+  /** Ends it, where it runs here. */
+  stop?: AbortController;
+  hear?: (notice: Notification) => void;
+}
+
+/** The open calls of a session, and what their servlets ask of its client. */
+export class SessionCalls {
+  readonly #setting: Setting;
+  readonly #calls = new Map<number, Call>();
+  readonly asks: SessionAsks;
+  #last = 0;
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+    this.asks = new SessionAsks(setting);
+    for (const call of setting.store.calls()) {
+      this.#calls.set(call.number, { ...call, isKept: true });
+      this.#last = Math.max(this.#last, call.number);
+    }
+  }
+
+  get areOpen(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  /** Is there more to come on this stream? */
+  areOn(stream: number): boolean {
+    return stream === OWN || [...this.#calls.values()].some((call) => call.stream === stream);
+  }
+
+  /** Ends the calls that have died with an earlier instance of the object. */
+  async recover(): Promise<void> {
+    const message = "The server has stopped before this was done: call again.";
+    for (const call of this.#calls.values()) {
+      const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
+      if (lives) continue;
+      await this.#reply(call, errorMessage(call.request, new Fault("servlet_failed", message)));
+    }
+  }
+
+  /** Answers a request, now or when its call has ended. Never throws. */
+  async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
+    const { version } = this.#setting.store.row;
+    const meta = isObject(params["_meta"]) ? params["_meta"] : {};
+    const call = this.#open({ request: id, method, post, progressToken: progressTokenOf(meta) });
+    try {
+      const result = await this.#run(call, params, meta);
+      if (result === undefined) return; // It goes on.
+      await this.#reply(call, resultMessage(id, JSON.stringify(older(result, version))));
+    } catch (error) {
+      const told = olderError(method, report(error));
+      await this.#reply(call, errorMessage(id, told)).catch(report);
+    }
+  }
+
+  /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
+  async rootsChanged(): Promise<void> {
+    const { registry } = this.#setting;
+    for (const bundled of registry.servlets) {
+      if (registry.servlet(bundled).rootsChanged === undefined) continue;
+      const call = this.#open({ request: null, method: ROOTS_CHANGED });
+      try {
+        const params = { servlet: bundled.name };
+        if (await this.#start(call, notified[ROOTS_CHANGED]!, params, {})) await this.#reply(call);
+      } catch (error) {
+        report(error);
+        await this.#reply(call);
+      }
+    }
+  }
+
+  /** From now on the POST is answered by a stream, and its calls are kept. */
+  begin(post: OpenPost): void {
+    if (post.stream !== undefined || !post.accepts.sse) return;
+    const { store, streams } = this.#setting;
+    const stream = store.next("streams");
+    for (const call of this.#calls.values()) {
+      if (call.post === post) this.#keep(Object.assign(call, { stream }));
+    }
+    const early = post.begin(stream, streams.begin(stream));
+    for (const message of early) streams.send(stream, message).catch(report);
+    if (!this.areOn(stream)) streams.finish(stream).catch(report);
+  }
+
+  /** Ends a call that the client does not want any more; it is not answered. */
+  async cancel(request: unknown): Promise<void> {
+    for (const call of this.#calls.values()) {
+      if (call.request !== null && call.request === request) await this.#stop(call);
+    }
+  }
+
+  /** Ends all of them: the session is over. */
+  async end(): Promise<void> {
+    for (const call of this.#calls.values()) await this.#stop(call);
+  }
+
+  async told(task: string, nth: number, notice: Notification): Promise<boolean> {
+    const call = this.#of(task)[0];
+    if (call === undefined) return false;
+    this.#tell(call, nth, notice);
+    await this.#setting.streams.settled();
+    return true;
+  }
+
+  async progressed(task: string, { view, asks }: Progress): Promise<boolean> {
+    const { store, streams } = this.#setting;
+    const calls = this.#of(task);
+    const isListed = store.hasTask(task);
+    const [first] = calls;
+    await this.asks.settle(task, asks, first && { stream: first.stream, isListed });
+    for (const call of calls) if (isOver(view)) await this.#end(call, view);
+    if (isListed) {
+      const params = olderTask(view);
+      const message = { jsonrpc: "2.0", method: "notifications/tasks/status", params };
+      await streams.send(OWN, JSON.stringify(message), { isMinor: true });
+    }
+    return calls.length > 0 || isListed;
+  }
+
+  #open(about: Pick<Call, "request" | "method" | "post" | "progressToken">): Call {
+    const call = { number: ++this.#last, stream: OWN, told: 0, isKept: false, ...about };
+    this.#calls.set(call.number, call);
+    return call;
+  }
+
+  /** Gives the result of a request; undefined where its call goes on. */
+  async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
+    if (this.#calls.size > limits.sessionCalls) {
+      const message = `A session may have ${limits.sessionCalls} calls open: wait for one to end.`;
+      throw new Fault("too_many", message);
+    }
+    const { method } = call;
+    const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
+    if (own !== undefined) return own(params, this.#setting);
+    if (method === TASK_RESULT) return this.#resultOf(call, params);
+    const task = method === "tools/call" ? await this.#asTask(call, params, meta) : undefined;
+    if (task !== undefined) return { task: olderTask(task) };
+    const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
+    if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
+    return this.#start(call, run, params, meta);
+  }
+
+  /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
+  async #start(call: Call, run: Method, params: Json, meta: Json): Promise<Json | undefined> {
+    const { store, registry, hub } = this.#setting;
+    const kept = await this.#taskCall(call, params, meta);
+    const stop = (call.stop = new AbortController());
+    let nth = 0;
+    const tell = changes({ hub, report }, (notice) => this.#tell(call, nth, notice));
+    const context: CallContext = {
+      ...kept,
+      signal: () => stop.signal,
+      notify(notice) {
+        nth++;
+        tell(notice);
+      },
+      ask: declined,
+    };
+    if (store.row.ready === 0 || call.post?.accepts.sse === false) {
+      return settled(run, params, context, registry);
+    }
+    const asking = { ...context, ask: willingAsker(kept.client), gate: taskGate("auto") };
+    const outcome = await run(params, asking, registry);
+    if (!(outcome instanceof Suspended)) return outcome;
+    if (this.#calls.has(call.number)) await this.#goOn(call, kept, outcome);
+    return undefined;
+  }
+
+  /** Sends a call on as a task that its client sees nothing of. */
+  async #goOn(call: Call, kept: TaskCall, { reason, recorded, state }: Suspended): Promise<void> {
+    if (call.post !== undefined) this.begin(call.post);
+    const tasks = this.#setting.tasks();
+    const id = tasks.newId();
+    // Before the task is: it tells at once what it asks.
+    this.#keep(Object.assign(call, { task: id }));
+    const owner = { session: this.#setting.id, isHidden: true };
+    await tasks.create({ ...kept, owner }, { reason, recorded, state }, id);
+    if (!this.#calls.has(call.number)) await tasks.cancel(id);
+  }
+
+  /** Makes a task of a call whose client wants one; undefined where it does not. */
+  async #asTask(call: Call, { task, ...params }: Json, meta: Json) {
+    const { store, registry, id: session } = this.#setting;
+    const { tools } = await registry.catalog();
+    const entry = tools.get(String(params["name"]));
+    if (entry === undefined || !isExperimental(store.row.version)) return undefined;
+    const ttlMs = wantedTtl(entry.tool, { task });
+    if (ttlMs === undefined) return undefined;
+    const tasks = this.#setting.tasks();
+    const object = tasks.newId();
+    store.addTask(object);
+    const kept = await this.#taskCall(call, params, meta);
+    const owner = { session, isHidden: false };
+    return tasks.create({ ...kept, owner, ttlMs }, undefined, object);
+  }
+
+  /** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
+  async #resultOf(call: Call, params: Json): Promise<Json | undefined> {
+    const task = await taskIn(params, this.#setting);
+    const { taskId } = task;
+    if (isOver(task)) {
+      await this.#end(call, task);
+      return undefined;
+    }
+    if (call.post !== undefined) this.begin(call.post);
+    this.#keep(Object.assign(call, { task: taskId }));
+    this.#setting.store.addTask(taskId);
+    await this.#setting.tasks().adopt(taskId, this.#setting.id);
+    return undefined;
+  }
+
+  async #end(call: Call, task: DetailedTask): Promise<void> {
+    const { request: id, method } = call;
+    const { version } = this.#setting.store.row;
+    await this.#reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
+  }
+
+  /** Ends a call with this message, or with none. */
+  async #reply(call: Call, message?: string): Promise<void> {
+    const { store, streams } = this.#setting;
+    const { number, post, stream, isKept } = call;
+    if (!this.#calls.delete(number)) return;
+    if (post !== undefined && post.stream === undefined) post.reply(message);
+    else if (message !== undefined) {
+      await streams.send(stream, message, { also: () => store.dropCall(number) });
+    }
+    if (isKept) store.dropCall(number);
+    if (!this.areOn(stream)) await streams.finish(stream);
+  }
+
+  async #stop(call: Call): Promise<void> {
+    call.stop?.abort(new DOMException("the call was cancelled", "AbortError"));
+    if (call.task !== undefined && call.method !== TASK_RESULT) {
+      await this.asks.settle(call.task, {});
+      await this.#setting.tasks().cancel(call.task);
+    }
+    await this.#reply(call);
+  }
+
+  /** Tells the client what a call says, once. */
+  #tell(call: Call, nth: number, notice: Notification): void {
+    const { store, streams } = this.#setting;
+    if (nth <= call.told) return;
+    call.told = nth;
+    const { number, progressToken } = call;
+    const wanted = {
+      progressToken,
+      get logLevel() {
+        return store.row.level;
+      },
+      elicitations: true,
+    };
+    call.hear ??= notices(wanted, (message) => {
+      if (call.post !== undefined) this.begin(call.post);
+      if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
+      const { told } = call;
+      const also = () => store.told(number, told);
+      streams.send(call.stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
+    });
+    call.hear(notice);
+  }
+
+  #keep(call: Call): void {
+    call.isKept = true;
+    this.#setting.store.keepCall(call);
+  }
+
+  #of(task: string): Call[] {
+    return [...this.#calls.values()].filter((call) => call.task === task);
+  }
+
+  async #taskCall({ request, method }: Call, params: Json, meta: Json): Promise<TaskCall> {
+    const client = await this.#setting.store.client();
+    const principal = { name: this.#setting.store.row.principal };
+    return { id: request ?? method, meta, principal, client, method, params };
+  }
+}

@@ -1,0 +1,110 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { logLevelIn } from "../mcp/notices.ts";
+import { isOver, olderTask } from "../mcp/older-tasks.ts";
+import { isExperimental } from "../mcp/older.ts";
+import type { DetailedTask, Tasks } from "../mcp/tasks.ts";
+import type { Json } from "../model.ts";
+import type { SessionStore } from "./session-store.ts";
+
+/** What a method of a session works on. */
+export interface Scope {
+  store: SessionStore;
+  /** The principal's. */
+  tasks: () => Tasks;
+  /** Has the session told of changes from now on. */
+  enlist(): Promise<void>;
+}
+
+type SessionMethod = (params: Json, scope: Scope) => Promise<Json> | Json;
+
+/** What only sessions have, and what is answered at once. */
+export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
+  ping: () => ({}),
+  initialize() {
+    const message =
+      "This session is initialized already: to begin another, send initialize without Mcp-Session-Id.";
+    throw new Fault("invalid_request", message);
+  },
+  "logging/setLevel"(params, { store }) {
+    store.set({ level: logLevelIn(params) });
+    return {};
+  },
+  async "resources/subscribe"(params, { store, enlist }) {
+    if (!store.subscribe(textIn(params, "uri"))) {
+      const message = `A session may subscribe to ${limits.sessionSubscriptions} resources: unsubscribe from others first.`;
+      throw new Fault("too_many", message);
+    }
+    await enlist();
+    return {};
+  },
+  "resources/unsubscribe"(params, { store }) {
+    store.unsubscribe(textIn(params, "uri"));
+    return {};
+  },
+  async "tasks/get"(params, scope) {
+    return olderTask(await taskIn(params, scope));
+  },
+  async "tasks/list"({ cursor }, scope) {
+    demandTasks(scope);
+    const { store } = scope;
+    const tasks = scope.tasks();
+    const found = store.tasks(cursor === undefined ? 0 : placeOf(cursor), limits.taskPage);
+    const views = await Promise.all(
+      found.map(async ({ id }) => {
+        const task = await tasks.get(id);
+        if (task === undefined) store.dropTask(id); // Its time is over.
+        return task;
+      }),
+    );
+    const last = found.at(-1);
+    return {
+      tasks: views.filter((task) => task !== undefined).map(olderTask),
+      ...(last !== undefined && found.length === limits.taskPage
+        ? { nextCursor: btoa(`tasks:${last.at}`) }
+        : {}),
+    };
+  },
+  async "tasks/cancel"(params, scope) {
+    const task = await taskIn(params, scope);
+    if (isOver(task)) {
+      const message = `The task is ${task.status} already, so it cannot be cancelled.`;
+      throw new Fault("invalid_params", message);
+    }
+    await scope.tasks().cancel(task.taskId);
+    return olderTask(await taskIn(params, scope));
+  },
+};
+
+/** The task that params name. Throws `invalid_params` where there is none, or none of this principal. */
+export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> {
+  demandTasks(scope);
+  const id = textIn(params, "taskId");
+  const task = await scope.tasks().get(id);
+  if (task === undefined) throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
+  return task;
+}
+
+function demandTasks({ store }: Scope): void {
+  if (isExperimental(store.row.version)) return;
+  const message = `Tasks are not part of protocol version ${store.row.version}.`;
+  throw new Fault("method_not_found", message);
+}
+
+function textIn(params: Json, key: string): string {
+  const value = params[key];
+  if (typeof value === "string") return value;
+  throw new Fault("invalid_params", `params.${key} must be a string.`);
+}
+
+function placeOf(cursor: unknown): number {
+  let text = "";
+  try {
+    text = atob(String(cursor));
+  } catch {
+    // It is no cursor of ours; the message below says so.
+  }
+  const [, place] = /^tasks:(\d+)$/.exec(text) ?? [];
+  if (place !== undefined) return Number(place);
+  throw new Fault("invalid_params", "The cursor is unknown: list again without one.");
+}

@@ -1,0 +1,233 @@
+import { limits } from "../limits.ts";
+import type { RequestId } from "../mcp/message.ts";
+import type { Introduced } from "../mcp/session.ts";
+import type { Ask, LoggingLevel } from "../model.ts";
+import { SealedRows } from "./sealed-rows.ts";
+import type { Sealer } from "./vault.ts";
+
+/** A session's row: all that is not sealed. */
+interface Row extends Record<string, SqlStorageValue> {
+  principal: string;
+  version: string;
+  level: string;
+  /** Has the client said that it is initialized? */
+  ready: 0 | 1;
+  /** When its client was last heard of, in Unix ms. */
+  used: number;
+  /** How many events, streams and requests of the server there have been. */
+  events: number;
+  streams: number;
+  asks: number;
+}
+
+/** A call whose client is to hear of it on a stream. */
+export interface KeptCall {
+  number: number;
+  /** The id of its request; null for a call that nobody waits for. */
+  request: RequestId | null;
+  method: string;
+  stream: number;
+  /** The task that it has become. */
+  task?: string;
+  progressToken?: string | number;
+  /** The number of the newest notification that the client was told. */
+  told: number;
+}
+
+interface CallRow extends Record<string, SqlStorageValue> {
+  number: number;
+  request: string;
+  method: string;
+  stream: number;
+  task: string | null;
+  token: string | null;
+  told: number;
+}
+
+/** A request of the server that is open. */
+export interface KeptAsk extends Record<string, SqlStorageValue> {
+  number: number;
+  task: string;
+  /** What the task knows it by. */
+  key: string;
+  stream: number;
+}
+
+/** What a request of the server asks, as long as it is open. */
+export type Asked = Ask & {
+  /** May the client make a task of its own of it? */
+  isTask: boolean;
+};
+
+const SCHEMA = `
+CREATE TABLE session (principal TEXT NOT NULL, version TEXT NOT NULL, level TEXT NOT NULL, ready INTEGER NOT NULL,
+  used INTEGER NOT NULL, events INTEGER NOT NULL, streams INTEGER NOT NULL, asks INTEGER NOT NULL);
+CREATE TABLE events (seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, minor INTEGER NOT NULL,
+  sent INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER NOT NULL);
+CREATE INDEX dropped ON events (minor DESC, seq);
+CREATE TABLE calls (number INTEGER PRIMARY KEY, request TEXT NOT NULL, method TEXT NOT NULL,
+  stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL);
+CREATE TABLE asks (number INTEGER PRIMARY KEY, task TEXT NOT NULL, key TEXT NOT NULL, stream INTEGER NOT NULL);
+CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
+CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+${SealedRows.texts}`;
+
+/** All that is kept of one session in its object's SQLite, the messages for its client aside. */
+export class SessionStore {
+  readonly rows: SealedRows;
+  readonly #storage: DurableObjectStorage;
+  #row: Row | undefined;
+  #client: Introduced | undefined;
+
+  constructor(storage: DurableObjectStorage, sealer: Sealer) {
+    this.#storage = storage;
+    this.rows = new SealedRows(storage.sql, sealer);
+    const tables = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray();
+    if (tables.length > 0) this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
+  }
+
+  async create(principal: string, client: Introduced): Promise<void> {
+    const write = await this.rows.prepare({ texts: { client } });
+    const now = Date.now();
+    this.#storage.transactionSync(() => {
+      this.#storage.sql.exec(SCHEMA);
+      const row = [principal, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+      write();
+      void this.#storage.setAlarm(now + limits.sessionIdleMs);
+    });
+    this.#client = client;
+    this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
+  }
+
+  get exists(): boolean {
+    return this.#row !== undefined;
+  }
+
+  isOf(principal: string): boolean {
+    return this.#row?.principal === principal;
+  }
+
+  /** Throws where the session has ended. */
+  get row(): Readonly<Row> & { level: LoggingLevel } {
+    if (this.#row === undefined) throw new Error("the session has ended");
+    return this.#row as Row & { level: LoggingLevel };
+  }
+
+  set(change: Partial<Row>): void {
+    Object.assign(this.row, change);
+    for (const [column, value] of Object.entries(change)) {
+      this.#storage.sql.exec(`UPDATE session SET ${column} = ?`, value);
+    }
+  }
+
+  /** The client was heard of. Not each time is written down. */
+  touch(): void {
+    const now = Date.now();
+    if (now > this.row.used + limits.sessionIdleMs / 100) this.set({ used: now });
+  }
+
+  /** The next number of its kind. */
+  next(column: "streams" | "asks"): number {
+    const number = this.row[column] + 1;
+    this.set({ [column]: number });
+    return number;
+  }
+
+  async client(): Promise<Introduced> {
+    this.#client ??= (await this.rows.text("client")) as Introduced;
+    return this.#client;
+  }
+
+  forget(): Promise<void> {
+    this.#row = undefined;
+    return this.#storage.deleteAll();
+  }
+
+  keepCall({ number, request, method, stream, task, progressToken, told }: KeptCall): void {
+    const token = progressToken === undefined ? null : JSON.stringify(progressToken);
+    const row = [number, JSON.stringify(request), method, stream, task ?? null, token, told];
+    this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)", ...row);
+  }
+
+  dropCall(number: number): void {
+    this.#storage.sql.exec("DELETE FROM calls WHERE number = ?", number);
+  }
+
+  told(number: number, told: number): void {
+    this.#storage.sql.exec("UPDATE calls SET told = ? WHERE number = ?", told, number);
+  }
+
+  calls(): KeptCall[] {
+    if (!this.exists) return [];
+    return this.#storage.sql
+      .exec<CallRow>("SELECT * FROM calls")
+      .toArray()
+      .map(({ request, task, token, ...same }) => ({
+        ...same,
+        request: JSON.parse(request) as RequestId | null,
+        ...(task !== null && { task }),
+        ...(token !== null && { progressToken: JSON.parse(token) as RequestId }),
+      }));
+  }
+
+  keepAsk({ number, task, key, stream }: KeptAsk): void {
+    this.#storage.sql.exec("INSERT INTO asks VALUES (?, ?, ?, ?)", number, task, key, stream);
+  }
+
+  dropAsk(number: number): void {
+    this.#storage.sql.exec("DELETE FROM asks WHERE number = ?", number);
+    this.rows.forget(`ask ${number}`);
+  }
+
+  asks(): KeptAsk[] {
+    return this.exists ? this.#storage.sql.exec<KeptAsk>("SELECT * FROM asks").toArray() : [];
+  }
+
+  async asked(number: number): Promise<Asked | undefined> {
+    return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
+  }
+
+  /** False where there are too many. */
+  subscribe(uri: string): boolean {
+    const { sql } = this.#storage;
+    const { count } = sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM subscriptions")
+      .one();
+    if (count >= limits.sessionSubscriptions) return this.isSubscribed(uri);
+    sql.exec("INSERT OR IGNORE INTO subscriptions VALUES (?)", uri);
+    return true;
+  }
+
+  unsubscribe(uri: string): void {
+    this.#storage.sql.exec("DELETE FROM subscriptions WHERE uri = ?", uri);
+  }
+
+  isSubscribed(uri: string): boolean {
+    const found = this.#storage.sql.exec("SELECT 1 FROM subscriptions WHERE uri = ?", uri);
+    return found.toArray().length > 0;
+  }
+
+  addTask(id: string): void {
+    this.#storage.sql.exec("INSERT OR IGNORE INTO tasks (id) VALUES (?)", id);
+  }
+
+  /** Tasks that the client has asked for, oldest first, behind this place in the list. */
+  tasks(after: number, count: number): { at: number; id: string }[] {
+    return this.#storage.sql
+      .exec<{ at: number; id: string }>(
+        "SELECT at, id FROM tasks WHERE at > ? ORDER BY at LIMIT ?",
+        after,
+        count,
+      )
+      .toArray();
+  }
+
+  hasTask(id: string): boolean {
+    return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
+  }
+
+  dropTask(id: string): void {
+    this.#storage.sql.exec("DELETE FROM tasks WHERE id = ?", id);
+  }
+}

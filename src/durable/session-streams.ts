@@ -1,0 +1,248 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { streamResponse } from "../mcp/reply.ts";
+import { isExperimental } from "../mcp/older.ts";
+import { Connection } from "./connection.ts";
+import type { SessionStore } from "./session-store.ts";
+
+/** The stream of what belongs to no call. */
+export const OWN = 0;
+
+/** What goes with a message: written at once with it, or not at all. */
+interface Along {
+  /** The first that are dropped where a client does not read. */
+  isMinor?: boolean;
+  texts?: Record<string, unknown>;
+  also?: () => void;
+}
+
+interface Event extends Record<string, SqlStorageValue> {
+  seq: number;
+  size: number;
+  at: number;
+}
+
+/**
+ * The streams of a session. Each message is kept before it is sent, under an id that says of which stream
+ * it is and where in it, so that a client that comes back is sent what that stream has had since.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
+ */
+export class SessionStreams {
+  readonly #store: SessionStore;
+  readonly #storage: DurableObjectStorage;
+  /** Is there more to come on this stream? */
+  readonly #goesOn: (stream: number) => boolean;
+  /** What begins the ids of this session's events: those of others are told from them. */
+  readonly #tag: string;
+  readonly #open = new Map<number, Connection>();
+  /** Messages are kept and sent one after the other. */
+  #last = Promise.resolve();
+  #kept: { events: number; characters: number } | undefined;
+  #hasDropped = false;
+
+  constructor(
+    store: SessionStore,
+    { storage, id }: Pick<DurableObjectState, "storage" | "id">,
+    goesOn: (stream: number) => boolean,
+  ) {
+    this.#store = store;
+    this.#storage = storage;
+    this.#goesOn = goesOn;
+    this.#tag = id.toString().slice(0, 12);
+  }
+
+  /** Is somebody there to read it? */
+  isOpen(stream: number): boolean {
+    return this.#open.has(stream);
+  }
+
+  /** Settles when the message is durable, and with its reader if there is one. */
+  send(stream: number, message: string, { isMinor = false, texts, also }: Along = {}) {
+    return this.#inTurn(async () => {
+      // Only here, where messages wait for each other, is the number given away.
+      const seq = this.#store.row.events + 1;
+      const write = await this.#store.rows.prepare({ texts: { ...texts, [nameOf(seq)]: message } });
+      if (!this.#store.exists) return;
+      const connection = this.#open.get(stream);
+      this.#storage.transactionSync(() => {
+        const row = [seq, stream, Number(isMinor), Number(connection !== undefined)];
+        const { sql } = this.#storage;
+        sql.exec(
+          "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
+          ...row,
+          message.length,
+          Date.now(),
+        );
+        this.#store.set({ events: seq });
+        write();
+        also?.();
+      });
+      connection?.write(this.#event(stream, seq, message));
+      this.#trim(message.length);
+    });
+  }
+
+  /** The response that is the stream of a POST. */
+  begin(stream: number): Response {
+    const connection = this.#connect(stream, this.#store.row.events);
+    this.#open.set(stream, connection);
+    return streamResponse(connection.body);
+  }
+
+  /**
+   * The stream on which the client has last seen this event, or else the session's own. Throws
+   * `invalid_params` for an id that is not of this session, `conflict` for a second stream of its own.
+   */
+  listen(lastEventId: string | undefined): Response {
+    const { stream, after } =
+      lastEventId === undefined
+        ? { stream: OWN, after: this.#unread() }
+        : this.#placeOf(lastEventId);
+    const other = this.#open.get(stream);
+    if (other !== undefined && lastEventId === undefined) {
+      other.showLife(); // If its client has gone, the next try finds that out.
+      const message = "The session's stream is open already; one is all there is.";
+      throw new Fault("conflict", message);
+    }
+    other?.close();
+    const connection = this.#connect(stream, after);
+    void this.#inTurn(async () => {
+      await this.#repeat(stream, after, connection);
+      if (this.#goesOn(stream)) this.#open.set(stream, connection);
+      else connection.close();
+    });
+    return streamResponse(connection.body);
+  }
+
+  /** Ends a stream on which everything is said. */
+  finish(stream: number): Promise<void> {
+    return this.#inTurn(async () => this.#open.get(stream)?.close());
+  }
+
+  /** Ends all of them: the session is over. */
+  end(): void {
+    for (const connection of this.#open.values()) connection.close();
+  }
+
+  /** Settles when all that was sent is durable. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(() => (this.#store.exists ? work() : undefined));
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  /** A new connection to one who has seen all up to an event. */
+  #connect(stream: number, seen: number): Connection {
+    const isOwn = stream === OWN;
+    const connection: Connection = new Connection({
+      lifeMs: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
+      ending: () => `retry: ${this.#retryMs(isOwn)}\n\n`,
+      onOver: () => {
+        if (this.#open.get(stream) === connection) this.#open.delete(stream);
+      },
+    });
+    // Older clients take each event for a message.
+    if (isExperimental(this.#store.row.version)) {
+      const id = `${this.#idOf(stream, seen)}-${Date.now().toString(36)}`;
+      connection.repeat(`id: ${id}\nretry: ${limits.retryMs}\ndata: \n\n`);
+    }
+    return connection;
+  }
+
+  /** A client that is silent for long comes back less often. */
+  #retryMs(isOwn: boolean): number {
+    const silentMs = isOwn ? Date.now() - this.#store.row.used : 0;
+    return Math.min(Math.max(limits.retryMs, Math.round(silentMs / 4)), limits.maxRetryMs);
+  }
+
+  /** The event of the session's own stream behind which nobody was there to read. */
+  #unread(): number {
+    const { sql } = this.#storage;
+    const found = sql.exec<{ seq: number | null }>(
+      "SELECT MIN(seq) AS seq FROM events WHERE stream = ? AND sent = 0",
+      OWN,
+    );
+    const { seq } = found.one();
+    return seq === null ? this.#store.row.events : seq - 1;
+  }
+
+  /** Sends again what the stream has had since. */
+  async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
+    const { sql } = this.#storage;
+    const missed = sql.exec<Event>(
+      "SELECT * FROM events WHERE stream = ? AND seq > ? ORDER BY seq",
+      stream,
+      after,
+    );
+    for (const { seq } of missed.toArray()) {
+      const message = await this.#store.rows.text(nameOf(seq));
+      if (typeof message === "string") connection.repeat(this.#event(stream, seq, message));
+    }
+    sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
+  }
+
+  #event(stream: number, seq: number, message: string): string {
+    return `id: ${this.#idOf(stream, seq)}\nevent: message\ndata: ${message}\n\n`;
+  }
+
+  #idOf(stream: number, seq: number): string {
+    return `${this.#tag}-${stream}-${seq}`;
+  }
+
+  #placeOf(id: string): { stream: number; after: number } {
+    const [tag, stream, seq] = id.split("-");
+    const place = { stream: Number(stream), after: Number(seq) };
+    const { streams, events } = this.#store.row;
+    if (tag === this.#tag && place.stream <= streams && place.after <= events) return place;
+    const message = "Last-Event-ID is of no event of this session: open a stream without it.";
+    throw new Fault("invalid_request", message);
+  }
+
+  /** Forgets the oldest where more is kept than may be, notifications first; and all that is too old. */
+  #trim(characters: number): void {
+    const { sql } = this.#storage;
+    if (this.#kept === undefined) {
+      this.#kept = sql
+        .exec<{ events: number; characters: number }>(
+          "SELECT COUNT(*) AS events, SUM(size) AS characters FROM events",
+        )
+        .one();
+    } else {
+      this.#kept.events++;
+      this.#kept.characters += characters;
+    }
+    const old = Date.now() - limits.sessionEventMs;
+    for (const event of sql.exec<Event>("SELECT * FROM events ORDER BY seq LIMIT 10").toArray()) {
+      if (event.at < old) this.#forget(event, this.#kept);
+    }
+    while (
+      this.#kept.events > limits.sessionEvents ||
+      (this.#kept.characters > limits.sessionEventCharacters && this.#kept.events > 1)
+    ) {
+      const [oldest] = sql
+        .exec<Event>("SELECT * FROM events ORDER BY minor DESC, seq LIMIT 1")
+        .toArray();
+      if (oldest === undefined) return;
+      this.#forget(oldest, this.#kept);
+      if (!this.#hasDropped) {
+        console.warn(
+          "A session's client does not read: the oldest of what it was sent is dropped.",
+        );
+        this.#hasDropped = true;
+      }
+    }
+  }
+
+  #forget({ seq, size }: Event, kept: { events: number; characters: number }): void {
+    this.#storage.sql.exec("DELETE FROM events WHERE seq = ?", seq);
+    this.#store.rows.forget(nameOf(seq));
+    kept.events--;
+    kept.characters -= size;
+  }
+}
+
+const nameOf = (seq: number): string => `event ${seq}`;

@@ -1,0 +1,179 @@
+import { DurableObject } from "cloudflare:workers";
+import { deploymentOf, namespaceOf } from "../env.ts";
+import { httpStatus, report, type Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { errorMessage, readable, type Message } from "../mcp/message.ts";
+import { ROOTS_CHANGED } from "../mcp/methods.ts";
+import type { Reply } from "../mcp/reply.ts";
+import type { Introduced, Post } from "../mcp/session.ts";
+import type { Progress } from "../mcp/tasks.ts";
+import type { Notification } from "../model.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import { Registry } from "../servlets/registry.ts";
+import type { Hub } from "./hub.ts";
+import { SessionCalls } from "./session-calls.ts";
+import { OpenPost } from "./session-post.ts";
+import { SessionStore } from "./session-store.ts";
+import { OWN, SessionStreams } from "./session-streams.ts";
+import { tasksOf } from "./tasks.ts";
+import { sealerOf, type Sealer } from "./vault.ts";
+
+/** What others may ask of a session. `principal` is whoever asks; to all but its own there is no such session. */
+export interface SessionObject extends Rpc.DurableObjectBranded {
+  create(principal: string, client: Introduced): Promise<void>;
+  post(principal: string, post: Post): Promise<Response | Reply | undefined>;
+  listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
+  end(principal: string): Promise<true | undefined>;
+  /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
+  told(task: string, nth: number, notice: Notification): Promise<boolean>;
+  /** Takes how far a task is; false where nobody wants to know. */
+  progressed(task: string, progress: Progress): Promise<boolean>;
+  /** Takes what has changed; false where the session has ended. */
+  heard(changes: Notification[]): Promise<boolean>;
+}
+
+/**
+ * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on
+ * in a task, which tells the session what it asks and how it ends. All that is on a stream is kept until
+ * the client has had time to come back for it.
+ */
+export function sessionObject(bundle: Bundle) {
+  // For all sessions of the isolate.
+  let registry: Registry | undefined;
+  let sealer: Sealer | undefined;
+
+  return class Session extends DurableObject implements SessionObject {
+    readonly #store: SessionStore;
+    readonly #streams: SessionStreams;
+    readonly #calls: SessionCalls;
+    readonly #hub: () => DurableObjectStub<Hub>;
+    #isEnlisted = false;
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      sealer ??= sealerOf(env);
+      const tasks = tasksOf(env);
+      const hubs = namespaceOf<Hub>(env, "HUBS");
+      if (sealer === undefined || hubs === undefined || tasks === undefined) {
+        throw new Error("sessions need the bindings HUBS, KEY_RING and TASKS");
+      }
+      this.#hub = () => hubs.getByName(this.#store.row.principal);
+      this.#store = new SessionStore(state.storage, sealer);
+      this.#streams = new SessionStreams(this.#store, state, (one) => this.#calls.areOn(one));
+      this.#calls = new SessionCalls({
+        id: state.id.toString(),
+        store: this.#store,
+        streams: this.#streams,
+        registry: (registry ??= new Registry(bundle, deploymentOf(env))),
+        tasks: () => tasks({ name: this.#store.row.principal }),
+        hub: this.#hub,
+        enlist: () => this.#enlist(),
+      });
+      state.waitUntil(this.#calls.recover());
+    }
+
+    create(principal: string, client: Introduced): Promise<void> {
+      return this.#store.create(principal, client);
+    }
+
+    async post(principal: string, { messages, isBatch, accepts }: Post) {
+      if (!this.#store.isOf(principal)) return undefined;
+      this.#store.touch();
+      const read = messages.map(readable);
+      let refused: Fault | undefined;
+      for (const message of read) {
+        if (message.kind === "notification") await this.#notified(message);
+        else if (message.kind === "response") refused = await this.#calls.asks.take(message);
+        else if (message.kind === "unreadable" && !isBatch) refused = message.fault;
+        if (refused !== undefined && !isBatch) return replyOf(refused);
+      }
+      const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
+      if (asking.length === 0) return refused ? replyOf(refused) : { status: 202, body: "" };
+      const post = new OpenPost(asking.length, { accepts, isBatch });
+      for (const one of asking) {
+        if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
+        if (one.kind === "unreadable") post.reply(errorMessage(one.id, one.fault));
+      }
+      if (!accepts.json) this.#calls.begin(post);
+      return post.response;
+    }
+
+    async #notified({ method, params }: Message & { kind: "notification" }): Promise<void> {
+      switch (method) {
+        case "notifications/initialized":
+          return this.#store.set({ ready: 1 });
+        case "notifications/cancelled":
+          return this.#calls.cancel(params["requestId"]);
+        case ROOTS_CHANGED:
+          return this.ctx.waitUntil(this.#calls.rootsChanged());
+      }
+    }
+
+    async listen(principal: string, lastEventId?: string) {
+      if (!this.#store.isOf(principal)) return undefined;
+      await this.#enlist();
+      try {
+        return this.#streams.listen(lastEventId);
+      } catch (error) {
+        return replyOf(error);
+      }
+    }
+
+    async end(principal: string): Promise<true | undefined> {
+      if (!this.#store.isOf(principal)) return undefined;
+      await this.#calls.end();
+      this.#streams.end();
+      await this.#hub().delist(this.ctx.id.toString());
+      await this.#store.forget();
+      return true;
+    }
+
+    async told(task: string, nth: number, notice: Notification): Promise<boolean> {
+      return this.#store.exists && this.#calls.told(task, nth, notice);
+    }
+
+    async progressed(task: string, progress: Progress): Promise<boolean> {
+      return this.#store.exists && this.#calls.progressed(task, progress);
+    }
+
+    async heard(changes: Notification[]): Promise<boolean> {
+      if (!this.#store.exists) return false;
+      for (const { method, params = {} } of changes) {
+        const { uri } = params;
+        if (typeof uri === "string" && !this.#store.isSubscribed(uri)) continue;
+        const message = JSON.stringify({ jsonrpc: "2.0", method, params });
+        await this.#streams.send(OWN, message, { isMinor: true });
+      }
+      return true;
+    }
+
+    override async alarm(): Promise<void> {
+      if (!this.#store.exists) return;
+      const { used, principal } = this.#store.row;
+      const { storage } = this.ctx;
+      // A call that waits keeps its session, for as long as there may be such a call.
+      const idleMs = limits.sessionIdleMs + (this.#calls.areOpen ? limits.taskMs : 0);
+      const isLate = Date.now() >= used + idleMs + limits.sessionPingMs;
+      if (Date.now() < used + idleMs) return storage.setAlarm(used + idleMs);
+      if (isLate || !this.#streams.isOpen(OWN)) return void (await this.end(principal));
+      // Its client is there, and may say so.
+      await this.#streams.send(OWN, PING);
+      return storage.setAlarm(used + idleMs + limits.sessionPingMs);
+    }
+
+    /** Has the session told of changes, of whichever call. */
+    async #enlist(): Promise<void> {
+      if (this.#isEnlisted) return;
+      await this.#hub().enlist(this.ctx.id.toString());
+      this.#isEnlisted = true;
+    }
+  };
+}
+
+const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: "ping" });
+
+function replyOf(error: unknown): Reply {
+  const fault = report(error);
+  const status = httpStatus(fault);
+  return { status: status === 200 ? 400 : status, body: errorMessage(null, fault) };
+}

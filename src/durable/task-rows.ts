@@ -1,0 +1,69 @@
+import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import type { Recorded, Suspended, WaitReason } from "../model.ts";
+import { freshKeys, type AskKeys } from "./ask-keys.ts";
+import { SealedRows, type Writes } from "./sealed-rows.ts";
+
+export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+/** A task's row: all that is not sealed. */
+export interface Row extends Record<string, SqlStorageValue> {
+  principal: string;
+  status: Status;
+  created: number;
+  updated: number;
+  /** How long it is kept, in ms. */
+  ttl: number;
+  runs: number;
+  notices: number;
+  /** Its owner, if it has one. */
+  session: string | null;
+  hidden: 0 | 1;
+}
+
+/** What is kept sealed, by name. */
+export interface Texts {
+  call: Omit<TaskCall, "recorded" | "message" | "ttlMs">;
+  /** How far the servlet has said to be. */
+  message: string;
+  /** What the next run begins with, besides its answers; absent where the servlet is called anew. */
+  begun: Omit<Recorded, "entries">;
+  waits: WaitReason;
+  /** What the servlet wants back when it is called anew. */
+  state: string;
+  keys: AskKeys;
+  end: TaskEnd;
+}
+
+/** What is written at once, or not at all. */
+export interface Change extends Writes {
+  /** Null to forget one. */
+  texts?: { [K in keyof Texts]?: Texts[K] | null };
+  /** Further writes. */
+  also?: () => void;
+  /** When the next alarm is due, in Unix ms; asked for when all else is written. */
+  alarm?: () => number;
+}
+
+/** Of this version; columns are only ever added. */
+export const TASK_SCHEMA = `
+CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
+  created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
+  runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL);
+${SealedRows.texts}${SealedRows.answers}`;
+
+export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
+
+/**
+ * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an
+ * answer is always to what was meant.
+ */
+export function waitingOf(
+  { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
+  keys: AskKeys = { used: {}, names: {} },
+) {
+  const { entries: _, ...begun } = recorded ?? {};
+  const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+  const status: Status = waits.kind === "input" ? "input_required" : "working";
+  const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
+  return { status, texts };
+}

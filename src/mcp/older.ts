@@ -1,0 +1,48 @@
+import { rpcError, type Fault, type RpcError } from "../errors.ts";
+import { isObject, type ContentBlock, type Json, type Tool } from "../model.ts";
+
+/** What the revisions before 2026-07-28 have in another shape than the newest, and what each has of it. */
+
+/** Tasks and streams that a client takes up again came with 2025-11-25. */
+export const isExperimental = (version: string): boolean => version >= "2025-11-25";
+
+/** A result without what clients of this revision refuse. */
+export function older(result: Json, version: string): Json {
+  let shaped = result;
+  if (Array.isArray(shaped["tools"])) {
+    shaped = { ...shaped, tools: (shaped["tools"] as Tool[]).map(olderTool) };
+  }
+  if ("structuredContent" in shaped && !isObject(shaped["structuredContent"])) {
+    const { structuredContent: _, ...rest } = shaped;
+    shaped = rest;
+  }
+  if (Array.isArray(shaped["content"]) && version < "2025-06-18") {
+    const content = (shaped["content"] as ContentBlock[]).map((block) =>
+      olderBlock(block, version),
+    );
+    shaped = { ...shaped, content };
+  }
+  return shaped;
+}
+
+/** Only objects can be structured output there, and a client drops the whole list for another schema. */
+function olderTool(tool: Tool): Tool {
+  if (tool.outputSchema === undefined || tool.outputSchema["type"] === "object") return tool;
+  const { outputSchema: _, ...rest } = tool;
+  return rest;
+}
+
+/** Links came with 2025-06-18, audio with 2025-03-26. */
+function olderBlock(block: ContentBlock, version: string): ContentBlock {
+  if (block.type === "resource_link") return { type: "text", text: `${block.name}: ${block.uri}` };
+  if (block.type === "audio" && version < "2025-03-26") {
+    return { type: "text", text: `(audio, ${block.mimeType})` };
+  }
+  return block;
+}
+
+/** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
+export function olderError(method: string, fault: Fault | RpcError): RpcError {
+  const error = fault instanceof Error ? rpcError(fault) : fault;
+  return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
+}
