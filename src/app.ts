@@ -1,18 +1,22 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
-import { checkOrigin } from "./auth/origin.ts";
+import { secureHeaders } from "hono/secure-headers";
+import { Gatekeeper } from "./auth/gatekeeper.ts";
+import { checkOrigin, isLoopback } from "./auth/origin.ts";
 import { ANONYMOUS, principalOf } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
-import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
+import { apiKeysOf, deploymentOf, namespaceOf, readSettings } from "./env.ts";
 import { httpStatus, report } from "./errors.ts";
+import { configureLimits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
-import { page } from "./page/page.ts";
+import type { Principal } from "./model.ts";
+import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
 
@@ -26,9 +30,11 @@ export function createApp(bundle: Bundle, env: object) {
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
-  const keys =
-    settings.API_KEYS &&
-    new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
+  const keys = apiKeysOf(settings);
+  const gatekeeper = new Gatekeeper(env);
+  configureLimits(settings.LIMITS ?? {});
+
+  let hasWarned = false;
 
   const app = new Hono();
 
@@ -51,27 +57,32 @@ export function createApp(bundle: Bundle, env: object) {
     });
   });
 
-  app.get("/", async (c) => c.html(await showPage(c.req.url)));
-
-  app.get("/mcp", async (c, next) => {
-    if (!(c.req.header("accept") ?? "").includes("text/html")) return next();
-    return c.html(await showPage(c.req.url));
+  app.on("GET", ["/", "/mcp"], async (c, next) => {
+    const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
+    if (!wantsPage) return next();
+    return pageHeaders(c, async () => {
+      c.res = await c.html(await showPage(c.req.url));
+    });
   });
 
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
-    const principal = keys ? await principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
+    const principal = keys ? principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
     const hub = hubs && (() => hubs.getByName(principal.name));
-    return mcpEndpoint(raw, {
-      server,
-      registry,
-      principal,
-      hub,
-      vault,
-      tasks: tasks?.(principal),
-      sessions: sessions?.(principal),
-      report,
-    });
+    const caller = callerOf(principal, raw);
+    return gatekeeper.serve(caller, () =>
+      mcpEndpoint(raw, {
+        admit: gatekeeper.counts ? (tool) => gatekeeper.count(caller, tool) : undefined,
+        server,
+        registry: registry.within(principal.scopes),
+        principal,
+        hub,
+        vault,
+        tasks: tasks?.(principal),
+        sessions: sessions?.(principal),
+        report,
+      }),
+    );
   });
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
@@ -83,6 +94,15 @@ export function createApp(bundle: Bundle, env: object) {
     return response;
   });
 
+  /** May anybody on the internet call, without anyone having said so? */
+  function isOpenTo(url: string): boolean {
+    const isOpen =
+      keys === undefined && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
+    if (isOpen && !hasWarned) console.warn(`This server is open to everybody. ${HOW_TO_CLOSE}`);
+    hasWarned ||= isOpen;
+    return isOpen;
+  }
+
   async function showPage(url: string) {
     return page({
       title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
@@ -91,11 +111,27 @@ export function createApp(bundle: Bundle, env: object) {
       // What a key is needed for is not shown to those who have none.
       servlets: keys === undefined ? registry.servlets : [],
       catalog: await registry.catalog(),
+      isOpen: isOpenTo(url),
     });
   }
 
   return app;
 }
+
+/** Pages show what is on them, and nothing else. */
+const pageHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'unsafe-inline'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+});
+
+/** Whose calls are counted together: those who do not say who they are, by their address. */
+const callerOf = (principal: Principal, { headers }: Request): string =>
+  principal === ANONYMOUS ? `address ${headers.get("cf-connecting-ip") ?? ""}` : principal.name;
 
 function introduction(settings: ReturnType<typeof readSettings>): Server {
   const optional = {

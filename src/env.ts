@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { limits } from "./limits.ts";
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
@@ -26,6 +27,20 @@ function json<T extends z.ZodMiniType>(schema: T) {
   );
 }
 
+const hash = z
+  .string()
+  .check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex: make keys by npm run keys"));
+
+const apiKey = z.strictObject({
+  hash,
+  scopes: z.optional(z.array(z.string())),
+  expires: z.optional(z.iso.datetime({ offset: true })),
+});
+
+const pattern = z.string().check(z.regex(/:/, "must be patterns such as hello:greet or hello:*"));
+
+const LIMITS = Object.keys(limits) as [keyof typeof limits];
+
 const settingsSchema = z.object({
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
   SERVER_TITLE: z.optional(z.string()),
@@ -50,12 +65,16 @@ const settingsSchema = z.object({
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
   ),
-  /** A secret: `{"name": "SHA-256 of the key in hex"}`, as JSON. */
-  API_KEYS: z.optional(
-    json(
-      z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex"))),
-    ),
-  ),
+  /** A secret: by name, the SHA-256 of the key in hex, or that with what it may be used for. `npm run keys` makes it. */
+  API_KEYS: z.optional(json(z.record(z.string(), z.union([hash, apiKey])))),
+  /** What scopes are for: `{"reader": ["http-status:*", "web:fetch"]}`, as JSON. */
+  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)))),
+  /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
+  RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
+  /** `none` where it is on purpose that anybody may call. */
+  AUTH: z.optional(z.literal("none")),
+  /** Other numbers than those of src/limits.ts, by their names, as JSON. */
+  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), z.number().check(z.nonnegative())))),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;
@@ -63,9 +82,27 @@ export type Settings = z.infer<typeof settingsSchema>;
 /** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
 export function readSettings(env: object): Settings {
   const read = settingsSchema.safeParse(env);
-  if (read.success) return read.data;
+  if (read.success) return checked(read.data);
   const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
+}
+
+/** Throws where settings do not go together. */
+function checked(settings: Settings): Settings {
+  const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
+  if (AUTH === "none" && Object.keys(API_KEYS).length > 0) {
+    throw new Error(
+      "The Worker's configuration is not valid. AUTH is none, but there are API_KEYS.",
+    );
+  }
+  for (const [name, key] of Object.entries(API_KEYS)) {
+    const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
+    const unknown = scopes.find((scope) => !scope.includes(":") && SCOPES[scope] === undefined);
+    if (unknown === undefined) continue;
+    const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not have.`;
+    throw new Error(`The Worker's configuration is not valid. ${message}`);
+  }
+  return settings;
 }
 
 /** All variables and secrets that are text, for servlets' config. */
@@ -84,10 +121,29 @@ export function namespaceOf<T extends Rpc.DurableObjectBranded>(
   return found?.[1];
 }
 
+/** The API keys of these settings; undefined where there are none, and so none are needed. */
+export function apiKeysOf({ API_KEYS }: Settings) {
+  return (
+    API_KEYS &&
+    Object.entries(API_KEYS).map(([name, key]) => {
+      const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : { ...key };
+      return {
+        name,
+        hash: new Uint8Array(Uint8Array.fromHex(hex)),
+        ...(scopes && { scopes }),
+        ...(expires !== undefined && { expires: Date.parse(expires) }),
+      };
+    })
+  );
+}
+
 /** What servlets are given by these variables. */
 export function deploymentOf(env: object) {
-  const { LOG_LEVEL: logLevel, ISOLATION: isolation } = readSettings(env);
+  const settings = readSettings(env);
+  const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
+  const print = (line: string) => console.log(line);
+  const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
   const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) =>
     console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`);
-  return { variables: variablesOf(env), logLevel, isolation, log };
+  return { variables: variablesOf(env), logLevel, isolation, scopes, log, record };
 }

@@ -19,6 +19,7 @@ export type FaultCode =
   | "unsupported_media_type"
   | "method_not_allowed"
   | "forbidden"
+  | "insufficient_scope"
   | "unauthorized"
   | "cancelled"
   | "servlet_error"
@@ -91,6 +92,7 @@ function rpcCode(fault: Fault): number {
     case "unsupported_media_type":
     case "method_not_allowed":
     case "forbidden":
+    case "insufficient_scope":
     case "unauthorized":
     case "cancelled":
       return -32600;
@@ -130,6 +132,7 @@ export function httpStatus(
     case "unauthorized":
       return 401;
     case "forbidden":
+    case "insufficient_scope":
       return 403;
     case "method_not_found":
     case "no_session":

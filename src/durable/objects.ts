@@ -1,6 +1,7 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
+import { Quota } from "./quota.ts";
 import { sessionObject } from "./session.ts";
 import { States } from "./states.ts";
 import { taskObject } from "./task.ts";
@@ -9,6 +10,7 @@ import { taskObject } from "./task.ts";
 export const durableObjects = (bundle: Bundle) => ({
   Hub,
   KeyRing,
+  Quota,
   Session: sessionObject(bundle),
   States,
   Task: taskObject(bundle),

@@ -16,17 +16,18 @@ const MAY_IMPORT: Record<string, string[]> = {
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
   bundle: ["servlets", "wasm", ...LEAVES],
+  operator: [],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
-  "env.ts": [],
+  "env.ts": ["limits.ts"],
   "limits.ts": [],
   "errors.ts": [],
 };
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
-  { what: /from "node:/, rooms: ["bundle", "testing"] },
+  { what: /from "node:/, rooms: ["bundle", "operator", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];

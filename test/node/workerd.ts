@@ -37,6 +37,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
 const DURABLE = {
   HUBS: "Hub",
   KEY_RING: "KeyRing",
+  QUOTAS: "Quota",
   SESSIONS: "Session",
   STATES: "States",
   TASKS: "Task",
