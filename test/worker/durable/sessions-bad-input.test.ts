@@ -530,7 +530,7 @@ describe("too much", () => {
     ]);
     await client.answer(asked?.message?.["id"], accept("y"));
     expect(saidIn(await done.message())).toEqual([null, "y"]);
-  });
+  }, 30_000);
 
   test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {
     const client = await begin();
