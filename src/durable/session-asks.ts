@@ -88,14 +88,14 @@ export class SessionAsks {
         const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
         await this.#send(ask, request, { ...asked, isTask: false });
       } else {
-        const answer = error === undefined ? result : refusal(asked, error);
-        const wrong = wrongWith(asked, answer);
-        if (wrong !== undefined) {
-          this.#open.set(ask.number, ask);
-          return new Fault("invalid_params", `The result ${wrong}. The request is still open.`);
-        }
+        const wrong = error === undefined ? wrongWith(asked, result) : undefined;
+        // Clients do not answer twice, so the call goes on without it.
+        const why = wrong === undefined ? error : `The client's answer ${wrong}.`;
+        const answer = why === undefined ? result : refusal(asked, why);
         this.#answered.add(ask);
         await tasks().update(ask.task, { [ask.key]: answer });
+        store.dropAsk(ask.number);
+        return wrong === undefined ? undefined : unfit(wrong);
       }
       store.dropAsk(ask.number);
       return undefined;
@@ -132,3 +132,6 @@ export class SessionAsks {
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
   }
 }
+
+const unfit = (wrong: string) =>
+  new Fault("invalid_params", `The result ${wrong}. The servlet was told that there is no answer.`);
