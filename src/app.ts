@@ -3,7 +3,7 @@ import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
 import { checkOrigin, isLoopback } from "./auth/origin.ts";
-import { ANONYMOUS, principalOf } from "./auth/principal.ts";
+import { principalOf } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -15,7 +15,7 @@ import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
-import type { Principal } from "./model.ts";
+import { ANONYMOUS, type Principal } from "./model.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
@@ -130,9 +130,12 @@ const pageHeaders = secureHeaders({
   },
 });
 
-/** Whose calls are counted together: those who do not say who they are, by their address. */
-const callerOf = (principal: Principal, { headers }: Request): string =>
-  principal === ANONYMOUS ? `address ${headers.get("cf-connecting-ip") ?? ""}` : principal.name;
+/** Whose calls are counted together: those who do not say who they are, by their address, if they have one. */
+function callerOf(principal: Principal, { headers }: Request): string | undefined {
+  const address = headers.get("cf-connecting-ip");
+  if (principal !== ANONYMOUS) return principal.name;
+  return address === null ? undefined : `address ${address}`;
+}
 
 function introduction(settings: ReturnType<typeof readSettings>): Server {
   const optional = {

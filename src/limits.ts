@@ -23,6 +23,8 @@ export const limits = {
   waitMs: 5 * 60 * 1000,
   /** Guests that wait at once, in one isolate: each keeps its memory, and V8 a stack. */
   waitingGuests: 1000,
+  /** Those of one caller, where it is known which one it is: others are to be served meanwhile. */
+  waitingGuestsOfOne: 250,
   /** Instances of one servlet that wait for a call: more calls at once than that are rare. */
   idleInstances: 16,
   /** All instances that wait, in one isolate. */

@@ -41,6 +41,9 @@ export interface Principal {
   readonly scopes?: readonly string[];
 }
 
+/** Whoever calls where nothing says who may. */
+export const ANONYMOUS: Principal = { name: "anonymous" };
+
 /** What a servlet tells the caller before its call ends; `method` is MCP's. */
 export interface Notification {
   method: string;

@@ -12,7 +12,7 @@ interface Quota extends Rpc.DurableObjectBranded {
   take(counts: { what: string; perMinute: number }[]): Promise<number>;
 }
 
-/** Lets each caller have so many calls at once, and in a minute, and no more. */
+/** Lets each caller, if it is known which one it is, have so many calls at once, and in a minute, and no more. */
 export class Gatekeeper {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
@@ -25,23 +25,18 @@ export class Gatekeeper {
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
   }
 
-  /**
-   * Serves one of the caller's requests. Its place is free again when the response has been made, or,
-   * where that is a stream, has ended. Throws `too_many`.
-   */
-  async serve(caller: string, work: () => Promise<Response>): Promise<Response> {
+  /** Serves one of the caller's requests, which has its place until it is answered, or begins to be. Throws `too_many`. */
+  async serve(caller: string | undefined, work: () => Promise<Response>): Promise<Response> {
+    if (caller === undefined) return work();
     const inside = this.#inside.get(caller) ?? 0;
     if (inside >= limits.concurrentCalls) {
       throw tooMany(1000, `${limits.concurrentCalls} requests at once`);
     }
     this.#inside.set(caller, inside + 1);
-    let isStream = false;
     try {
-      const response = await work();
-      isStream = response.headers.get("content-type") === "text/event-stream";
-      return isStream ? ending(response, () => this.#leave(caller)) : response;
+      return await work();
     } finally {
-      if (!isStream) this.#leave(caller);
+      this.#leave(caller);
     }
   }
 
@@ -52,7 +47,8 @@ export class Gatekeeper {
   }
 
   /** Counts a call, which may be of a tool. Throws `too_many`. */
-  async count(caller: string, tool: string | undefined): Promise<void> {
+  async count(caller: string | undefined, tool: string | undefined): Promise<void> {
+    if (caller === undefined) return;
     if (this.#rateLimit !== undefined) {
       const { success } = await this.#rateLimit.limit({ key: caller });
       if (!success) throw tooMany(60_000, "calls in a minute");
@@ -80,12 +76,4 @@ function tooMany(waitMs: number, what: string): Fault {
   const retryAfter = Math.ceil(waitMs / 1000);
   const message = `That is more than the ${what} that you may have: wait for ${retryAfter} s.`;
   return new Fault("too_many", message, { data: { retryAfter } });
-}
-
-/** The same response, which says when it has ended. */
-function ending(response: Response, onEnd: () => void): Response {
-  const { readable, writable } = new IdentityTransformStream();
-  const piping = response.body?.pipeTo(writable) ?? Promise.resolve();
-  piping.catch(() => {}).finally(onEnd); // Its client may leave at any time.
-  return new Response(readable, response);
 }

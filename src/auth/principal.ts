@@ -3,9 +3,6 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 
-/** Whoever calls where nothing says who may. */
-export const ANONYMOUS: Principal = { name: "anonymous" };
-
 /** One API key, which is known by its hash alone. */
 export interface ApiKey {
   name: string;

@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
+  ANONYMOUS,
   JOURNAL_VERSION,
   Suspended,
   type CallContext,
@@ -253,6 +254,7 @@ export class Registry {
           resends: manifest.resend_requests === true,
           secret: (service, user) => secretOf(bundled, variables, { service, user }),
           logLevel,
+          ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
           signal: call.signal,
           log: (level, text) => log(bundled.name, level, text),
           notify: call.notify,

@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import {
+  ANONYMOUS,
   isObject,
   Suspended,
   type Ask,
@@ -129,7 +130,7 @@ export async function listAll(servlet: Servlet): Promise<Lists> {
   const nobody: CallContext = {
     id: "list",
     meta: {},
-    principal: { name: "anonymous" },
+    principal: ANONYMOUS,
     client: { capabilities: {} },
     signal: () => new AbortController().signal,
     notify: () => {},

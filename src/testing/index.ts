@@ -5,6 +5,7 @@
 import { makeBundle } from "../bundle/bundle.ts";
 import { Fault } from "../errors.ts";
 import {
+  ANONYMOUS,
   answered,
   Suspended,
   Wait,
@@ -120,7 +121,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     const call: CallContext = {
       id: "test",
       meta: script.meta ?? { progressToken: "test" },
-      principal: { name: "anonymous" },
+      principal: ANONYMOUS,
       client: { capabilities: script.capabilities ?? {} },
       signal: () => new AbortController().signal,
       notify: (notification) => notifications.push(notification),

@@ -21,6 +21,8 @@ export interface Setup {
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
   logLevel: LogLevel;
+  /** Who is calling, where that is known. */
+  caller?: string;
   /** Aborts when nobody waits for the call any more. */
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
@@ -50,8 +52,9 @@ interface KernelExports {
   edge_length(block: number): number;
 }
 
-/** How many guests of this isolate wait. */
+/** How many guests of this isolate wait, and for which callers. */
 let waiting = 0;
+const waitingFor = new Map<string, number>();
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -203,7 +206,12 @@ export class Guest {
    * and the number of guests that may wait at once. `work` settles soon after its signal aborts.
    */
   async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
-    if (waiting >= limits.waitingGuests) {
+    const { caller = "" } = this.setup;
+    const ofCaller = waitingFor.get(caller) ?? 0;
+    if (
+      waiting >= limits.waitingGuests ||
+      (caller !== "" && ofCaller >= limits.waitingGuestsOfOne)
+    ) {
       throw new GuestError("Too many calls are waiting for something. Try again in a moment.");
     }
     const gone = (this.#gone ??= this.setup.signal());
@@ -214,6 +222,7 @@ export class Guest {
     );
     const began = Date.now();
     waiting++;
+    waitingFor.set(caller, ofCaller + 1);
     try {
       return await work(AbortSignal.any([gone, late.signal]));
     } catch (error) {
@@ -226,6 +235,9 @@ export class Guest {
     } finally {
       clearTimeout(timer);
       waiting--;
+      const left = (waitingFor.get(caller) ?? 1) - 1;
+      if (left > 0) waitingFor.set(caller, left);
+      else waitingFor.delete(caller);
       this.#waitedMs += Date.now() - began;
     }
   }
