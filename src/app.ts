@@ -1,7 +1,9 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
+import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
+import { createDoor } from "./auth/door.ts";
+import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin } from "./auth/origin.ts";
-import { ANONYMOUS, principalOf } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -26,9 +28,8 @@ export function createApp(bundle: Bundle, env: object) {
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
-  const keys =
-    settings.API_KEYS &&
-    new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
+  const door = createDoor(settings, env);
+  const { authorization } = door;
 
   const app = new Hono();
 
@@ -58,9 +59,19 @@ export function createApp(bundle: Bundle, env: object) {
     return c.html(await showPage(c.req.url));
   });
 
+  app.on("GET", METADATA_PATHS, (c) => {
+    const metadata = door.metadata(c.req.raw);
+    return metadata === undefined ? c.notFound() : c.json(metadata);
+  });
+
+  if (authorization) {
+    app.on(["GET", "POST"], "/authorize", (c) => authorization.authorize(c.req.raw));
+    app.on(["GET", "POST"], PROTOCOL_PATHS, (c) => authorization.protocol(c.req.raw));
+  }
+
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
-    const principal = keys ? await principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
+    const principal = await door.identify(raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
     return mcpEndpoint(raw, {
       server,
@@ -76,10 +87,12 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 
-  app.onError((error) => {
+  app.onError((error, c) => {
     const fault = report(error);
     const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
-    if (fault.code === "unauthorized") response.headers.set("www-authenticate", "Bearer");
+    if (fault.code === "unauthorized" || fault.code === "insufficient_scope") {
+      response.headers.set("www-authenticate", door.challenge(c.req.raw, fault));
+    }
     return response;
   });
 
@@ -89,7 +102,7 @@ export function createApp(bundle: Bundle, env: object) {
       version: settings.SERVER_VERSION,
       endpoint: new URL("/mcp", url).href,
       // What a key is needed for is not shown to those who have none.
-      servlets: keys === undefined ? registry.servlets : [],
+      servlets: door.isOpen ? registry.servlets : [],
       catalog: await registry.catalog(),
     });
   }

@@ -37,6 +37,8 @@ export interface Lists {
 /** Who is calling: `anonymous`, or the name of what they proved to hold. */
 export interface Principal {
   readonly name: string;
+  /** What they were granted; absent where they are not limited by scopes. */
+  readonly scopes?: readonly string[];
 }
 
 /** What a servlet tells the caller before its call ends; `method` is MCP's. */

@@ -11,7 +11,7 @@ export interface Doors {
 /** What needs no closer look where no web page is behind it: the common case, without parsing a URL. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
 
-const isLoopback = (hostname: string) =>
+export const isLoopback = (hostname: string) =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**

@@ -1,0 +1,117 @@
+import { namespaceOf, storeOf, type Settings } from "../env.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Json, Principal } from "../model.ts";
+import {
+  authorizationServer,
+  type AuthorizationServer,
+  type Counter,
+} from "./authorization-server.ts";
+import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
+import { ANONYMOUS, principalOf } from "./principal.ts";
+import { resourceServer, type Verified } from "./resource-server.ts";
+import { TokenMemory } from "./token-memory.ts";
+
+/** Who may come in, by whatever is configured: API keys, the owner's sign-in, other issuers, or none of them. */
+export interface Door {
+  /** May anybody come in? */
+  isOpen: boolean;
+  /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `unavailable`. */
+  identify(request: Request): Promise<Principal>;
+  /** `WWW-Authenticate` for a request that `identify`, or what came after it, refused. */
+  challenge(request: Request, fault: Fault): string;
+  /** What clients are told of where tokens are to be had; undefined where there is no OAuth. */
+  metadata(request: Request): Json | undefined;
+  /** The server's own authorization server, where one is configured. */
+  authorization: AuthorizationServer | undefined;
+}
+
+/** Reads who may come in. Throws an error where something of the configuration is missing. */
+export function createDoor(settings: Settings, env: object): Door {
+  const keys =
+    settings.API_KEYS &&
+    new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
+  const issuers = settings.OAUTH_ISSUERS ?? [];
+  const verify =
+    issuers.length === 0
+      ? undefined
+      : resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
+  const authorization = ownServer(settings, env);
+  const hasOAuth = verify !== undefined || authorization !== undefined;
+  const remembered = new TokenMemory();
+  const scopes = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
+
+  async function verified(token: string, request: Request): Promise<Principal> {
+    if (token.length > limits.tokenCharacters) {
+      throw new Fault("unauthorized", "The access token is too long.");
+    }
+    const key = await TokenMemory.keyOf(token, resourceOf(request));
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    const own = await authorization?.verify(token, request);
+    if (own !== undefined) return remember(key, own, limits.ownTokenMemoryMs);
+    if (verify === undefined) throw new Fault("unauthorized", "The access token is not known.");
+    return remember(key, await verify(token, resourceOf(request)), limits.tokenMemoryMs);
+  }
+
+  function remember(key: string, { principal, expires }: Verified, ms: number): Principal {
+    remembered.set(key, principal, Math.min(expires, Date.now() + ms));
+    return principal;
+  }
+
+  return {
+    isOpen: keys === undefined && !hasOAuth,
+    authorization,
+    async identify(request) {
+      if (keys === undefined && !hasOAuth) return ANONYMOUS;
+      if (hasQueryToken(request.url)) {
+        throw new Fault(
+          "invalid_request",
+          "Tokens belong in the Authorization header, not the URL.",
+        );
+      }
+      const header = request.headers.get("authorization");
+      if (!hasOAuth) return principalOf(header, keys ?? new Map());
+      const [, token] = /^Bearer +(\S+)$/i.exec(header ?? "") ?? [];
+      if (token === undefined) throw new Fault("unauthorized", "An access token is needed.");
+      return (keys && (await keyHolder(header, keys))) ?? verified(token, request);
+    },
+    challenge: (request, fault) => (hasOAuth ? challengeOf(request, fault, scopes) : "Bearer"),
+    metadata(request) {
+      if (!hasOAuth) return undefined;
+      const own = authorization ? [new URL(request.url).origin] : [];
+      return metadataOf(request, {
+        name: settings.SERVER_TITLE ?? settings.SERVER_NAME,
+        authorizationServers: [...own, ...issuers.map(({ issuer }) => issuer)],
+        scopes,
+      });
+    },
+  };
+}
+
+function ownServer(settings: Settings, env: object): AuthorizationServer | undefined {
+  const { OWNER_PASSPHRASE: passphrase, OAUTH_SCOPES: scopes } = settings;
+  if (passphrase === undefined) return undefined;
+  const store = storeOf(env, "OAUTH_KV");
+  const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
+  if (store === undefined || attempts === undefined) {
+    // Without a door that is meant to be there, anybody could come in.
+    const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
+    throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
+  }
+  const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
+  return authorizationServer({ title, passphrase, scopes, store, attempts });
+}
+
+async function keyHolder(header: string | null, keys: ReadonlyMap<string, string>) {
+  try {
+    return await principalOf(header, keys);
+  } catch (error) {
+    if (error instanceof Fault && error.code === "unauthorized") return undefined;
+    throw error;
+  }
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */
+const hasQueryToken = (url: string): boolean =>
+  url.includes("access_token") && new URL(url).searchParams.has("access_token");
