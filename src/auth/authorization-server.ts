@@ -186,14 +186,17 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
 }
 
 /** The fields of the form. */
-async function formOf(request: Request): Promise<URLSearchParams> {
-  const length = request.headers.get("content-length");
-  const type = request.headers.get("content-type") ?? "";
-  if (length === null || Number(length) > limits.formBytes) {
-    throw new Fault("too_large", "The form is too large.");
-  }
-  if (!type.startsWith("application/x-www-form-urlencoded")) {
+async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
+  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
     throw new Fault("unsupported_media_type", "This takes the form of the sign-in page.");
   }
-  return new URLSearchParams(await request.text());
+  const decoder = new TextDecoder();
+  let length = 0;
+  let text = "";
+  for await (const chunk of body ?? []) {
+    length += chunk.length;
+    if (length > limits.formBytes) throw new Fault("too_large", "The form is too large.");
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return new URLSearchParams(text + decoder.decode());
 }

@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
   bundle: ["servlets", "wasm", ...LEAVES],
+  operator: ["auth", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
@@ -26,7 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
-  { what: /from "node:/, rooms: ["bundle", "testing"] },
+  { what: /from "node:/, rooms: ["bundle", "operator", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];

@@ -106,7 +106,7 @@ const config :Workerd.Config = (
 const worker :Workerd.Worker = (
   modules = [${modules.join(", ")}],
   compatibilityDate = "2026-09-01",
-  compatibilityFlags = ["enable_request_signal"],
+  compatibilityFlags = ["enable_request_signal", "global_fetch_strictly_public"],
   bindings = [${bindings.join(", ")}],
   ${namespaces}
 );
