@@ -67,7 +67,7 @@ export function visitor(app: App) {
       ...more,
     };
     const given = Object.entries(all).filter((pair): pair is [string, string] => !!pair[1]);
-    return `/authorize?${new URLSearchParams(given)}`;
+    return `/authorize?${new URLSearchParams(given).toString()}`;
   }
 
   /** Shows the page; gives its text, and the handle in its form. */
