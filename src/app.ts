@@ -1,20 +1,25 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
+import { secureHeaders } from "hono/secure-headers";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { createDoor } from "./auth/door.ts";
+import { Gatekeeper } from "./auth/gatekeeper.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin } from "./auth/origin.ts";
+import { checkOrigin, isLoopback } from "./auth/origin.ts";
+import { ANONYMOUS } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
 import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
 import { httpStatus, report } from "./errors.ts";
+import { configureLimits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
-import { page } from "./page/page.ts";
+import type { Principal } from "./model.ts";
+import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
 
@@ -30,6 +35,10 @@ export function createApp(bundle: Bundle, env: object) {
   const sessions = sessionsOf(env);
   const door = createDoor(settings, env);
   const { authorization } = door;
+  const gatekeeper = new Gatekeeper(env);
+  configureLimits(settings.LIMITS ?? {});
+
+  let hasWarned = false;
 
   const app = new Hono();
 
@@ -52,11 +61,12 @@ export function createApp(bundle: Bundle, env: object) {
     });
   });
 
-  app.get("/", async (c) => c.html(await showPage(c.req.url)));
-
-  app.get("/mcp", async (c, next) => {
-    if (!(c.req.header("accept") ?? "").includes("text/html")) return next();
-    return c.html(await showPage(c.req.url));
+  app.on("GET", ["/", "/mcp"], async (c, next) => {
+    const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
+    if (!wantsPage) return next();
+    return pageHeaders(c, async () => {
+      c.res = await c.html(await showPage(c.req.url));
+    });
   });
 
   app.on("GET", METADATA_PATHS, (c) => {
@@ -73,16 +83,21 @@ export function createApp(bundle: Bundle, env: object) {
     const { raw } = c.req;
     const principal = await door.identify(raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
-    return mcpEndpoint(raw, {
-      server,
-      registry,
-      principal,
-      hub,
-      vault,
-      tasks: tasks?.(principal),
-      sessions: sessions?.(principal),
-      report,
-    });
+    const caller = callerOf(principal, raw);
+    return gatekeeper.serve(caller, () =>
+      mcpEndpoint(raw, {
+        challenge: (fault) => door.challenge(raw, fault),
+        admit: gatekeeper.counts ? (tool) => gatekeeper.count(caller, tool) : undefined,
+        server,
+        registry: registry.within(principal.scopes),
+        principal,
+        hub,
+        vault,
+        tasks: tasks?.(principal),
+        sessions: sessions?.(principal),
+        report,
+      }),
+    );
   });
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
@@ -90,11 +105,18 @@ export function createApp(bundle: Bundle, env: object) {
   app.onError((error, c) => {
     const fault = report(error);
     const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
-    if (fault.code === "unauthorized" || fault.code === "insufficient_scope") {
-      response.headers.set("www-authenticate", door.challenge(c.req.raw, fault));
-    }
+    const challenge = door.challenge(c.req.raw, fault);
+    if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
     return response;
   });
+
+  /** May anybody on the internet call, without anyone having said so? */
+  function isOpenTo(url: string): boolean {
+    const isOpen = door.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
+    if (isOpen && !hasWarned) console.warn(`This server is open to everybody. ${HOW_TO_CLOSE}`);
+    hasWarned ||= isOpen;
+    return isOpen;
+  }
 
   async function showPage(url: string) {
     return page({
@@ -104,11 +126,27 @@ export function createApp(bundle: Bundle, env: object) {
       // What a key is needed for is not shown to those who have none.
       servlets: door.isOpen ? registry.servlets : [],
       catalog: await registry.catalog(),
+      isOpen: isOpenTo(url),
     });
   }
 
   return app;
 }
+
+/** Pages show what is on them, and nothing else. */
+const pageHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'unsafe-inline'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+});
+
+/** Whose calls are counted together: those who do not say who they are, by their address. */
+const callerOf = (principal: Principal, { headers }: Request): string =>
+  principal === ANONYMOUS ? `address ${headers.get("cf-connecting-ip") ?? ""}` : principal.name;
 
 function introduction(settings: ReturnType<typeof readSettings>): Server {
   const optional = {

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { limits } from "./limits.ts";
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
@@ -25,6 +26,20 @@ function json<T extends z.ZodMiniType>(schema: T) {
     schema,
   );
 }
+
+const hash = z
+  .string()
+  .check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex: make keys by npm run keys"));
+
+const apiKey = z.strictObject({
+  hash,
+  scopes: z.optional(z.array(z.string())),
+  expires: z.optional(z.iso.datetime({ offset: true })),
+});
+
+const pattern = z.string().check(z.regex(/:/, "must be patterns such as hello:greet or hello:*"));
+
+const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
 const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/;
 const secureUrl = z
@@ -105,14 +120,16 @@ const settingsSchema = z.object({
         ),
       ),
   ),
-  /** The scopes that the server's own sign-in can grant. */
-  OAUTH_SCOPES: words,
-  /** A secret: `{"name": "SHA-256 of the key in hex"}`, as JSON. */
-  API_KEYS: z.optional(
-    json(
-      z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex"))),
-    ),
-  ),
+  /** A secret: by name, the SHA-256 of the key in hex, or that with what it may be used for. `npm run keys` makes it. */
+  API_KEYS: z.optional(json(z.record(z.string(), z.union([hash, apiKey])))),
+  /** What scopes are for: `{"reader": ["http-status:*", "web:fetch"]}`, as JSON. */
+  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)))),
+  /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
+  RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
+  /** `none` where it is on purpose that anybody may call. */
+  AUTH: z.optional(z.literal("none")),
+  /** Other numbers than those of src/limits.ts, by their names, as JSON. */
+  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), z.number().check(z.nonnegative())))),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;
@@ -120,9 +137,31 @@ export type Settings = z.infer<typeof settingsSchema>;
 /** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
 export function readSettings(env: object): Settings {
   const read = settingsSchema.safeParse(env);
-  if (read.success) return read.data;
+  if (read.success) return checked(read.data);
   const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
+}
+
+/** Throws where settings do not go together. */
+function checked(settings: Settings): Settings {
+  const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
+  const ways = {
+    API_KEYS: Object.keys(API_KEYS).length > 0,
+    OAUTH_ISSUERS: settings.OAUTH_ISSUERS !== undefined,
+    OWNER_PASSPHRASE: settings.OWNER_PASSPHRASE !== undefined,
+  };
+  const [way] = Object.entries(ways).find(([, isThere]) => isThere) ?? [];
+  if (AUTH === "none" && way !== undefined) {
+    throw new Error(`The Worker's configuration is not valid. AUTH is none, but there is ${way}.`);
+  }
+  for (const [name, key] of Object.entries(API_KEYS)) {
+    const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
+    const unknown = scopes.find((scope) => !scope.includes(":") && SCOPES[scope] === undefined);
+    if (unknown === undefined) continue;
+    const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not have.`;
+    throw new Error(`The Worker's configuration is not valid. ${message}`);
+  }
+  return settings;
 }
 
 /** All variables and secrets that are text, for servlets' config. */
@@ -146,10 +185,29 @@ export function storeOf(env: object, binding: string): KVNamespace | undefined {
   return Object.entries(env).find(([name]) => name === binding)?.[1];
 }
 
+/** The API keys of these settings; undefined where there are none, and so none are needed. */
+export function apiKeysOf({ API_KEYS }: Settings) {
+  return (
+    API_KEYS &&
+    Object.entries(API_KEYS).map(([name, key]) => {
+      const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : { ...key };
+      return {
+        name,
+        hash: new Uint8Array(Uint8Array.fromHex(hex)),
+        ...(scopes && { scopes }),
+        ...(expires !== undefined && { expires: Date.parse(expires) }),
+      };
+    })
+  );
+}
+
 /** What servlets are given by these variables. */
 export function deploymentOf(env: object) {
-  const { LOG_LEVEL: logLevel, ISOLATION: isolation } = readSettings(env);
+  const settings = readSettings(env);
+  const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
+  const print = (line: string) => console.log(line);
+  const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
   const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) =>
     console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`);
-  return { variables: variablesOf(env), logLevel, isolation, log };
+  return { variables: variablesOf(env), logLevel, isolation, scopes, log, record };
 }

@@ -93,8 +93,8 @@ function rpcCode(fault: Fault): number {
     case "unsupported_media_type":
     case "method_not_allowed":
     case "forbidden":
-    case "unauthorized":
     case "insufficient_scope":
+    case "unauthorized":
     case "cancelled":
       return -32600;
     case "method_not_found":

@@ -2,6 +2,15 @@
 export const limits = {
   /** A request's body. Large enough for a few images in base64, small enough to hold in memory twice. */
   bodyBytes: 8 * 1024 * 1024,
+  /** How deep a body may be nested: arguments of tools are rarely deeper than ten. */
+  bodyDepth: 64,
+  /** Members and items of a body, all together. */
+  bodyMembers: 200_000,
+  /** Requests that one caller has in an isolate at once: others are to be served meanwhile. */
+  concurrentCalls: 200,
+  /** What one caller may call in a minute, all together and each tool; 0 is no bound, and asks nobody. */
+  callsPerMinute: 0,
+  toolCallsPerMinute: 0,
   /** Messages in one legacy batch. */
   batchMessages: 50,
   /** Items on one page of a list: clients that never ask for a second page still see all of most servers. */
@@ -67,6 +76,8 @@ export const limits = {
   ownerMs: 10_000,
   /** Sessions of one principal that hear of changes: each is told by itself. */
   hubSessions: 1000,
+  /** Sessions that are told how one task goes on: its own, and others that wait for its result. */
+  taskSessions: 8,
   /** How long a session lives in which nobody says anything: people close their laptops overnight. */
   sessionIdleMs: 24 * 3_600_000,
   /** How long a client has to answer the ping before its idle session ends. */
@@ -139,6 +150,8 @@ export const limits = {
   logLines: 200,
   /** Progress and log notifications that one call may send to its client. */
   notifications: 10_000,
+  /** Sets of scopes whose part of the catalog is kept in an isolate: few are in use at a time. */
+  narrowRegistries: 100,
   /** How long lists that a servlet computes at run time are kept in an isolate. */
   dynamicListMs: 30_000,
   /** How long clients may keep lists that were made with the bundle: they change with a deployment. */
@@ -146,3 +159,8 @@ export const limits = {
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
 } as const;
+
+/** Puts other numbers in their places, as the configuration says. */
+export function configureLimits(others: Partial<Record<keyof typeof limits, number>>): void {
+  Object.assign(limits, others);
+}

@@ -37,7 +37,7 @@ export interface Lists {
 /** Who is calling: `anonymous`, or the name of what they proved to hold. */
 export interface Principal {
   readonly name: string;
-  /** What they were granted; absent where they are not limited by scopes. */
+  /** What it may use; everything where it has none. */
   readonly scopes?: readonly string[];
 }
 
@@ -156,6 +156,12 @@ export interface Client {
   version?: string;
 }
 
+/** https://www.w3.org/TR/trace-context/#traceparent-header */
+export interface Trace {
+  traceparent: string;
+  tracestate?: string;
+}
+
 /** What a call brings along from the request that made it. */
 export interface CallContext {
   /** The request's id, as the client gave it. */
@@ -164,6 +170,10 @@ export interface CallContext {
   meta: Json;
   principal: Principal;
   client: Client;
+  /** The name or URI of what is called, for the log. */
+  subject?: string;
+  /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
+  trace?: Trace;
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
   /** What the client has sent to what it was, or will be, asked. */

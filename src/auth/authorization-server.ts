@@ -12,7 +12,7 @@ import { consentPage, refusalPage, type Site } from "./consent-page.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
-import type { Verified } from "./resource-server.ts";
+import type { Known } from "./token-memory.ts";
 
 /** Counts attempts, strictly: the Durable Object `Attempts`. KV would lose those that come at once. */
 export interface Counter extends Rpc.DurableObjectBranded {
@@ -24,10 +24,18 @@ export interface Counter extends Rpc.DurableObjectBranded {
 export interface Owner extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
-  /** What can be granted; where there are none, the owner is not limited by scopes. */
+  /** Scopes that have a name; patterns such as `hello:*` can be granted too. */
   scopes: readonly string[];
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
+}
+
+/** What is kept with a grant. */
+interface Props {
+  /** Of which passphrase it is. */
+  seal: string;
+  /** May it be used for no more than its scopes? A client may later ask for fewer of them, down to none. */
+  isLimited: boolean;
 }
 
 interface Env {
@@ -47,7 +55,7 @@ export const PROTOCOL_PATHS = [
 /** The authorization server that comes with this one. */
 export interface AuthorizationServer {
   /** What a token of its own says; undefined where it is none, or none any more. */
-  verify(token: string, request: Request): Promise<Verified | undefined>;
+  verify(token: string, request: Request): Promise<Known | undefined>;
   /** The page where the owner lets a client in: `/authorize`. */
   authorize(request: Request): Promise<Response>;
   /** `PROTOCOL_PATHS`: metadata, tokens, registration. */
@@ -113,10 +121,9 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     return true;
   }
 
-  const granted = ({ scope }: AuthRequest): string[] => {
-    const asked = owner.scopes.filter((name) => scope.includes(name));
-    return asked.length === 0 ? [...owner.scopes] : asked;
-  };
+  /** Those of the scopes it asks for that mean something here; where there are none, it may do everything. */
+  const granted = ({ scope }: AuthRequest): string[] =>
+    scope.filter((name) => owner.scopes.includes(name) || name.includes(":"));
 
   /** The page that asks; each time it is shown, it is for one use in this browser. */
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
@@ -146,7 +153,7 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       userId: "owner",
       metadata: {},
       scope: granted(asked),
-      props: { seal },
+      props: { seal, isLimited: granted(asked).length > 0 } satisfies Props,
     });
     headers.set("location", redirectTo);
     return new Response(null, { status: 303, headers });
@@ -155,14 +162,10 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   return {
     async verify(token, request) {
       if (token.split(":").length !== 3) return undefined;
-      const found = await serverOf(request).validateToken<{ seal?: string }>(
-        resourceOf(request),
-        token,
-        env,
-      );
+      const found = await serverOf(request).validateToken<Props>(resourceOf(request), token, env);
       if (found === null || found.props.seal !== seal) return undefined;
-      const scopes = owner.scopes.length === 0 ? {} : { scopes: found.scope };
-      return { principal: { name: "owner", ...scopes }, expires: found.expiresAt * 1000 };
+      const principal = { name: "owner", ...(found.props.isLimited && { scopes: found.scope }) };
+      return { principal, expires: found.expiresAt * 1000 };
     },
     async authorize(request) {
       try {

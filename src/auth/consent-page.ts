@@ -13,7 +13,7 @@ interface Question {
   handle: string;
   /** They bind the handle to this browser. */
   headers: Headers;
-  /** What would be granted. */
+  /** What it would be limited to, if anything. */
   scopes: readonly string[];
   /** What was wrong with the last try. */
   complaint: string | undefined;
@@ -25,7 +25,7 @@ const style = `
   :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);
     --line: color-mix(in srgb, currentColor 25%, transparent); }
   body { font: 16px/1.55 system-ui, sans-serif; max-width: 26rem; margin: 0 auto; padding: 2rem 1.25rem; }
-  h1 { font-size: 1.4rem; line-height: 1.25; } p, li { overflow-wrap: anywhere; } .dim { color: var(--dim); }
+  h1 { font-size: 1.4rem; line-height: 1.25; } p { overflow-wrap: anywhere; } .dim { color: var(--dim); }
   .note { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
   label { display: block; font-weight: 600; }
   input, button { font: inherit; box-sizing: border-box; width: 100%; padding: .7rem; margin: .4rem 0;
@@ -55,16 +55,14 @@ export async function consentPage(question: Question): Promise<Response> {
     <p>${known} You will be sent to <strong>${client.redirectHost}</strong>.</p>
     ${local}
     <p>
-      It may then use every tool, resource and prompt of this server as you, until it has not done
-      so for three months or the passphrase changes.
+      ${
+        scopes.length === 0
+          ? "It may then use every tool, resource and prompt of this server as you,"
+          : html`It may then use what these are for, as you:
+            ${scopes.map((scope) => html`<code>${scope}</code> `)}`
+      }
+      until it has not done so for three months or the passphrase changes.
     </p>
-    ${
-      scopes.length === 0
-        ? ""
-        : html`<ul>
-            ${scopes.map((scope) => html`<li><code>${scope}</code></li>`)}
-          </ul>`
-    }
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
       ${complaint === undefined ? "" : html`<p class="note" role="alert">${complaint}</p>`}

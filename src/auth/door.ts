@@ -1,4 +1,4 @@
-import { namespaceOf, storeOf, type Settings } from "../env.ts";
+import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json, Principal } from "../model.ts";
@@ -8,9 +8,9 @@ import {
   type Counter,
 } from "./authorization-server.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { ANONYMOUS, principalOf } from "./principal.ts";
+import { ANONYMOUS, bearerIn, ownerOf, principalOf } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
-import { TokenMemory } from "./token-memory.ts";
+import { TokenMemory, type Known } from "./token-memory.ts";
 
 /** Who may come in, by whatever is configured: API keys, the owner's sign-in, other issuers, or none of them. */
 export interface Door {
@@ -18,8 +18,8 @@ export interface Door {
   isOpen: boolean;
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
-  /** `WWW-Authenticate` for a request that `identify`, or what came after it, refused. */
-  challenge(request: Request, fault: Fault): string;
+  /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
+  challenge(request: Request, fault: Fault): string | undefined;
   /** What clients are told of where tokens are to be had; undefined where there is no OAuth. */
   metadata(request: Request): Json | undefined;
   /** The server's own authorization server, where one is configured. */
@@ -28,36 +28,33 @@ export interface Door {
 
 /** Reads who may come in. Throws an error where something of the configuration is missing. */
 export function createDoor(settings: Settings, env: object): Door {
-  const keys =
-    settings.API_KEYS &&
-    new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
+  const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
-  const verify =
-    issuers.length === 0
-      ? undefined
-      : resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
+  const verify = resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
   const authorization = ownServer(settings, env);
-  const hasOAuth = verify !== undefined || authorization !== undefined;
+  const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const remembered = new TokenMemory();
   const scopes = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
-  async function verified(token: string, request: Request): Promise<Principal> {
+  async function tokenHolder(token: string, request: Request): Promise<Principal> {
     if (token.length > limits.tokenCharacters) {
       throw new Fault("unauthorized", "The access token is too long.");
     }
-    const key = await TokenMemory.keyOf(token, resourceOf(request));
+    const resource = resourceOf(request);
+    const key = TokenMemory.keyOf(token, resource);
     const known = remembered.get(key);
     if (known !== undefined) return known;
     const own = await authorization?.verify(token, request);
-    if (own !== undefined) return remember(key, own, limits.ownTokenMemoryMs);
-    if (verify === undefined) throw new Fault("unauthorized", "The access token is not known.");
-    return remember(key, await verify(token, resourceOf(request)), limits.tokenMemoryMs);
+    const found = own ?? foreign(await verify(token, resource));
+    remembered.set(key, found, own ? limits.ownTokenMemoryMs : limits.tokenMemoryMs);
+    return found.principal;
   }
 
-  function remember(key: string, { principal, expires }: Verified, ms: number): Principal {
-    remembered.set(key, principal, Math.min(expires, Date.now() + ms));
-    return principal;
-  }
+  /** Another server's scopes limit what may be used only where the configuration knows scopes at all. */
+  const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
+    principal: { name, ...(settings.SCOPES && { scopes: held }) },
+    expires,
+  });
 
   return {
     isOpen: keys === undefined && !hasOAuth,
@@ -71,12 +68,15 @@ export function createDoor(settings: Settings, env: object): Door {
         );
       }
       const header = request.headers.get("authorization");
-      if (!hasOAuth) return principalOf(header, keys ?? new Map());
-      const [, token] = /^Bearer +(\S+)$/i.exec(header ?? "") ?? [];
+      if (!hasOAuth) return principalOf(header, keys ?? []);
+      const token = bearerIn(header);
       if (token === undefined) throw new Fault("unauthorized", "An access token is needed.");
-      return (keys && (await keyHolder(header, keys))) ?? verified(token, request);
+      return (keys && ownerOf(token, keys)) ?? tokenHolder(token, request);
     },
-    challenge: (request, fault) => (hasOAuth ? challengeOf(request, fault, scopes) : "Bearer"),
+    challenge(request, fault) {
+      if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;
+      return hasOAuth ? challengeOf(request, fault, scopes) : "Bearer";
+    },
     metadata(request) {
       if (!hasOAuth) return undefined;
       const own = authorization ? [new URL(request.url).origin] : [];
@@ -90,7 +90,7 @@ export function createDoor(settings: Settings, env: object): Door {
 }
 
 function ownServer(settings: Settings, env: object): AuthorizationServer | undefined {
-  const { OWNER_PASSPHRASE: passphrase, OAUTH_SCOPES: scopes } = settings;
+  const { OWNER_PASSPHRASE: passphrase, SCOPES: scopes = {} } = settings;
   if (passphrase === undefined) return undefined;
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
@@ -100,16 +100,13 @@ function ownServer(settings: Settings, env: object): AuthorizationServer | undef
     throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
   }
   const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
-  return authorizationServer({ title, passphrase, scopes, store, attempts });
-}
-
-async function keyHolder(header: string | null, keys: ReadonlyMap<string, string>) {
-  try {
-    return await principalOf(header, keys);
-  } catch (error) {
-    if (error instanceof Fault && error.code === "unauthorized") return undefined;
-    throw error;
-  }
+  return authorizationServer({
+    title,
+    passphrase,
+    scopes: Object.keys(scopes),
+    store,
+    attempts,
+  });
 }
 
 /** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */

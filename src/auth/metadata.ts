@@ -29,10 +29,11 @@ export function metadataOf(request: Request, protection: Protection): Json {
   };
 }
 
-const needSchema = z.object({ requiredScopes: z.array(z.string()) });
+const needSchema = z.object({ scope: z.string() });
 
 /**
- * What `WWW-Authenticate` says to a refused request, where OAuth is configured.
+ * What `WWW-Authenticate` says to a refused request, where OAuth is configured; `scopes` are what every
+ * request needs, and a fault may bring the `scope` that this one needs.
  * https://www.rfc-editor.org/rfc/rfc6750#section-3, https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
 export function challengeOf(
@@ -40,12 +41,12 @@ export function challengeOf(
   fault: Fault,
   scopes: readonly string[] = [],
 ): string {
-  const needed = needSchema.safeParse(fault.data).data?.requiredScopes ?? scopes;
+  const needed = needSchema.safeParse(fault.data).data?.scope ?? scopes.join(" ");
   const hasToken = request.headers.has("authorization");
   const error = fault.code === "insufficient_scope" ? fault.code : "invalid_token";
   const parts = {
     ...(hasToken ? { error, error_description: fault.message } : {}),
-    ...(needed.length === 0 ? {} : { scope: needed.join(" ") }),
+    ...(needed === "" ? {} : { scope: needed }),
     resource_metadata: new URL(METADATA_PATHS[0] ?? "", request.url).href,
   };
   return `Bearer ${Object.entries(parts)

@@ -1,27 +1,51 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 
-/** Whoever calls where no keys are configured. */
+/** Whoever calls where nothing says who may. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
-/** Names by the SHA-256 of their API key, in lower-case hex. */
-export type ApiKeys = ReadonlyMap<string, string>;
+/** One API key, which is known by its hash alone. */
+export interface ApiKey {
+  name: string;
+  /** SHA-256. */
+  hash: Uint8Array<ArrayBuffer>;
+  scopes?: readonly string[];
+  /** Unix time in ms. */
+  expires?: number;
+}
+
+/** The token in `Authorization: Bearer`; undefined where there is none. */
+export const bearerIn = (authorization: string | null): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
 
 /**
- * Who is calling, by the key in `Authorization: Bearer`. Keys are compared by their hashes, so how
- * long that takes says nothing of the key.
- *
- * Throws `unauthorized`.
+ * Whose key this is; undefined where it is nobody's. All keys are looked at, each for the same time, so
+ * how long it takes says nothing. Throws `unauthorized` for a key that has expired.
  */
-export async function principalOf(authorization: string | null, keys: ApiKeys): Promise<Principal> {
-  const [, key] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
-  if (key === undefined)
+export function ownerOf(token: string, keys: readonly ApiKey[]): Principal | undefined {
+  const hash = new Uint8Array(sha256(utf8ToBytes(token)));
+  let found: ApiKey | undefined;
+  for (const key of keys) if (crypto.subtle.timingSafeEqual(key.hash, hash)) found = key;
+  if (found === undefined) return undefined;
+  const { name, scopes, expires = Infinity } = found;
+  if (expires <= Date.now()) {
+    throw new Fault(
+      "unauthorized",
+      `The API key ${name} has expired: npm run keys -- create another.`,
+    );
+  }
+  return { name, ...(scopes && { scopes }) };
+}
+
+/** Who is calling with this header. Throws `unauthorized`. */
+export function principalOf(authorization: string | null, keys: readonly ApiKey[]): Principal {
+  const token = bearerIn(authorization);
+  if (token === undefined) {
     throw new Fault("unauthorized", "Authorization: Bearer with an API key is needed.");
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
-  const name = keys.get(hex);
-  if (name === undefined) throw new Fault("unauthorized", "The API key is not known.");
-  return { name };
+  }
+  const owner = ownerOf(token, keys);
+  if (owner === undefined) throw new Fault("unauthorized", "The API key is not known.");
+  return owner;
 }

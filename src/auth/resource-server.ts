@@ -2,12 +2,13 @@ import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } f
 import type { Issuer } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Principal } from "../model.ts";
 import { keysOf, type Fetch } from "./issuer-keys.ts";
 
 /** What a verified token says. */
 export interface Verified {
-  principal: Principal;
+  /** Whose it is. */
+  name: string;
+  scopes: readonly string[];
   /** Unix time in ms. */
   expires: number;
 }
@@ -35,19 +36,17 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
     if (claims["cnf"] !== undefined) throw invalid("The access token is bound to a key.");
     const scopes = scopesOf(claims);
     const missing = issuer.required_scopes.some((scope) => !scopes.includes(scope));
-    if (missing) throw insufficientScope(issuer.required_scopes);
+    if (missing) {
+      const scope = issuer.required_scopes.join(" ");
+      throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+    }
     return {
-      principal: { name: `${issuer.issuer} ${claims.sub}`, scopes },
+      name: `${issuer.issuer} ${claims.sub}`,
+      scopes,
       expires: (claims.exp ?? 0) * 1000,
     };
   };
 }
-
-/** A fault that says which scopes the request needs: all of them, those that the token has included. */
-export const insufficientScope = (requiredScopes: readonly string[]): Fault =>
-  new Fault("insufficient_scope", `The access token needs the scope ${requiredScopes.join(" ")}.`, {
-    data: { requiredScopes },
-  });
 
 const invalid = (message: string, cause?: unknown) => new Fault("unauthorized", message, { cause });
 

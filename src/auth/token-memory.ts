@@ -1,28 +1,35 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import type { Principal } from "../model.ts";
 
+/** Whose a token is. */
+export interface Known {
+  principal: Principal;
+  /** Unix time in ms. */
+  expires: number;
+}
+
 /** Whose tokens have been verified in this isolate, by the tokens' hashes. */
 export class TokenMemory {
-  readonly #known = new Map<string, { principal: Principal; until: number }>();
+  readonly #known = new Map<string, Known>();
 
   /** What a token is remembered by: it holds for one resource alone. */
-  static async keyOf(token: string, resource: string): Promise<string> {
-    const bytes = new TextEncoder().encode(token);
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    return `${String.fromCharCode(...digest)}${resource}`;
+  static keyOf(token: string, resource: string): string {
+    return `${String.fromCharCode(...sha256(utf8ToBytes(token)))}${resource}`;
   }
 
   get(key: string): Principal | undefined {
     const found = this.#known.get(key);
-    if (found === undefined || found.until > Date.now()) return found?.principal;
+    if (found === undefined || found.expires > Date.now()) return found?.principal;
     this.#known.delete(key);
     return undefined;
   }
 
-  /** `until` is Unix time in ms. Where there is no room, the oldest goes. */
-  set(key: string, principal: Principal, until: number): void {
+  /** For so many ms at most. Where there is no room, the oldest goes. */
+  set(key: string, { principal, expires }: Known, ms: number): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= limits.tokenMemory && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(key, { principal, until });
+    this.#known.set(key, { principal, expires: Math.min(expires, Date.now() + ms) });
   }
 }

@@ -36,6 +36,10 @@ export class Connection {
     });
   }
 
+  get isOpen(): boolean {
+    return this.#controller !== undefined;
+  }
+
   /** Writes text that is whole events. */
   write(text: string): void {
     // What waits is what the size desired is short of none.

@@ -2,6 +2,7 @@ import type { Bundle } from "../servlets/bundle.ts";
 import { Attempts } from "./attempts.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
+import { Quota } from "./quota.ts";
 import { sessionObject } from "./session.ts";
 import { States } from "./states.ts";
 import { taskObject } from "./task.ts";
@@ -11,6 +12,7 @@ export const durableObjects = (bundle: Bundle) => ({
   Attempts,
   Hub,
   KeyRing,
+  Quota,
   Session: sessionObject(bundle),
   States,
   Task: taskObject(bundle),

@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import { wrongWith } from "../mcp/answers.ts";
 import { refusal } from "../mcp/declined.ts";
 import type { Answer } from "../mcp/message.ts";
+import { isExperimental, olderAsk } from "../mcp/older.ts";
 import { related, takesAsTask } from "../mcp/older-tasks.ts";
 import type { Tasks } from "../mcp/tasks.ts";
 import { isObject, type Asks, type Json } from "../model.ts";
@@ -20,6 +21,8 @@ interface Setting {
 export class SessionAsks {
   readonly #setting: Setting;
   readonly #open = new Map<number, KeptAsk>();
+  /** Those whose answer is given: their task may have said before it took it that it waits for them. */
+  readonly #answered = new Set<KeptAsk>();
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -35,13 +38,20 @@ export class SessionAsks {
     asks: Asks,
     on?: { stream: number; isListed: boolean },
   ): Promise<void> {
-    const known = [...this.#open.values()].filter((ask) => ask.task === task);
-    for (const ask of known) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
+    const known = () =>
+      [...this.#open.values(), ...this.#answered].filter((ask) => ask.task === task);
+    for (const ask of known()) {
+      if (Object.hasOwn(asks, ask.key)) continue;
+      this.#answered.delete(ask);
+      await this.#withdraw(ask);
+    }
     if (on === undefined) return;
-    const { capabilities } = await this.#setting.store.client();
-    for (const [key, { method, params }] of Object.entries(asks)) {
-      if (known.some((ask) => ask.key === key)) continue;
-      const isTask = takesAsTask({ capabilities }, method);
+    const { capabilities, protocolVersion: version } = await this.#setting.store.client();
+    for (const [key, asked] of Object.entries(asks)) {
+      if (known().some((ask) => ask.key === key)) continue;
+      const { method } = asked;
+      const params = olderAsk(asked);
+      const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
       const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
       await this.#send(
         { task, key, stream: on.stream },
@@ -74,11 +84,13 @@ export class SessionAsks {
           this.#open.set(ask.number, ask);
           return new Fault("invalid_params", `The result ${wrong}. The request is still open.`);
         }
+        this.#answered.add(ask);
         await tasks().update(ask.task, { [ask.key]: answer });
       }
       store.dropAsk(ask.number);
       return undefined;
     } catch (failure) {
+      this.#answered.delete(ask);
       this.#open.set(ask.number, ask); // It can be answered again.
       return Fault.from(failure);
     }

@@ -8,6 +8,7 @@ import { methods, notified, ROOTS_CHANGED, type Method } from "../mcp/methods.ts
 import { notices, progressTokenOf } from "../mcp/notices.ts";
 import { isExperimental, older, olderError } from "../mcp/older.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/older-tasks.ts";
+import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { willingAsker } from "../mcp/willing.ts";
 import { isObject, Suspended } from "../model.ts";
@@ -32,8 +33,11 @@ interface Setting extends Scope {
 /** A call that is not over. */
 interface Call extends KeptCall {
   isKept: boolean;
+  /** Is its end nothing to its client any more? */
+  isUnwanted?: boolean;
   /** Absent once another instance of the session's object has taken the call over. */
   post?: OpenPost;
+  scopes: Post["scopes"];
   /** Ends it, where it runs here. */
   stop?: AbortController;
   hear?: (notice: Notification) => void;
@@ -50,7 +54,7 @@ export class SessionCalls {
     this.#setting = setting;
     this.asks = new SessionAsks(setting);
     for (const call of setting.store.calls()) {
-      this.#calls.set(call.number, { ...call, isKept: true });
+      this.#calls.set(call.number, { ...call, scopes: undefined, isKept: true });
       this.#last = Math.max(this.#last, call.number);
     }
   }
@@ -64,10 +68,10 @@ export class SessionCalls {
     return stream === OWN || [...this.#calls.values()].some((call) => call.stream === stream);
   }
 
-  /** Ends the calls that have died with an earlier instance of the object. */
+  /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
   async recover(): Promise<void> {
     const message = "The server has stopped before this was done: call again.";
-    for (const call of this.#calls.values()) {
+    for (const call of [...this.#calls.values()]) {
       const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
       if (lives) continue;
       await this.#reply(call, errorMessage(call.request, new Fault("servlet_failed", message)));
@@ -78,7 +82,13 @@ export class SessionCalls {
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
     const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
-    const call = this.#open({ request: id, method, post, progressToken: progressTokenOf(meta) });
+    const call = this.#open({
+      request: id,
+      method,
+      post,
+      scopes: post.scopes,
+      progressToken: progressTokenOf(meta),
+    });
     try {
       const result = await this.#run(call, params, meta);
       if (result === undefined) return; // It goes on.
@@ -90,11 +100,11 @@ export class SessionCalls {
   }
 
   /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
-  async rootsChanged(): Promise<void> {
-    const { registry } = this.#setting;
+  async rootsChanged(scopes: Call["scopes"]): Promise<void> {
+    const registry = this.#setting.registry.within(scopes);
     for (const bundled of registry.servlets) {
       if (registry.servlet(bundled).rootsChanged === undefined) continue;
-      const call = this.#open({ request: null, method: ROOTS_CHANGED });
+      const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };
         if (await this.#start(call, notified[ROOTS_CHANGED]!, params, {})) await this.#reply(call);
@@ -153,7 +163,7 @@ export class SessionCalls {
     return calls.length > 0 || isListed;
   }
 
-  #open(about: Pick<Call, "request" | "method" | "post" | "progressToken">): Call {
+  #open(about: Pick<Call, "request" | "method" | "post" | "scopes" | "progressToken">): Call {
     const call = { number: ++this.#last, stream: OWN, told: 0, isKept: false, ...about };
     this.#calls.set(call.number, call);
     return call;
@@ -178,7 +188,8 @@ export class SessionCalls {
 
   /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
   async #start(call: Call, run: Method, params: Json, meta: Json): Promise<Json | undefined> {
-    const { store, registry, hub } = this.#setting;
+    const { store, hub } = this.#setting;
+    const registry = this.#setting.registry.within(call.scopes);
     const kept = await this.#taskCall(call, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
@@ -198,6 +209,7 @@ export class SessionCalls {
     const asking = { ...context, ask: willingAsker(kept.client), gate: taskGate("auto") };
     const outcome = await run(params, asking, registry);
     if (!(outcome instanceof Suspended)) return outcome;
+    await this.#setting.streams.settled(); // What it has said is not said again.
     if (this.#calls.has(call.number)) await this.#goOn(call, kept, outcome);
     return undefined;
   }
@@ -217,7 +229,7 @@ export class SessionCalls {
   /** Makes a task of a call whose client wants one; undefined where it does not. */
   async #asTask(call: Call, { task, ...params }: Json, meta: Json) {
     const { store, registry, id: session } = this.#setting;
-    const { tools } = await registry.catalog();
+    const { tools } = await registry.within(call.scopes).catalog();
     const entry = tools.get(String(params["name"]));
     if (entry === undefined || !isExperimental(store.row.version)) return undefined;
     const ttlMs = wantedTtl(entry.tool, { task });
@@ -266,10 +278,12 @@ export class SessionCalls {
 
   async #stop(call: Call): Promise<void> {
     call.stop?.abort(new DOMException("the call was cancelled", "AbortError"));
+    call.isUnwanted = true;
     if (call.task !== undefined && call.method !== TASK_RESULT) {
       await this.asks.settle(call.task, {});
       await this.#setting.tasks().cancel(call.task);
     }
+    // Only now: who dies before it is asked to end it again.
     await this.#reply(call);
   }
 
@@ -278,9 +292,9 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     if (nth <= call.told) return;
     call.told = nth;
-    const { number, progressToken } = call;
     const wanted = {
-      progressToken,
+      progressToken: call.progressToken,
+      progress: call.progress,
       get logLevel() {
         return store.row.level;
       },
@@ -289,8 +303,9 @@ export class SessionCalls {
     call.hear ??= notices(wanted, (message) => {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
-      const { told } = call;
-      const also = () => store.told(number, told);
+      const { progress } = message["params"] as Json;
+      if (typeof progress === "number") call.progress = progress;
+      const also = store.told.bind(store, { ...call });
       streams.send(call.stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
     });
     call.hear(notice);
@@ -302,12 +317,12 @@ export class SessionCalls {
   }
 
   #of(task: string): Call[] {
-    return [...this.#calls.values()].filter((call) => call.task === task);
+    return [...this.#calls.values()].filter((call) => call.task === task && !call.isUnwanted);
   }
 
-  async #taskCall({ request, method }: Call, params: Json, meta: Json): Promise<TaskCall> {
+  async #taskCall({ request, method, scopes }: Call, params: Json, meta: Json): Promise<TaskCall> {
     const client = await this.#setting.store.client();
-    const principal = { name: this.#setting.store.row.principal };
+    const principal = { name: this.#setting.store.row.principal, ...(scopes && { scopes }) };
     return { id: request ?? method, meta, principal, client, method, params };
   }
 }

@@ -1,4 +1,5 @@
 import type { Accepts, Reply } from "../mcp/reply.ts";
+import type { Post } from "../mcp/session.ts";
 
 /**
  * A POST that is being answered: with JSON where all of its calls are over before one of them has said
@@ -8,6 +9,7 @@ export class OpenPost {
   /** What the POST is answered with. */
   readonly response: Promise<Response | Reply>;
   readonly accepts: Accepts;
+  readonly scopes: Post["scopes"];
   /** Where it has become a stream, its number. */
   stream: number | undefined;
   readonly #isBatch: boolean;
@@ -15,9 +17,10 @@ export class OpenPost {
   #open: number;
   #answer!: (response: Response | Reply) => void;
 
-  constructor(requests: number, { accepts, isBatch }: { accepts: Accepts; isBatch: boolean }) {
+  constructor(requests: number, { accepts, isBatch, scopes }: Omit<Post, "messages">) {
     this.response = new Promise((resolve) => (this.#answer = resolve));
     this.accepts = accepts;
+    this.scopes = scopes;
     this.#isBatch = isBatch;
     this.#open = requests;
   }

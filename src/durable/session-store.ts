@@ -32,6 +32,8 @@ export interface KeptCall {
   progressToken?: string | number;
   /** The number of the newest notification that the client was told. */
   told: number;
+  /** How far it was told that the call is: that only rises. */
+  progress?: number;
 }
 
 interface CallRow extends Record<string, SqlStorageValue> {
@@ -42,6 +44,7 @@ interface CallRow extends Record<string, SqlStorageValue> {
   task: string | null;
   token: string | null;
   told: number;
+  progress: number | null;
 }
 
 /** A request of the server that is open. */
@@ -66,7 +69,7 @@ CREATE TABLE events (seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, minor INT
   sent INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER NOT NULL);
 CREATE INDEX dropped ON events (minor DESC, seq);
 CREATE TABLE calls (number INTEGER PRIMARY KEY, request TEXT NOT NULL, method TEXT NOT NULL,
-  stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL);
+  stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL, progress REAL);
 CREATE TABLE asks (number INTEGER PRIMARY KEY, task TEXT NOT NULL, key TEXT NOT NULL, stream INTEGER NOT NULL);
 CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
 CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -134,9 +137,10 @@ export class SessionStore {
     return number;
   }
 
+  /** Who the client is; before it is initialized there is nothing that it can be asked. */
   async client(): Promise<Introduced> {
     this.#client ??= (await this.rows.text("client")) as Introduced;
-    return this.#client;
+    return this.row.ready === 1 ? this.#client : { ...this.#client, capabilities: {} };
   }
 
   forget(): Promise<void> {
@@ -144,18 +148,21 @@ export class SessionStore {
     return this.#storage.deleteAll();
   }
 
-  keepCall({ number, request, method, stream, task, progressToken, told }: KeptCall): void {
+  keepCall({ number, request, method, stream, task, progressToken, ...heard }: KeptCall): void {
     const token = progressToken === undefined ? null : JSON.stringify(progressToken);
-    const row = [number, JSON.stringify(request), method, stream, task ?? null, token, told];
-    this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)", ...row);
+    const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
+    const all = [...row, heard.told, heard.progress ?? null];
+    this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...all);
   }
 
   dropCall(number: number): void {
     this.#storage.sql.exec("DELETE FROM calls WHERE number = ?", number);
   }
 
-  told(number: number, told: number): void {
-    this.#storage.sql.exec("UPDATE calls SET told = ? WHERE number = ?", told, number);
+  told({ number, told, progress }: KeptCall): void {
+    const { sql } = this.#storage;
+    const row = [told, progress ?? null, number];
+    sql.exec("UPDATE calls SET told = ?, progress = ? WHERE number = ?", ...row);
   }
 
   calls(): KeptCall[] {
@@ -163,10 +170,11 @@ export class SessionStore {
     return this.#storage.sql
       .exec<CallRow>("SELECT * FROM calls")
       .toArray()
-      .map(({ request, task, token, ...same }) => ({
+      .map(({ request, task, token, progress, ...same }) => ({
         ...same,
         request: JSON.parse(request) as RequestId | null,
         ...(task !== null && { task }),
+        ...(progress !== null && { progress }),
         ...(token !== null && { progressToken: JSON.parse(token) as RequestId }),
       }));
   }

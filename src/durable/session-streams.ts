@@ -91,13 +91,18 @@ export class SessionStreams {
 
   /**
    * The stream on which the client has last seen this event, or else the session's own. Throws
-   * `invalid_params` for an id that is not of this session, `conflict` for a second stream of its own.
+   * `invalid_request` for an id that is not of this session, `conflict` for a second stream of its own,
+   * `method_not_allowed` for one that the client has read to its end: clients that got no result, since
+   * the call was cancelled, would come back for ever.
    */
-  listen(lastEventId: string | undefined): Response {
+  async listen(lastEventId: string | undefined): Promise<Response> {
     const { stream, after } =
       lastEventId === undefined
         ? { stream: OWN, after: this.#unread() }
         : this.#placeOf(lastEventId);
+    if (await this.#isRead(stream, after)) {
+      throw new Fault("method_not_allowed", "This stream is over, and all of it was read.");
+    }
     const other = this.#open.get(stream);
     if (other !== undefined && lastEventId === undefined) {
       other.showLife(); // If its client has gone, the next try finds that out.
@@ -108,6 +113,8 @@ export class SessionStreams {
     const connection = this.#connect(stream, after);
     void this.#inTurn(async () => {
       await this.#repeat(stream, after, connection);
+      if (!connection.isOpen) return;
+      this.#open.get(stream)?.close(); // Of another who came at the same time.
       if (this.#goesOn(stream)) this.#open.set(stream, connection);
       else connection.close();
     });
@@ -170,6 +177,15 @@ export class SessionStreams {
     return seq === null ? this.#store.row.events : seq - 1;
   }
 
+  /** Is nothing left of a stream behind this event, and nothing to come? */
+  async #isRead(stream: number, after: number): Promise<boolean> {
+    if (this.#goesOn(stream)) return false;
+    await this.#last; // Its last message may be on its way.
+    const { sql } = this.#storage;
+    const left = sql.exec("SELECT 1 FROM events WHERE stream = ? AND seq > ?", stream, after);
+    return left.toArray().length === 0;
+  }
+
   /** Sends again what the stream has had since. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
     const { sql } = this.#storage;
@@ -182,6 +198,7 @@ export class SessionStreams {
       const message = await this.#store.rows.text(nameOf(seq));
       if (typeof message === "string") connection.repeat(this.#event(stream, seq, message));
     }
+    if (!connection.isOpen) return;
     sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
   }
 
@@ -194,7 +211,7 @@ export class SessionStreams {
   }
 
   #placeOf(id: string): { stream: number; after: number } {
-    const [tag, stream, seq] = id.split("-");
+    const [, tag, stream, seq] = /^([0-9a-f]+)-(\d+)-(\d+)(-[0-9a-z]+)?$/.exec(id) ?? [];
     const place = { stream: Number(stream), after: Number(seq) };
     const { streams, events } = this.#store.row;
     if (tag === this.#tag && place.stream <= streams && place.after <= events) return place;

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { httpStatus, report, type Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { errorMessage, readable, type Message } from "../mcp/message.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../mcp/message.ts";
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/reply.ts";
 import type { Introduced, Post } from "../mcp/session.ts";
@@ -76,20 +76,22 @@ export function sessionObject(bundle: Bundle) {
       return this.#store.create(principal, client);
     }
 
-    async post(principal: string, { messages, isBatch, accepts }: Post) {
+    async post(principal: string, { messages, isBatch, accepts, scopes }: Post) {
       if (!this.#store.isOf(principal)) return undefined;
       this.#store.touch();
       const read = messages.map(readable);
       let refused: Fault | undefined;
       for (const message of read) {
-        if (message.kind === "notification") await this.#notified(message);
-        else if (message.kind === "response") refused = await this.#calls.asks.take(message);
-        else if (message.kind === "unreadable" && !isBatch) refused = message.fault;
+        if (message.kind === "notification") await this.#notified(message, scopes);
+        else if (message.kind === "response" && !isPing(message.id)) {
+          refused = (await this.#calls.asks.take(message)) ?? refused;
+        }
+        if (message.kind === "unreadable" && !isBatch) refused = message.fault;
         if (refused !== undefined && !isBatch) return replyOf(refused);
       }
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
       if (asking.length === 0) return refused ? replyOf(refused) : { status: 202, body: "" };
-      const post = new OpenPost(asking.length, { accepts, isBatch });
+      const post = new OpenPost(asking.length, { accepts, isBatch, scopes });
       for (const one of asking) {
         if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
         if (one.kind === "unreadable") post.reply(errorMessage(one.id, one.fault));
@@ -98,14 +100,17 @@ export function sessionObject(bundle: Bundle) {
       return post.response;
     }
 
-    async #notified({ method, params }: Message & { kind: "notification" }): Promise<void> {
+    async #notified(
+      { method, params }: Message & { kind: "notification" },
+      scopes: Post["scopes"],
+    ): Promise<void> {
       switch (method) {
         case "notifications/initialized":
           return this.#store.set({ ready: 1 });
         case "notifications/cancelled":
           return this.#calls.cancel(params["requestId"]);
         case ROOTS_CHANGED:
-          return this.ctx.waitUntil(this.#calls.rootsChanged());
+          return this.ctx.waitUntil(this.#calls.rootsChanged(scopes));
       }
     }
 
@@ -113,7 +118,7 @@ export function sessionObject(bundle: Bundle) {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#enlist();
       try {
-        return this.#streams.listen(lastEventId);
+        return await this.#streams.listen(lastEventId);
       } catch (error) {
         return replyOf(error);
       }
@@ -157,7 +162,7 @@ export function sessionObject(bundle: Bundle) {
       if (Date.now() < used + idleMs) return storage.setAlarm(used + idleMs);
       if (isLate || !this.#streams.isOpen(OWN)) return void (await this.end(principal));
       // Its client is there, and may say so.
-      await this.#streams.send(OWN, PING);
+      await this.#streams.send(OWN, ping(this.#store.next("asks")));
       return storage.setAlarm(used + idleMs + limits.sessionPingMs);
     }
 
@@ -170,7 +175,11 @@ export function sessionObject(bundle: Bundle) {
   };
 }
 
-const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: "ping" });
+const PING = "ping ";
+const ping = (number: number) =>
+  JSON.stringify({ jsonrpc: "2.0", id: `${PING}${number}`, method: "ping" });
+/** What answers a ping says by that all that it can. */
+const isPing = (id: RequestId) => String(id).startsWith(PING);
 
 function replyOf(error: unknown): Reply {
   const fault = report(error);

@@ -15,7 +15,7 @@ export interface Row extends Record<string, SqlStorageValue> {
   ttl: number;
   runs: number;
   notices: number;
-  /** Its owner, if it has one. */
+  /** The ids of those that are told how it goes on, with spaces in between; null where nobody is. */
   session: string | null;
   hidden: 0 | 1;
 }

@@ -97,14 +97,20 @@ export class TaskStore implements Keeper {
     return this.#storage.deleteAll();
   }
 
-  get owner(): Owner | undefined {
+  get owner(): Pick<Owner, "isHidden"> | undefined {
     const { session, hidden } = this.#known;
-    return session === null ? undefined : { session, isHidden: hidden === 1 };
+    return session === null ? undefined : { isHidden: hidden === 1 };
+  }
+
+  /** Its owner, and those that have adopted it. */
+  get sessions(): string[] {
+    return this.#known.session?.split(" ") ?? [];
   }
 
   adopt(session: string): void {
-    this.#known.session = session;
-    this.#storage.sql.exec("UPDATE task SET session = ?", session);
+    const all = new Set([session, ...this.sessions]);
+    this.#known.session = [...all].slice(0, limits.taskSessions).join(" ");
+    this.#storage.sql.exec("UPDATE task SET session = ?", this.#known.session);
   }
 
   /** When the task is forgotten, in Unix ms. */

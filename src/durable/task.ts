@@ -15,11 +15,13 @@ import {
   type Answers,
   type Asks,
   type CallContext,
+  type Keeper,
   type Notification,
   type Recorded,
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session.ts";
 import { TaskStore } from "./task-store.ts";
@@ -60,7 +62,8 @@ export function taskObject(bundle: Bundle) {
     }
 
     async create(call: TaskCall, start?: Start): Promise<DetailedTask> {
-      await this.#store.create(call, start);
+      // It is made already where the one that asks for it has not been told so.
+      if (!this.#store.exists) await this.#store.create(call, start);
       await this.#refuse();
       const view = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
@@ -159,6 +162,7 @@ export function taskObject(bundle: Bundle) {
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await this.#call(signal);
+        await this.#telling;
         if (end instanceof Suspended && (await this.#isTooCurious(end))) {
           const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
@@ -196,7 +200,7 @@ export function taskObject(bundle: Bundle) {
         ask: call.owner
           ? willingAsker(call.client)
           : roundAsker(call.client, call.input?.responses),
-        keeper: this.#store,
+        keeper: this.#keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
           if (ms > limits.sleepInPlaceMs) throw new Wait({ kind: "sleep", until: Date.now() + ms });
@@ -204,7 +208,8 @@ export function taskObject(bundle: Bundle) {
       };
       try {
         const run = methods[call.method] ?? notified[call.method]!;
-        const outcome = await run(call.params, context, this.#registry);
+        const allowed = this.#registry.within(call.principal.scopes);
+        const outcome = await run(call.params, context, allowed);
         return outcome instanceof Suspended ? outcome : { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);
@@ -212,6 +217,19 @@ export function taskObject(bundle: Bundle) {
         console.error(fault.cause);
         return undefined;
       }
+    }
+
+    /** What is kept is not said again: its owner must have heard what was said before. */
+    #keeper(): Keeper {
+      const store = this.#store;
+      return {
+        begin: (head) => store.begin(head),
+        intend: (position, digest) => store.intend(position, digest),
+        keep: async (position, entry, notices) => {
+          await this.#telling;
+          await store.keep(position, entry, notices);
+        },
+      };
     }
 
     /** Takes what the servlet says: its owner is told, in the order in which it is said, and once. */
@@ -238,11 +256,14 @@ export function taskObject(bundle: Bundle) {
 
     /** Says how far the task is to those who listen; false where its owner could not be told. */
     async #publish(): Promise<boolean> {
+      if (!this.#store.exists) return true;
       const { owner, principal } = this.#store;
       try {
-        const isThere = await this.#tellOwner(async (session, id) =>
-          session.progressed(id, await this.#store.progress()),
+        const isThere = await this.#tellOwner(
+          async (session, id) =>
+            this.#store.exists && session.progressed(id, await this.#store.progress()),
         );
+        if (!this.#store.exists) return true;
         if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
           if (this.#store.isOver && this.#running === undefined) await this.#store.forget();
@@ -261,32 +282,23 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    /** One after the other. Gives whether the owner is there; undefined where the task has none. */
+    /** One message after the other. Gives whether an owner is there; undefined where the task has none. */
     #tellOwner(
       tell: (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>,
     ): Promise<boolean | undefined> {
-      const { owner } = this.#store;
+      const owners = this.#store.sessions;
       const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
-      if (owner === undefined || sessions === undefined) return Promise.resolve(undefined);
+      if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
       const id = this.ctx.id.toString();
-      const telling = this.#telling.then(() =>
-        // A stub whose object has died is of no more use.
-        again(() => tell(sessions.get(sessions.idFromString(owner.session)), id)),
-      );
+      const telling = this.#telling.then(async () => {
+        const there = owners.map((owner) =>
+          // A stub whose object has died is of no more use.
+          again(() => tell(sessions.get(sessions.idFromString(owner)), id)),
+        );
+        return (await Promise.all(there)).includes(true);
+      });
       this.#telling = Promise.allSettled([telling]);
       return telling;
     }
   };
-}
-
-/** Does the work; where that fails, a few times more. */
-async function again<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const [pauseMs, ...rest] = pausesMs;
-    if (pauseMs === undefined) throw error;
-    await scheduler.wait(pauseMs);
-    return again(work, rest);
-  }
 }

@@ -1,6 +1,7 @@
 import { namespaceOf } from "../env.ts";
 import type { Tasks } from "../mcp/tasks.ts";
 import type { Principal } from "../model.ts";
+import { again } from "./again.ts";
 import type { TaskObject } from "./task.ts";
 
 /** The tasks of a Worker with this binding, by principal; undefined where it has not got it. */
@@ -14,16 +15,22 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
       return undefined; // It is no id of ours.
     }
   };
+  // A stub whose object has died is of no more use; and to do one of these twice does no harm.
+  const ask = <T>(id: string, work: (task: DurableObjectStub<TaskObject>) => Promise<T>) =>
+    again(async () => {
+      const task = object(id);
+      return task && work(task);
+    });
   return ({ name }) => ({
     // Ids of the platform's own making cannot be guessed, and no others are accepted.
     newId: () => objects.newUniqueId().toString(),
     create(call, start, id) {
       const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-      return objects.get(own).create(call, start);
+      return again(() => objects.get(own).create(call, start));
     },
-    get: async (id) => object(id)?.get(name),
-    update: async (id, answers) => object(id)?.update(name, answers),
-    cancel: async (id) => (await object(id)?.cancel(name)) ?? false,
-    adopt: async (id, session) => object(id)?.adopt(name, session),
+    get: (id) => ask(id, async (task) => task.get(name)),
+    update: (id, answers) => ask(id, async (task) => task.update(name, answers)),
+    cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
+    adopt: (id, session) => ask(id, async (task) => task.adopt(name, session)),
   });
 }

@@ -11,21 +11,30 @@ const CAPABILITY: Record<Ask["method"], string> = {
 
 /**
  * Throws `missing_capability` where the client cannot be asked one of these. A client that declares
- * `elicitation: {}` takes forms; pages (mode `url`) have to be declared.
+ * `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
+ * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
  */
 export function demandCapabilities(asks: Asks, { capabilities }: Client): void {
   for (const { method, params } of Object.values(asks)) {
     const name = CAPABILITY[method];
     const declared = capabilities[name];
-    const isUrl = method === "elicitation/create" && params["mode"] === "url";
-    const isForm = method === "elicitation/create" && !isUrl;
+    const part = partOf({ method, params });
+    const isForm = method === "elicitation/create" && part === undefined;
     const takesForms = isObject(declared) && (isObject(declared["form"]) || !("url" in declared));
-    if (isObject(declared) && (isUrl ? isObject(declared["url"]) : !isForm || takesForms)) continue;
-    const data = { requiredCapabilities: { [name]: isUrl ? { url: {} } : {} } };
-    const message = `This call needs a client with the capability ${name}${isUrl ? ".url" : ""}.`;
+    if (isObject(declared) && (part ? isObject(declared[part]) : !isForm || takesForms)) continue;
+    const data = { requiredCapabilities: { [name]: part ? { [part]: {} } : {} } };
+    const message = `This call needs a client with the capability ${name}${part ? `.${part}` : ""}.`;
     throw new Fault("missing_capability", message, { data });
   }
+}
+
+/** What an ask needs of its capability, where that is more than the capability itself. */
+function partOf({ method, params }: Ask): "url" | "tools" | undefined {
+  if (method === "elicitation/create") return params["mode"] === "url" ? "url" : undefined;
+  return method === "sampling/createMessage" && ("tools" in params || "toolChoice" in params)
+    ? "tools"
+    : undefined;
 }
 
 /** The requests as they go over the wire; ids of elicitations are of the older revisions. */

@@ -1,5 +1,6 @@
 import { Fault, httpStatus } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isObject } from "../model.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
@@ -7,7 +8,12 @@ import { errorMessage, idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
 import { accepts, jsonResponse } from "./reply.ts";
 
-type Setting = Omit<Exchange, "headers" | "accepts" | "leaving">;
+interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving"> {
+  /** Counts a call, and its tool. Throws `too_many`. */
+  admit?: ((tool: string | undefined) => Promise<void>) | undefined;
+  /** The `WWW-Authenticate` that goes with a fault, if one does. */
+  challenge?(fault: Fault): string | undefined;
+}
 
 /**
  * The MCP endpoint: reads the body once, tells the eras apart once, answers.
@@ -43,6 +49,9 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
     }
     body = parse(await readText(request));
     const kind = classify(body, version);
+    if (setting.admit !== undefined || setting.registry.isNarrow) {
+      for (const message of [body].flat()) await mayPass(message, setting);
+    }
     switch (kind.era) {
       case "modern":
         return await handleModern(body, kind.version, exchange);
@@ -55,19 +64,58 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       status: httpStatus(fault),
       body: errorMessage(idOf(body), fault),
     });
+    const { retryAfter } = isObject(fault.data) ? fault.data : {};
+    if (typeof retryAfter === "number") response.headers.set("retry-after", String(retryAfter));
+    const challenge = setting.challenge?.(fault);
+    if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
     if (fault.code === "method_not_allowed") response.headers.set("allow", methodsOf(setting));
     return response;
   }
+}
+
+/** Throws what keeps a message out: its caller has had its share, or lacks a scope. */
+async function mayPass(message: unknown, { registry, admit }: Setting): Promise<void> {
+  if (!isObject(message)) return;
+  const params = isObject(message["params"]) ? message["params"] : {};
+  if (message["method"] !== undefined)
+    await admit?.(await registry.toolIn(message["method"], params));
+  await registry.demandScope(message["method"], params);
 }
 
 const methodsOf = ({ sessions }: Setting): string =>
   sessions === undefined ? "POST" : "POST, GET, DELETE";
 
 function parse(text: string): unknown {
+  let body: unknown;
   try {
-    return JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
     throw new Fault("parse_error", "The body is not JSON.");
+  }
+  // A short one cannot be deep.
+  if (text.length > 2 * limits.bodyDepth) checkShape(body);
+  return body;
+}
+
+/** Throws `too_large` for what is nested too deeply, or has too many members. */
+function checkShape(body: unknown): void {
+  let members = 0;
+  let level: unknown[] = [body];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.bodyDepth) {
+      throw new Fault("too_large", `The body is nested more than ${limits.bodyDepth} deep.`);
+    }
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value !== "object" || value === null) continue;
+      for (const member of Object.values(value)) {
+        if (++members > limits.bodyMembers) {
+          throw new Fault("too_large", `The body has more than ${limits.bodyMembers} members.`);
+        }
+        if (typeof member === "object" && member !== null) next.push(member);
+      }
+    }
+    level = next;
   }
 }
 

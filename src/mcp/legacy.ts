@@ -35,8 +35,11 @@ export async function handleLegacy(
   const isBatch = Array.isArray(body);
   const session = sessionOf(exchange);
   if (session !== undefined) {
+    const { accepts, principal } = exchange;
     const messages = isBatch ? batch(body) : [body];
-    return responseOf(known(await session.post({ messages, isBatch, accepts: exchange.accepts })));
+    return responseOf(
+      known(await session.post({ messages, isBatch, accepts, scopes: principal.scopes })),
+    );
   }
   const messages = (isBatch ? oldBatch(body, version) : [body]).map(readable);
   const single = messages[0];

@@ -9,6 +9,7 @@ import {
   type Notification,
   type Tool,
 } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { changes } from "./changes.ts";
 import { MODERN_VERSIONS, LEGACY_VERSIONS, PROTOCOL_VERSION_META } from "./classify.ts";
@@ -124,7 +125,7 @@ async function answer(request: Request, exchange: Exchange, call: CallContext): 
   const list = result[LISTS[method] ?? ""];
   const known = Array.isArray(list) ? written.get(list) : undefined;
   if (known !== undefined) return known;
-  const cache = CACHED[method] ? cacheOf(method, registry.isDynamic) : undefined;
+  const cache = CACHED[method] ? cacheOf(method, registry) : undefined;
   const text = JSON.stringify({
     ...(result["resultType"] === undefined ? cache : undefined),
     resultType: "complete",
@@ -151,9 +152,10 @@ const LISTS: Readonly<Record<string, string>> = {
 const written = new WeakMap<unknown[], string>();
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
-function cacheOf(method: string, isDynamic: boolean): Json {
+function cacheOf(method: string, { isDynamic, isNarrow }: Registry): Json {
   if (method === "resources/read") return { ttlMs: 0, cacheScope: "private" };
-  return { ttlMs: isDynamic ? limits.dynamicListMs : limits.listTtlMs, cacheScope: "public" };
+  const ttlMs = isDynamic ? limits.dynamicListMs : limits.listTtlMs;
+  return { ttlMs, cacheScope: isNarrow ? "private" : "public" };
 }
 
 /** `execution` is of the older revisions. */

@@ -32,6 +32,8 @@ interface Wanted {
   progressToken: ProgressToken | undefined;
   /** The lowest level that the client wants; undefined where it wants no logs. */
   logLevel: LoggingLevel | undefined;
+  /** How far it was told before that the call is. */
+  progress?: number | undefined;
   /** Does it hear when what the user does on a page is done? */
   elicitations?: boolean;
 }
@@ -45,7 +47,7 @@ export function notices(
   wanted: Wanted,
   send: (message: Json) => void,
 ): (notice: Notification) => void {
-  let progress = -Infinity;
+  let { progress = -Infinity } = wanted;
   return ({ method, params = {} }) => {
     switch (method) {
       case "notifications/progress": {

@@ -1,5 +1,5 @@
 import { rpcError, type Fault, type RpcError } from "../errors.ts";
-import { isObject, type ContentBlock, type Json, type Tool } from "../model.ts";
+import { isObject, type Ask, type ContentBlock, type Json, type Tool } from "../model.ts";
 
 /** What the revisions before 2026-07-28 have in another shape than the newest, and what each has of it. */
 
@@ -45,4 +45,10 @@ function olderBlock(block: ContentBlock, version: string): ContentBlock {
 export function olderError(method: string, fault: Fault | RpcError): RpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
+}
+
+/** What is asked, as it goes over the wire: a page has an id there. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
+export function olderAsk({ method, params }: Ask): Json {
+  const isPage = method === "elicitation/create" && params["mode"] === "url";
+  return isPage ? { elicitationId: crypto.randomUUID(), ...params } : params;
 }

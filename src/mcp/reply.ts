@@ -137,7 +137,12 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
 
 const encoder = new TextEncoder();
 
-const jsonHeaders = new Headers({ "content-type": "application/json" });
+/** Answers are their caller's alone, and no web page's to guess the type of. */
+const jsonHeaders = new Headers({
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+});
 
 export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
   const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");

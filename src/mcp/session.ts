@@ -11,6 +11,8 @@ export interface Post {
   messages: unknown[];
   isBatch: boolean;
   accepts: Accepts;
+  /** Of its principal, today. */
+  scopes?: readonly string[] | undefined;
 }
 
 /**

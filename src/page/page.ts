@@ -10,7 +10,12 @@ interface PageContent {
   /** Those to be shown. */
   servlets: readonly BundledServlet[];
   catalog: Catalog;
+  /** May anybody call, though nobody has said so? */
+  isOpen: boolean;
 }
+
+export const HOW_TO_CLOSE =
+  "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if that is as it should be.";
 
 const style = `
   :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);
@@ -21,12 +26,13 @@ const style = `
   code { font: .92em ui-monospace, monospace; }
   .url { display: block; padding: .8rem 1rem; margin: 1rem 0; border: 1px solid var(--line);
     border-radius: .5rem; user-select: all; overflow-wrap: anywhere; }
+  .open { border-left: .25rem solid #d97706; padding-left: .75rem; }
   dl { margin: .4rem 0; } dt { margin-top: .6rem; font-weight: 600; }
   dd { margin: 0; color: var(--dim); white-space: pre-line; overflow-wrap: anywhere; }
 `;
 
 /** What a person sees who opens the server in a browser. */
-export function page({ title, version, endpoint, servlets, catalog }: PageContent) {
+export function page({ title, version, endpoint, servlets, catalog, isOpen }: PageContent) {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -41,6 +47,7 @@ export function page({ title, version, endpoint, servlets, catalog }: PageConten
         <h1>${title} <small>${version}</small></h1>
         <p>An MCP server. Give this URL to an MCP client, as a remote server (Streamable HTTP).</p>
         <code class="url">${endpoint}</code>
+        ${isOpen ? html`<p class="open">It is open to everybody. ${HOW_TO_CLOSE}</p>` : ""}
         ${servlets.map((servlet) => section(servlet, catalog))}
       </body>
     </html>`;

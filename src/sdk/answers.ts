@@ -29,7 +29,7 @@ const INVALID_PARAMS = -32602;
 
 /** The servlet's exports, each as a function from its input to its output. */
 export function answersOf(spec: AnySpec): Record<string, Answer> {
-  const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {} } = spec;
+  const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
   const completers = new Map<string, Record<string, Complete>>();
   return {
     ...(some(tools) && toolAnswers(tools)),
@@ -37,6 +37,7 @@ export function answersOf(spec: AnySpec): Record<string, Answer> {
       resourceAnswers(resources, resourceTemplates, completers)),
     ...(some(prompts) && promptAnswers(prompts, completers)),
     ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
+    ...(rootsChanged && { on_roots_list_changed: () => after(rootsChanged(context), () => "") }),
   };
 }
 

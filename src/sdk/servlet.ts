@@ -42,6 +42,8 @@ export interface ServletSpec<
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   /** By name. */
   prompts?: { [K in keyof P]: PromptSpec<P[K]> };
+  /** Called when the client says that its roots are others now. */
+  rootsChanged?(context: Context): unknown;
 }
 
 /**
@@ -76,4 +78,5 @@ export interface AnySpec {
   resources?: Record<string, ResourceSpec>;
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
+  rootsChanged?(context: Context): unknown;
 }

@@ -1,6 +1,7 @@
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
 import { interpreted, type Check } from "./checks.ts";
 import type { BundledServlet, ToolChecks } from "./bundle.ts";
+import type { May } from "./scopes.ts";
 
 /** Where an entry of the catalog comes from. */
 interface Source {
@@ -46,10 +47,11 @@ export interface Clash {
   servlets: [string, string];
 }
 
-/** Merges what servlets list, skipping and renaming as their manifests say. */
+/** Merges what servlets list, skipping and renaming as their manifests say, and skipping what may not be used. */
 export function merge(
   servlets: readonly { servlet: BundledServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
+  may: May = () => true,
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
@@ -71,26 +73,30 @@ export function merge(
 
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
-      if (skipsTool(tool.name)) continue;
+      if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
       const name = listedName(tool.name, manifest.prefix);
       const checks = servlet.lists ? servlet.checks[tool.name] : runTimeChecks(tool);
-      add("tools", tools, name, { servlet, own: tool.name, tool: { ...tool, name }, ...checks });
+      const mode = manifest.tools?.[tool.name]?.task;
+      const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
+      const listed = { ...tool, name, ...(execution && { execution }) };
+      add("tools", tools, name, { servlet, own: tool.name, tool: listed, ...checks });
     }
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
     for (const prompt of lists.prompts) {
-      if (skipsPrompt(prompt.name)) continue;
+      if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name)) continue;
       const name =
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
     const skipsResource = wholeMatch(manifest.skip_resources);
     for (const resource of lists.resources) {
-      if (skipsResource(resource.uri)) continue;
+      if (skipsResource(resource.uri) || !may(servlet.name, resource.uri)) continue;
       add("resources", resources, resource.uri, { servlet, resource });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
+      if (!may(servlet.name, template.uriTemplate)) continue;
       const matches = templatePattern(template.uriTemplate);
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
@@ -108,6 +114,14 @@ export function merge(
     templates: [...templates.values()],
   };
 }
+
+/** What the manifest says of a tool's tasks, in the words of its listing. */
+const TASK_SUPPORT = {
+  never: "forbidden",
+  auto: "optional",
+  always: "optional",
+  required: "required",
+} as const;
 
 /** Does one of these patterns match the whole of a text? */
 export function wholeMatch(patterns: readonly string[] | undefined): (text: string) => boolean {
@@ -141,6 +155,23 @@ function lenient(schema: object): Check {
       return undefined;
     }
   };
+}
+
+/** What a request is about, if it is about something of one servlet. */
+export function entryOf(catalog: Catalog, method: unknown, what: string) {
+  switch (method) {
+    case "tools/call":
+      return catalog.tools.get(what);
+    case "prompts/get":
+      return catalog.prompts.get(what);
+    case "resources/read": {
+      const { resources, templates } = catalog;
+      const entry = resources.get(what) ?? templates.find(({ matches }) => matches.test(what));
+      return entry && { servlet: entry.servlet, own: what };
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** Which URIs a template may stand for: https://www.rfc-editor.org/rfc/rfc6570 */

@@ -12,26 +12,19 @@ import {
   type Outcome,
   type ReadResourceResult,
 } from "../model.ts";
-import { callExport, type Durability, type LogLevel, type Setup } from "../wasm/call.ts";
-import { liveWorld, type World } from "../wasm/world.ts";
+import { callExport, type Durability, type Setup } from "../wasm/call.ts";
+import { liveWorld } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { merge, wholeMatch, type Catalog } from "./catalog.ts";
+import { entryOf, merge, wholeMatch, type Catalog, type Clash } from "./catalog.ts";
+import { configOf, recordedRun, secretOf, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
+import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
 
-/** What the deployment gives to its servlets. */
-export interface Deployment {
-  /** The Worker's variables and secrets, by name. */
-  variables: Readonly<Record<string, string>>;
-  logLevel: LogLevel;
-  log(servlet: string, level: LogLevel, text: string): void;
-  /**
-   * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each one
-   * that was put back with a newborn.
-   */
-  isolation?: "restored" | "fresh" | "checked";
-  /** What servlets see of the world; the real one where it is not given. */
-  world?: World;
+/** What a registry that shows less than all has besides. */
+interface Narrower {
+  all: Registry;
+  may: May;
 }
 
 /** All servlets as one: finds who offers what, checks what goes in and comes out. */
@@ -39,16 +32,58 @@ export class Registry {
   readonly #bundle: Bundle;
   readonly #deployment: Deployment;
   readonly #servlets = new Map<BundledServlet, Servlet>();
+  readonly #narrower: Narrower | undefined;
+  readonly #narrow = new Map<string, Registry>();
   #catalog: { value: Catalog; until: number } | undefined;
 
-  constructor(bundle: Bundle, deployment: Deployment) {
+  constructor(bundle: Bundle, deployment: Deployment, narrower?: Narrower) {
     this.#bundle = bundle;
     this.#deployment = deployment;
+    this.#narrower = narrower;
     this.isDynamic = bundle.servlets.some(({ lists }) => lists === undefined);
   }
 
   /** Does some list depend on more than the bundle? */
   readonly isDynamic: boolean;
+
+  /** What a caller with these scopes has of it; all of it where the caller needs none. */
+  within(scopes: readonly string[] | undefined): Registry {
+    if (scopes === undefined) return this;
+    const key = scopes.toSorted().join(" ");
+    let narrow = this.#narrow.get(key);
+    if (narrow === undefined) {
+      const may = mayBy(scopes, this.#deployment.scopes ?? {});
+      narrow = new Registry(this.#bundle, this.#deployment, { all: this, may });
+      if (this.#narrow.size >= limits.narrowRegistries) this.#narrow.clear();
+      this.#narrow.set(key, narrow);
+    }
+    return narrow;
+  }
+
+  /** Do others have another catalog? */
+  get isNarrow(): boolean {
+    return this.#narrower !== undefined;
+  }
+
+  /**
+   * Throws `insufficient_scope` where a request is for what is there, but not for its caller. The
+   * message and the data name a scope that would be enough.
+   */
+  async demandScope(method: unknown, { name, uri }: Json): Promise<void> {
+    if (this.#narrower === undefined) return;
+    const { all, may } = this.#narrower;
+    const catalog = await all.catalog();
+    const entry = entryOf(catalog, method, String(name ?? uri));
+    if (entry === undefined || may(entry.servlet.name, entry.own)) return;
+    const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
+    throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+  }
+
+  /** The tool that a request calls, if there is such a one. */
+  async toolIn(method: unknown, { name }: Json): Promise<string | undefined> {
+    if (method !== "tools/call" || typeof name !== "string") return undefined;
+    return (await this.catalog()).tools.has(name) ? name : undefined;
+  }
 
   get servlets(): readonly BundledServlet[] {
     return this.#bundle.servlets;
@@ -77,7 +112,7 @@ export class Registry {
     }
     const result = interrupted(
       entry.servlet,
-      await this.servlet(entry.servlet).callTool(entry.own, args, call),
+      await this.servlet(entry.servlet).callTool(entry.own, args, { ...call, subject: name }),
     );
     if (result instanceof Suspended) return result;
     if (entry.output !== undefined && result.isError !== true) {
@@ -95,14 +130,19 @@ export class Registry {
     const { resources, templates } = await this.catalog();
     const entry = resources.get(uri) ?? templates.find(({ matches }) => matches.test(uri));
     const listed = entry?.servlet;
-    if (listed !== undefined && !isSkipped(listed, uri)) {
-      return interrupted(listed, await this.servlet(listed).readResource(uri, call));
+    const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
+    if (listed !== undefined && mayRead && !isSkipped(listed, uri)) {
+      return interrupted(
+        listed,
+        await this.servlet(listed).readResource(uri, { ...call, subject: uri }),
+      );
     }
     for (const bundled of this.#bundle.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
+      if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
-        return interrupted(bundled, await servlet.readResource(uri, call));
+        return interrupted(bundled, await servlet.readResource(uri, { ...call, subject: uri }));
       } catch (error) {
         const { code } = Fault.from(error);
         if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
@@ -127,7 +167,10 @@ export class Registry {
       throw new Fault("invalid_params", `The prompt ${name} needs the argument: ${names}`);
     }
     const { servlet, own } = entry;
-    return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
+    return interrupted(
+      servlet,
+      await this.servlet(servlet).getPrompt(own, args, { ...call, subject: name }),
+    );
   }
 
   async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
@@ -179,7 +222,7 @@ export class Registry {
 
   #connect(bundled: BundledServlet): Servlet {
     const { manifest, exports } = bundled;
-    const { variables, logLevel, log, isolation, world = liveWorld } = this.#deployment;
+    const { variables, logLevel, log, record, isolation, world = liveWorld } = this.#deployment;
     const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
     const program = {
       ...bundled,
@@ -218,7 +261,10 @@ export class Registry {
           recorded,
           keeper,
         };
-        return callExport(program, name, input, setup);
+        const run = () => callExport(program, name, input, setup);
+        if (record === undefined) return run();
+        const about = { servlet: bundled.name, export: name, given: input.length };
+        return recordedRun(about, call, { record, run });
       },
     });
   }
@@ -230,10 +276,11 @@ export class Registry {
         lists: servlet.lists ?? (await this.#ask(servlet)),
       })),
     );
-    return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+    const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
       const text = `its ${kind} entry ${name} is hidden by that of ${first}: give one of them a prefix`;
-      this.#deployment.log(second, "warn", text);
-    });
+      if (!this.isNarrow) this.#deployment.log(second, "warn", text);
+    };
+    return merge(servlets, onClash, this.#narrower?.may);
   }
 
   /** Asks a servlet for its lists at run time; one that fails offers nothing until it is asked again. */
@@ -255,41 +302,4 @@ function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outc
 
 function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
-}
-
-/** The servlet's config, with the Worker's variables in it. */
-function configOf(
-  { name, manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const expand = (text: string) =>
-    text.replace(
-      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
-      (whole, variable: string | undefined, otherwise: string | undefined) => {
-        if (variable === undefined) return "${";
-        const value = variables[variable] || otherwise;
-        if (value !== undefined) return value;
-        throw new Fault(
-          "servlet_failed",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
-          { cause: whole },
-        );
-      },
-    );
-  return Object.fromEntries(
-    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
-  );
-}
-
-function secretOf(
-  { manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-  { service, user }: { service: string; user: string },
-): string | undefined {
-  const allowed = manifest.allowed_secrets?.find(
-    (one) => one.service === service && one.user === user,
-  );
-  if (allowed === undefined) return undefined;
-  const name = allowed.variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-  return variables[name];
 }

@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
-  "env.ts": [],
+  "env.ts": ["limits.ts"],
   "limits.ts": [],
   "errors.ts": [],
 };

@@ -38,6 +38,7 @@ const DURABLE = {
   ATTEMPTS: "Attempts",
   HUBS: "Hub",
   KEY_RING: "KeyRing",
+  QUOTAS: "Quota",
   SESSIONS: "Session",
   STATES: "States",
   TASKS: "Task",

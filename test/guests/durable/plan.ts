@@ -7,7 +7,8 @@ const STEP = {
     do: {
       type: "string",
       enum: [
-        ...["elicit", "elicit_url", "sample", "roots", "inputs", "http", "sleep"],
+        ...["elicit", "elicit_url", "sample", "sample_tools", "roots", "inputs", "http", "sleep"],
+        ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "forever", "fail"],
       ],
     },
@@ -21,6 +22,8 @@ const STEP = {
     url: { type: "string" },
     /** Of a sleep. */
     ms: { type: "number" },
+    /** Of a page. */
+    id: { type: "string" },
   },
   required: ["do"],
   additionalProperties: false,
@@ -41,6 +44,7 @@ interface Step {
   method?: string;
   url?: string;
   ms?: number;
+  id?: string;
 }
 
 interface Followed {
@@ -57,6 +61,10 @@ const VALUE = {
   properties: { value: { type: "string" } },
   required: ["value"],
 } as const;
+
+const TOOLS = [{ name: "look_up", inputSchema: { type: "object", properties: {} } }];
+
+const pageOf = ({ id }: Step) => (id === undefined ? {} : { elicitationId: id });
 
 export async function follow(steps: readonly Step[], context: Context): Promise<Followed> {
   const followed: Followed = { said: [], ids: [], times: [] };
@@ -78,12 +86,23 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return content?.value ?? action;
     }
     case "elicit_url":
-      return (await context.elicitUrl({ message, url })).action;
-    case "sample": {
+      return (await context.elicitUrl({ message, url, ...pageOf(step) })).action;
+    case "url_done":
+      context.notifyElicitationComplete(step.id ?? "");
+      return undefined;
+    case "sample":
+    case "sample_tools": {
       const content = { type: "text" as const, text: message };
-      return (await context.sample({ messages: [{ role: "user", content }], maxTokens: 10 }))
-        .content;
+      const asked = { messages: [{ role: "user" as const, content }], maxTokens: 10 };
+      const tools = step.do === "sample" ? {} : { tools: TOOLS, toolChoice: { mode: "required" } };
+      return (await context.sample({ ...asked, ...tools })).content;
     }
+    case "updated":
+      context.notifyResourceUpdated(url);
+      return undefined;
+    case "changed":
+      context.notifyResourcesChanged();
+      return undefined;
     case "roots":
       return context.roots();
     case "inputs": {

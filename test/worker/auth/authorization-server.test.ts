@@ -288,11 +288,37 @@ describe("what is not let in", () => {
   });
 });
 
-test("scopes of the configuration are what can be granted", async () => {
-  const scoped = await ownersApp({ OAUTH_SCOPES: "read write" });
-  expect(await visitor(scoped).signIn({ scope: "read root" })).toMatchObject({ scope: "read" });
-  expect(await visitor(scoped).signIn()).toMatchObject({ scope: "read write" });
-  expect((await visitor(scoped).signIn()).status).toBe(200);
+describe("scopes", () => {
+  const SCOPES = JSON.stringify({ reader: ["http-status:*"], echo: ["probe:*"] });
+
+  test("a client that asks for none, or for unknown ones, may do everything", async () => {
+    for (const scope of ["", "openid root"]) {
+      const visit = visitor(await ownersApp({ SCOPES }));
+      const { access_token } = await visit.signIn({ scope });
+      expect(await principalOf(await visit.call(access_token))).toBe("owner");
+    }
+  });
+
+  test("one that asks for some may do that, whatever it asks for later", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token, refresh_token, client, scope } = await visit.signIn({
+      scope: "reader x",
+    });
+    expect(scope).toBe("reader");
+    const refused = await visit.call(access_token);
+    expect(refused.status).toBe(403);
+    expect(refused.headers.get("www-authenticate")).toMatch(/error="insufficient_scope".*scope="/);
+    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+    const later = await visit.tokens({ ...grant, scope: "nothing echo" });
+    expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
+  });
+
+  test("a pattern", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token, scope } = await visit.signIn({ scope: "hello:*" });
+    expect(scope).toBe("hello:*");
+    expect((await visit.call(access_token)).status).toBe(403);
+  });
 });
 
 describe("where it is not configured", () => {

@@ -202,6 +202,16 @@ test("a scope that is missing: 403, with all that are needed", async () => {
   });
 });
 
+test("scopes limit a token where the configuration knows scopes", async () => {
+  internet(pagesOf(key));
+  const app = appOf({}, { SCOPES: JSON.stringify({ read: ["hello:*"], all: ["*:*"] }) });
+  const refused = await come(await tokenOf(key), app);
+  expect(refused.status).toBe(403);
+  expect(refused.challenge).toMatch(/^Bearer error="insufficient_scope", .*scope="all", resource_/);
+  expect(await come(await tokenOf(key, { scope: "all" }), app)).toMatchObject({ status: 200 });
+  expect(await come(await tokenOf(key, { scope: undefined }), app)).toMatchObject({ status: 403 });
+});
+
 describe("keys", () => {
   test("a new one is fetched when a token names it; one that is not there, not too often", async () => {
     const { pages, asked } = internet(pagesOf(key));

@@ -108,33 +108,36 @@ export class Faults {
   }
 }
 
-const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
+export const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** For this reason the runtime does not write to the terminal that an object was aborted. */
-const DEAD = "Instance dispose";
+export const DEAD = "Instance dispose";
 
 /** The newest of them all. */
 const current: { faults?: Faults } = {};
 
+/** Methods that are awaited. */
+export type Watched = [of: object, names: string[]][];
+
 /** What is awaited in a task's object, and what outside of it. */
-const WATCHED: [of: object, names: string[]][] = [
+const WATCHED: Watched = [
   [TaskStore.prototype, ["suspend", "wait", "answer", "wake", "begin", "intend", "keep", "end"]],
   [Sealer.prototype, ["seal"]],
   [liveWorld, ["sleep", "fetch"]],
 ];
 
 /** Where it only looks: to die before this is the same as to die after what was before. */
-const LOOKS: typeof WATCHED = [
+const LOOKS: Watched = [
   [TaskStore.prototype, ["call", "waits", "recorded", "view"]],
   [Sealer.prototype, ["open"]],
 ];
 
 type Awaited = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
-/** Has the newest faults told of whatever is awaited. Gives what puts it back. */
-export function watch(): () => void {
+/** Has the newest faults told of whatever is awaited, and of more. Gives what puts it back. */
+export function watch(more: Watched = []): () => void {
   const undo: (() => void)[] = [];
-  for (const [of, names] of [...WATCHED, ...LOOKS] as [Awaited, string[]][]) {
+  for (const [of, names] of [...WATCHED, ...LOOKS, ...more] as [Awaited, string[]][]) {
     for (const name of names) {
       const plain = of[name]!;
       const isLook = LOOKS.some(([, looks]) => looks.includes(name));

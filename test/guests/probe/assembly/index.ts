@@ -124,6 +124,12 @@ export function call_tool(): i32 {
   return 1;
 }
 
+/** Tells the client which roots it has now. */
+export function on_roots_list_changed(): i32 {
+  log("notice", "probe", read(list_roots()));
+  return 0;
+}
+
 function say(said: string): i32 {
   return result(text(said));
 }

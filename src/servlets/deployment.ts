@@ -1,0 +1,126 @@
+import { Fault } from "../errors.ts";
+import type { CallContext } from "../model.ts";
+import type { Ending, LogLevel } from "../wasm/call.ts";
+import type { World } from "../wasm/world.ts";
+import type { BundledServlet } from "./bundle.ts";
+import type { Scopes } from "./scopes.ts";
+
+/** One run of a servlet, as the log tells it: never what went in or came out. */
+export interface RunLine {
+  /** When it was begun, in ISO 8601. */
+  time: string;
+  principal: string;
+  /** The revision of MCP that its client speaks. */
+  protocol: string | undefined;
+  servlet: string;
+  /** The function of the servlet that was run, and the tool, prompt or resource that it was run for. */
+  export: string;
+  subject: string | undefined;
+  /** How it has ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
+  outcome: string;
+  /** As the platform's clock has it, which stands still while a guest computes. */
+  ms: number;
+  /** Of its input and its output, in characters. */
+  given: number;
+  gave: number;
+  /** Answers that it was given again: more than none where it has gone on from an earlier run. */
+  replayed: number;
+}
+
+/** How runs are told: as JSON, or for people who look on. */
+export interface Recording {
+  format: "json" | "text";
+  print(line: string): void;
+}
+
+/** What the deployment gives to its servlets. */
+export interface Deployment {
+  /** The Worker's variables and secrets, by name. */
+  variables: Readonly<Record<string, string>>;
+  logLevel: LogLevel;
+  log(servlet: string, level: LogLevel, text: string): void;
+  /** Where each run is told, and how; absent where nobody wants to know. */
+  record?: Recording | undefined;
+  /**
+   * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each one
+   * that was put back with a newborn.
+   */
+  isolation?: "restored" | "fresh" | "checked";
+  /** What scopes are for, besides those that say it themselves. */
+  scopes?: Scopes;
+  /** What servlets see of the world; the real one where it is not given. */
+  world?: World;
+}
+
+/** Runs a servlet, and has that recorded. */
+export async function recordedRun(
+  about: Pick<RunLine, "servlet" | "export" | "given">,
+  { principal, client, subject, recorded }: CallContext,
+  { record, run }: { record: Recording; run: () => Promise<Ending> },
+): Promise<Ending> {
+  const began = Date.now();
+  const tell = (outcome: string, gave = 0) => {
+    const line = {
+      time: new Date(began).toISOString(),
+      principal: principal.name,
+      protocol: client.protocolVersion,
+      subject,
+      ...about,
+      outcome,
+      ms: Date.now() - began,
+      gave,
+      replayed: recorded?.entries.length ?? 0,
+    };
+    record.print(record.format === "json" ? JSON.stringify(line) : textOf(line));
+  };
+  try {
+    const ending = await run();
+    const outcome = ending.kind === "suspended" ? "waits" : ending.kind;
+    tell(outcome, ending.kind === "returned" ? (ending.output?.length ?? 0) : 0);
+    return ending;
+  } catch (error) {
+    tell(Fault.from(error).code);
+    throw error;
+  }
+}
+
+const textOf = (line: RunLine): string =>
+  `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`;
+
+/** The servlet's config, with the Worker's variables in it. */
+export function configOf(
+  { name, manifest }: BundledServlet,
+  variables: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const expand = (text: string) =>
+    text.replace(
+      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+      (whole, variable: string | undefined, otherwise: string | undefined) => {
+        if (variable === undefined) return "${";
+        const value = variables[variable] || otherwise;
+        if (value !== undefined) return value;
+        throw new Fault(
+          "servlet_failed",
+          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
+          { cause: whole },
+        );
+      },
+    );
+  return Object.fromEntries(
+    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
+  );
+}
+
+/** A secret that the manifest lets the servlet have. */
+export function secretOf(
+  { manifest }: BundledServlet,
+  variables: Readonly<Record<string, string>>,
+  { service, user }: { service: string; user: string },
+): string | undefined {
+  const allowed = manifest.allowed_secrets?.find(
+    (one) => one.service === service && one.user === user,
+  );
+  if (allowed === undefined) return undefined;
+  const name = allowed.variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+  return variables[name];
+}

@@ -1,0 +1,222 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { answerOf, ask, modern, post } from "../server.ts";
+
+/** What API keys let their owners do, and how much of it. */
+
+async function hashOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  return new Uint8Array(digest).toHex();
+}
+
+const SCOPES = { reader: ["http-status:*"], greeter: ["hello:gre*", "clock:*"] };
+
+async function serverOf(
+  keys: Record<string, object>,
+  settings: object = { SCOPES: JSON.stringify(SCOPES) },
+) {
+  const hashed = Object.entries(keys).map(async ([name, key]) => [
+    name,
+    { hash: await hashOf(name), ...key },
+  ]);
+  const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(hashed)));
+  return createApp(bundle, { ...env, ...settings, API_KEYS });
+}
+
+type Server = Awaited<ReturnType<typeof serverOf>>;
+
+function send(server: Server, key: string, method: string, params: Record<string, unknown> = {}) {
+  const { body, headers } = modern(method, params);
+  return post(body, { ...headers, authorization: `Bearer ${key}` }, server);
+}
+
+const greet = { name: "greet", arguments: { name: "Ada" } };
+
+describe("a key", () => {
+  test("is its owner's until it expires", async () => {
+    const hour = 3_600_000;
+    const at = (ms: number) => ({ expires: new Date(Date.now() + ms).toISOString() });
+    const server = await serverOf({ ada: at(hour), bob: at(-hour) });
+    expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
+    const late = await send(server, "bob", "tools/call", greet);
+    expect(late.status).toBe(401);
+    expect(late.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(await late.text()).toContain("has expired");
+  });
+
+  test.each([
+    ["none", undefined],
+    ["nobody's", "Bearer eve"],
+    ["another scheme's", "Basic YWRhOmFkYQ=="],
+    ["empty", "Bearer "],
+    ["two", "Bearer ada ada"],
+    ["huge", `Bearer ${"a".repeat(100_000)}`],
+  ])("that is %s lets nobody in", async (_kind, authorization) => {
+    const server = await serverOf({ ada: {} });
+    const { body, headers } = modern("tools/list");
+    const response = await post(
+      body,
+      { ...headers, ...(authorization && { authorization }) },
+      server,
+    );
+    expect(response.status).toBe(401);
+    expect((await answerOf(response)).error?.message).not.toContain("ada");
+  });
+
+  test("that was revoked lets nobody in, and without any key nobody comes in", async () => {
+    const server = await serverOf({});
+    expect((await send(server, "ada", "tools/list")).status).toBe(401);
+  });
+
+  test.each([
+    [{ API_KEYS: '{"ada":"123"}' }, "API_KEYS.ada"],
+    [{ API_KEYS: "{" }, "API_KEYS: is not JSON"],
+    [{ API_KEYS: `{"ada":{"hash":"${"0".repeat(64)}","scopes":["nope"]}}` }, "nope"],
+    [{ API_KEYS: `{"ada":"${"0".repeat(64)}"}`, AUTH: "none" }, "AUTH is none"],
+    [{ SCOPES: '{"all":["*"]}' }, "hello:greet"],
+    [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS"],
+    [{ LIMITS: '{"bodyBytes":-1}' }, "LIMITS.bodyBytes"],
+  ])("is configured, or the server says what is wrong: %j", (settings, what) => {
+    expect(() => createApp(bundle, { ...env, ...settings })).toThrow(what);
+  });
+});
+
+describe("scopes", () => {
+  const names = async (response: Response, list: string) =>
+    ((await answerOf(response)).result![list] as { name: string; uri: string }[]).map(
+      ({ name, uri }) => uri ?? name,
+    );
+
+  test("show what they are for, in lists of their own", async () => {
+    const server = await serverOf({
+      ada: { scopes: ["greeter"] },
+      bob: { scopes: ["reader"] },
+      all: {},
+    });
+    expect(await names(await send(server, "ada", "tools/list"), "tools")).toEqual(
+      expect.arrayContaining(["greet", "now"]),
+    );
+    expect(await names(await send(server, "ada", "tools/list"), "tools")).not.toContain("fetch");
+    expect(await names(await send(server, "ada", "prompts/list"), "prompts")).toEqual([]);
+    expect(await names(await send(server, "bob", "prompts/list"), "prompts")).not.toEqual([]);
+    expect(await names(await send(server, "bob", "tools/list"), "tools")).not.toContain("greet");
+    const { result } = await answerOf(await send(server, "ada", "tools/list"));
+    expect(result).toMatchObject({ cacheScope: "private" });
+    const all = await answerOf(await send(server, "all", "tools/list"));
+    expect(all.result).toMatchObject({ cacheScope: "public" });
+  });
+
+  test("that are missing are named with a 403, whichever revision is spoken", async () => {
+    const server = await serverOf({ bob: { scopes: ["reader"] }, eve: { scopes: ["web:*"] } });
+    const refused = await send(server, "bob", "tools/call", greet);
+    expect(refused.status).toBe(403);
+    const { error } = await answerOf(refused);
+    expect(error).toMatchObject({
+      message: "This needs the scope greeter.",
+      data: { scope: "greeter" },
+    });
+    const older = await post(
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: greet },
+      { authorization: "Bearer eve" },
+      server,
+    );
+    expect(older.status).toBe(403);
+    const page = await send(server, "eve", "resources/read", { uri: "http-status://404" });
+    expect(page.status).toBe(403);
+    expect((await send(server, "eve", "tools/call", { ...greet, name: "nope" })).status).toBe(200);
+  });
+});
+
+describe("limits", () => {
+  const usual = { ...limits };
+  const limited = async (others: object, work: (server: Server) => Promise<void>) => {
+    const server = await serverOf({ ada: {}, bob: {} }, { LIMITS: JSON.stringify(others) });
+    try {
+      await work(server);
+    } finally {
+      configureLimits(usual);
+    }
+  };
+
+  test("bound the calls of a minute, of each caller, and say when there may be more", () =>
+    limited({ callsPerMinute: 3 }, async (server) => {
+      const all = await Promise.all([1, 2, 3, 4, 5].map(() => send(server, "ada", "tools/list")));
+      expect(all.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 429, 429]);
+      const refused = all.find(({ status }) => status === 429)!;
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await send(server, "bob", "tools/list")).status).toBe(200);
+    }));
+
+  test("bound the calls of a tool", () =>
+    limited({ toolCallsPerMinute: 1 }, async (server) => {
+      const twice = [1, 2].map(() => send(server, "ada", "tools/call", greet));
+      expect((await Promise.all(twice)).map(({ status }) => status).toSorted()).toEqual([200, 429]);
+      expect((await send(server, "ada", "tools/list")).status).toBe(200);
+    }));
+
+  test("bound what one caller has open, while others are served", () =>
+    limited({ concurrentCalls: 20 }, async (server) => {
+      const slow = { name: "wait", arguments: { seconds: 1 } };
+      const many = Array.from({ length: 1000 }, () => send(server, "ada", "tools/call", slow));
+      expect((await send(server, "bob", "tools/call", greet)).status).toBe(200);
+      const all = await Promise.all(many);
+      expect(all.filter(({ status }) => status === 429)).toHaveLength(980);
+      await Promise.all(all.map((response) => response.text()));
+      expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
+    }));
+
+  test.each([
+    ["nested too deeply", `${"[".repeat(70)}${"]".repeat(70)}`, "nested"],
+    ["nested a million deep", `${"[".repeat(1e6)}${"]".repeat(1e6)}`, "nested"],
+    ["with too many members", JSON.stringify(Array.from({ length: 200_001 }, () => 0)), "members"],
+  ])("refuse a body %s", async (_what, args, why) => {
+    const { body, headers } = modern("tools/call", { name: "greet", arguments: "ARGS" });
+    const refused = await post(JSON.stringify(body).replace('"ARGS"', args), headers);
+    expect(refused.status).toBe(413);
+    expect((await answerOf(refused)).error?.message).toContain(why);
+  });
+});
+
+test("each run is a line of the log, and nothing of what went in or came out is in it", async () => {
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  const server = createApp(bundle, { ...env, RUN_LOG: "json" });
+  await ask("tools/call", { name: "greet", arguments: { name: "Secretary" } }, {}, server);
+  const lines = log.mock.calls.map(([text]) => String(text));
+  expect(JSON.parse(lines.at(-1)!)).toMatchObject({
+    principal: "anonymous",
+    protocol: "2026-07-28",
+    servlet: "hello",
+    subject: "greet",
+    outcome: "returned",
+    replayed: 0,
+  });
+  expect(lines.join()).not.toContain("Secretary");
+  log.mockRestore();
+});
+
+describe("the page", () => {
+  const pageOf = async (settings: object, address = "https://tools.example/") =>
+    await createApp(bundle, { ...env, ...settings }).fetch(new Request(address));
+
+  test("says to people that the server is open, unless that is on purpose or at home", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    expect(await (await pageOf({})).text()).toContain("open to everybody");
+    expect(warn.mock.calls.join()).toContain("open to everybody");
+    expect(await (await pageOf({ AUTH: "none" })).text()).not.toContain("open to everybody");
+    expect(await (await pageOf({}, "http://localhost:8787/")).text()).not.toContain("open to");
+    expect(await (await pageOf({ API_KEYS: "{}" })).text()).not.toContain("open to everybody");
+    warn.mockRestore();
+  });
+
+  test("loads nothing, runs nothing, and is framed by nobody", async () => {
+    const { headers } = await pageOf({ AUTH: "none" });
+    expect(headers.get("content-security-policy")).toMatch(
+      /default-src 'none'.*frame-ancestors 'none'/,
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+  });
+});

@@ -1,0 +1,304 @@
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { SessionCalls } from "../../../src/durable/session-calls.ts";
+import { SessionStore } from "../../../src/durable/session-store.ts";
+import { SessionStreams } from "../../../src/durable/session-streams.ts";
+import type { SessionObject } from "../../../src/durable/session.ts";
+import { TaskStore } from "../../../src/durable/task-store.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { Session, Task } from "../index.ts";
+import { clock, type Json } from "./client.ts";
+import {
+  answersTo,
+  DEAD,
+  Faults,
+  holdAlarms,
+  objectOf,
+  pause,
+  watch,
+  type Instance,
+  type Watched,
+} from "./faults.ts";
+import { Events, type SessionClient, type SessionEvent } from "./session-client.ts";
+
+/** Calls of sessions whose objects, or those of their tasks, die wherever something is awaited. */
+
+const sessions = namespaceOf<SessionObject>(env, "SESSIONS")!;
+export const sessionOf = (id: string) => sessions.get(sessions.idFromString(id));
+
+/** Whose death it is: of the object that is at the place, of the other of session and task, or of all objects. */
+export type Victim = "it" | "other" | "all";
+
+/** The object in which something happens. */
+const here = new AsyncLocalStorage<{ state?: DurableObjectState }>();
+
+interface SessionFaultsOptions {
+  fatal?: number;
+  victim?: Victim;
+  atLooks?: boolean;
+}
+
+/** Where something is awaited in a session and its tasks, and where one of them is to die. */
+export class SessionFaults extends Faults {
+  /** Those that were to be, in their order. */
+  readonly tasks: string[] = [];
+  /** Where an object has died. */
+  died: string | undefined;
+  isOn = false;
+  /** How often it was looked for something to do, since something has happened last. */
+  idle = 0;
+  readonly #session: string;
+  #at: number;
+  #victim: Victim;
+  readonly #looks: boolean;
+  #order: DurableObjectStub | "all" | undefined;
+
+  /** With `atLooks`, where it only reads is a place too. */
+  constructor(session: string, options: SessionFaultsOptions = {}) {
+    super();
+    const { fatal = -1, victim = "it", atLooks = false } = options;
+    this.#session = session;
+    this.#at = fatal;
+    this.#victim = victim;
+    this.#looks = atLooks;
+  }
+
+  /** From now on places are counted, and at this one of them it dies. */
+  aim({ fatal, victim }: { fatal: number; victim: Victim }): void {
+    this.passed.length = 0;
+    this.#at = fatal;
+    this.#victim = victim;
+  }
+
+  override async pass(name: string, isLook: boolean): Promise<void> {
+    this.idle = 0;
+    const state = here.getStore()?.state;
+    if (!this.isOn || state === undefined) return;
+    const id = state.id.toString();
+    if (name === "before create" && id !== this.#session && !this.tasks.includes(id)) {
+      this.tasks.push(id);
+    }
+    const isSession = id === this.#session;
+    if (!this.#looks && (isLook || /client|asked|settled|progress$/.test(name))) return;
+    if (!isSession && !this.tasks.includes(id)) return;
+    const where = `${isSession ? "session" : "task"} ${name}`;
+    // What is done several times at once is one place.
+    if (this.passed.at(-1) === where) return;
+    const place = this.passed.push(where) - 1;
+    if (place !== this.#at) return;
+    const task = this.tasks.at(-1);
+    if (this.#victim === "other" && task === undefined) return;
+    this.died = `${this.#victim} at ${place}, ${this.passed[place]}`;
+    if (this.#victim === "it") state.abort(DEAD);
+    else if (this.#victim === "all") this.#order = "all";
+    else {
+      this.#order = isSession ? objectOf(task!) : sessionOf(this.#session);
+      while (this.#order !== undefined) await pause();
+      return;
+    }
+    // It does not come back to this.
+    await new Promise(() => {});
+  }
+
+  /** Kills what is to die. */
+  async kill(): Promise<void> {
+    if (this.#order === undefined) return;
+    if (this.#order === "all") await abortAllDurableObjects();
+    else await dead(this.#order);
+    this.#order = undefined;
+  }
+}
+
+/** Aborts one object. */
+export async function dead(object: DurableObjectStub): Promise<void> {
+  await runInDurableObject(object, (_instance, state) => state.abort(DEAD)).catch(() => {});
+}
+
+/** What is awaited in a session, and in a task for its session. */
+const MORE: Watched = [
+  [SessionStreams.prototype, ["send", "finish", "settled"]],
+  [SessionStore.prototype, ["client", "asked", "forget"]],
+  [SessionCalls.prototype, ["recover"]],
+  [TaskStore.prototype, ["create", "progress", "forget"]],
+  [Session.prototype, ["post", "listen", "told", "progressed"]],
+  [Task.prototype, ["create", "get", "update", "cancel", "adopt", "alarm"]],
+];
+
+type Entrance = Record<string, (...args: unknown[]) => unknown>;
+
+/** As `watch`, for sessions too; alarms wait until they are asked for. */
+export async function watchSessions(): Promise<() => void> {
+  const undo = [await holdAlarms(), watch(MORE)];
+  for (const [of, names] of MORE.slice(-2) as [Entrance, string[]][]) {
+    for (const name of names) {
+      const plain = of[name]!;
+      of[name] = function (this: { ctx: DurableObjectState }, ...args) {
+        return here.run({ state: this.ctx }, () => plain.apply(this, args));
+      };
+      undo.unshift(() => (of[name] = plain));
+    }
+  }
+  // What a session does first, it does when it is made: it says which it is just after that.
+  const made = sessions.get(sessions.newUniqueId());
+  const states = await runInDurableObject(
+    made,
+    (_instance, state) => Object.getPrototypeOf(state) as DurableObjectState,
+  );
+  let maker: { state?: DurableObjectState } | undefined;
+  const { waitUntil } = states;
+  const { recover } = SessionCalls.prototype;
+  SessionCalls.prototype.recover = function () {
+    maker = {};
+    return here.run(maker, () => recover.call(this));
+  };
+  states.waitUntil = function (promise) {
+    if (maker !== undefined) maker.state = this;
+    maker = undefined;
+    return waitUntil.call(this, promise);
+  };
+  undo.unshift(() => {
+    states.waitUntil = waitUntil;
+    SessionCalls.prototype.recover = recover;
+  });
+  return () => undo.forEach((one) => one());
+}
+
+const FAR = 1e11;
+/** Nothing that is waited for in these tests takes longer. */
+const SOON = 86_400_000;
+
+/** Does what the platform does while `work` goes on: lets alarms go off, and objects die. */
+export async function during<T>(faults: SessionFaults, work: Promise<T>): Promise<T> {
+  const ran = { isOver: false };
+  const working = work.finally(() => (ran.isOver = true));
+  working.catch(() => {});
+  const running = new Set<string>();
+  const run = async (id: string) => {
+    running.add(id);
+    await runInDurableObject(objectOf(id), (instance, { storage }) =>
+      alarmed(instance as unknown as Instance, storage, faults),
+    ).catch(() => {});
+    running.delete(id);
+  };
+  for (let times = 0; !ran.isOver; times++) {
+    if (times > 5000) throw new Error(`it does not end; ${faults.died}`);
+    await faults.kill();
+    faults.idle++;
+    const free = faults.idle > 1 ? faults.tasks.filter((id) => !running.has(id)) : [];
+    for (const id of free) void run(id);
+    await pause();
+  }
+  return working;
+}
+
+/** Lets an alarm go off that is due, or where nothing else happens. One that fails goes off again. */
+async function alarmed(
+  instance: Instance,
+  storage: DurableObjectStorage,
+  faults: SessionFaults,
+): Promise<void> {
+  const due = await storage.getAlarm();
+  if (due === null) return;
+  const inMs = due - FAR - Date.now();
+  if (inMs > (faults.idle > 15 ? SOON : 0)) return;
+  clock.aheadMs += Math.max(0, inMs);
+  await instance.alarm();
+  if ((await storage.getAlarm()) === due) throw new Error("the same alarm again");
+}
+
+/** What a call has come to, for its client. */
+export interface Called {
+  /** The response to its request. */
+  answer: Json;
+  /** All that was on its stream, in the order in which it came, of the last time that it was called. */
+  events: SessionEvent[];
+  /** How often it was called. */
+  times: number;
+  /** The requests of the server whose answer was sent more than once. */
+  answeredAgain: unknown[];
+}
+
+/** The server has lost the call, and says so. */
+export const isLost = ({ error }: Json): boolean => String(error?.message).endsWith("call again.");
+
+/** Done before a message is taken; the connection may be dropped before. */
+export type Between = (message: Json, drop: () => Promise<void>) => Promise<unknown>;
+
+/** Calls a tool as a client does that does not give up. */
+export async function callThrough(
+  client: SessionClient,
+  [name, args, other = {}]: [name: string, args: Json, other?: Json],
+  between: Between = async () => {},
+): Promise<Called> {
+  const answeredAgain: unknown[] = [];
+  for (let times = 1; times <= 5; times++) {
+    const response = await tried(() => client.call(name, args, other));
+    if (response === undefined) continue;
+    const events: SessionEvent[] = [];
+    if (response.headers.get("content-type") === "application/json") {
+      const answer: Json = await response.json();
+      return { answer, events, times, answeredAgain };
+    }
+    const take = async (message: Json, drop: () => Promise<void>) => {
+      await between(message, drop);
+      if (!("method" in message && "id" in message)) return;
+      const { id, method, params } = message;
+      const { it } = answersTo({ it: { method, params } });
+      for (let sent = 1; ; sent++) {
+        const taken = await tried(() => client.answer(id, it));
+        // When it was sent before, that may have been taken.
+        if (taken?.status === 202 || (sent > 1 && taken?.status === 400)) break;
+        if (taken !== undefined || sent > 5) throw new Error(`the answer is not taken: ${sent}`);
+        if (sent === 1) answeredAgain.push(id);
+      }
+    };
+    const answer = await followed(client, response, { events, take });
+    if (answer !== undefined && !isLost(answer)) return { answer, events, times, answeredAgain };
+  }
+  throw new Error("it is called again and again");
+}
+
+/** Undefined where a request has failed, and may be sent again. */
+async function tried(send: () => Promise<Response>): Promise<Response | undefined> {
+  const response = await send();
+  if (response.status < 500) return response;
+  await response.body?.cancel();
+  return undefined;
+}
+
+/** Reads a stream to its end, over many connections; gives what answers the call. Undefined where it has had no event. */
+async function followed(
+  client: SessionClient,
+  first: Response,
+  {
+    events,
+    take,
+  }: { events: SessionEvent[]; take(message: Json, drop: () => Promise<void>): Promise<void> },
+): Promise<Json | undefined> {
+  let response: Response | undefined = first;
+  let last: string | undefined;
+  for (let times = 0; times < 500; times++) {
+    if (response?.status === 200) {
+      const stream = new Events(response);
+      const next = () => stream.next().catch(() => undefined);
+      for (let event = await next(); event !== undefined; event = await next()) {
+        last = event.id ?? last;
+        const { message } = event;
+        if (message === undefined) continue;
+        events.push(event);
+        if ("result" in message || "error" in message) {
+          await stream.drop();
+          return message;
+        }
+        await take(message, () => stream.drop());
+      }
+    } else if (response !== undefined) {
+      throw new Error(`the stream is not there: ${response.status} ${await response.text()}`);
+    }
+    if (last === undefined) return undefined;
+    const after: string = last;
+    response = await tried(() => client.listen(after));
+  }
+  throw new Error("the stream ends again and again");
+}

@@ -1,0 +1,237 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, test } from "vitest";
+import { accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
+import { objectOf as taskOf } from "./faults.ts";
+import { Events, resultIn } from "./session-client.ts";
+import {
+  begin,
+  ELICIT,
+  listened,
+  log,
+  objectOf,
+  planned,
+  saidIn,
+  steps,
+  textOf,
+} from "./session-steps.ts";
+
+/** Servlets that ask the client of a session, and calls that it does not want any more. */
+prepare();
+
+describe("a servlet that asks", () => {
+  test.each<[step: Json, request: Json, answer: Json, said: unknown]>([
+    [
+      { do: "elicit", message: "Size?" },
+      { method: "elicitation/create", params: { message: "Size?" } },
+      accept("m"),
+      "m",
+    ],
+    [{ do: "elicit" }, { method: "elicitation/create" }, { action: "decline" }, "decline"],
+    [{ do: "elicit" }, { method: "elicitation/create" }, { action: "cancel" }, "cancel"],
+    [
+      { do: "elicit_url", message: "Pay", url: "https://pay.example/" },
+      { params: { mode: "url", message: "Pay", url: "https://pay.example/" } },
+      { action: "accept" },
+      "accept",
+    ],
+    [
+      { do: "sample", message: "Say it" },
+      { method: "sampling/createMessage", params: { maxTokens: 10 } },
+      SAID,
+      SAID.content,
+    ],
+    [
+      { do: "sample" },
+      { method: "sampling/createMessage" },
+      { ...SAID, content: [SAID.content] },
+      SAID.content,
+    ],
+    [{ do: "roots" }, { method: "roots/list" }, ROOTS, ROOTS.roots],
+  ])("%j", async (step, request, answer, said) => {
+    const client = await begin();
+    const events = await planned(client, step);
+    const asked = await events.message();
+    expect(asked).toMatchObject({ jsonrpc: "2.0", id: expect.any(Number), ...request });
+    expect(asked["params"]).not.toHaveProperty("_meta");
+    expect((await client.answer(asked["id"], answer)).status).toBe(202);
+    expect(saidIn(await events.message())).toEqual([said]);
+    expect(await events.rest()).toEqual([]);
+  });
+
+  test("is asked one after the other, each under its own id, and says everything once", async () => {
+    const client = await begin();
+    const meta = { _meta: { progressToken: 7 } };
+    const plan = steps(log("a"), ELICIT, log("b"), { do: "sample" }, log("c"));
+    const heard: Json[] = [];
+    const { result } = await resultIn(await client.call("plan", plan, meta), async (message) => {
+      heard.push(message);
+      if (message["method"] === "elicitation/create") {
+        await client.answer(message["id"], accept("x"));
+      }
+      if (message["method"] === "sampling/createMessage") await client.answer(message["id"], SAID);
+    });
+    const told = heard.map(({ method, params }) => params.data ?? method);
+    expect(told).toEqual(["a", "elicitation/create", "b", "sampling/createMessage", "c"]);
+    const ids = heard.flatMap(({ id }) => id ?? []);
+    expect(new Set(ids).size).toBe(2);
+    expect(result.structuredContent.said).toEqual([null, "x", null, SAID.content, null]);
+  });
+
+  test("for many things at once, and answered in any order", async () => {
+    const client = await begin();
+    const events = await planned(client, { do: "inputs", keys: ["a", "b", "c"] });
+    const asked = [await events.message(), await events.message(), await events.message()];
+    const ids = asked.map(({ id }) => id);
+    await client.answer(ids[2], accept("C"));
+    await Promise.all([client.answer(ids[0], accept("A")), client.answer(ids[1], accept("B"))]);
+    expect(saidIn(await events.message())).toEqual([
+      { a: accept("A"), b: accept("B"), c: accept("C") },
+    ]);
+  });
+
+  test("by returning what it asks, is called anew", async () => {
+    const client = await begin();
+    const events = new Events(await client.call("rounds", { rounds: 2 }));
+    for (const name of ["Ada", "Bob"]) {
+      const { id } = await events.message();
+      await client.answer(id, accept(name, "name"));
+    }
+    expect((await events.message())["result"].content[0].text).toBe("Ada and Bob");
+  });
+
+  test("in a prompt, and in a resource", async () => {
+    const client = await begin();
+    const prompt = new Events(await client.request("prompts/get", { name: "plan_prompt" }));
+    const resource = new Events(await client.request("resources/read", { uri: "plan://resource" }));
+    for (const events of [prompt, resource]) {
+      const { id } = await events.message();
+      await client.answer(id, accept("Ada", "name"));
+    }
+    const { result } = await prompt.message();
+    expect(result.messages[0].content.text).toBe("A prompt for Ada");
+    const read = await resource.message();
+    expect(read["result"].contents[0].text).toBe("A resource for Ada");
+  });
+
+  test("in two calls at once, each on its own stream", async () => {
+    const client = await begin();
+    const one = await planned(client, { do: "elicit", message: "one" });
+    const two = await planned(client, { do: "elicit", message: "two" });
+    const [first, second] = [await one.message(), await two.message()];
+    expect([first["params"].message, second["params"].message]).toEqual(["one", "two"]);
+    await client.answer(second["id"], accept("2"));
+    expect(saidIn(await two.message())).toEqual(["2"]);
+    await client.answer(first["id"], accept("1"));
+    expect(saidIn(await one.message())).toEqual(["1"]);
+  });
+
+  test("to open a page, names it, and says when all is done there", async () => {
+    const client = await begin();
+    const page = { do: "elicit_url", url: "https://pay.example/" };
+    const plan = [{ ...page, id: "p1" }, { do: "url_done", id: "p1" }, page];
+    const events = await planned(client, ...plan);
+    const first = await events.message();
+    expect(first["params"]).toMatchObject({ mode: "url", elicitationId: "p1" });
+    await client.answer(first["id"], { action: "accept" });
+    expect(await events.message()).toEqual({
+      jsonrpc: "2.0",
+      method: "notifications/elicitation/complete",
+      params: { elicitationId: "p1" },
+    });
+    const second = await events.message();
+    expect(second["params"]).toMatchObject({ mode: "url", elicitationId: expect.any(String) });
+    await client.answer(second["id"], { action: "decline" });
+    expect(saidIn(await events.message())).toEqual(["accept", null, "decline"]);
+  });
+
+  test("in vain until its deadline: the request is withdrawn", async () => {
+    const client = await begin();
+    const events = await planned(client, { ...ELICIT, timeout: 60_000 });
+    const { id } = await events.message();
+    const task = await runInDurableObject(objectOf(client), (_instance, { storage }) =>
+      storage.sql.exec<{ task: string }>("SELECT task FROM calls").one(),
+    );
+    clock.aheadMs += 61_000;
+    await runDurableObjectAlarm(taskOf(task.task));
+    clock.aheadMs = 0;
+    const withdrawn = await events.message();
+    expect(withdrawn).toMatchObject({
+      method: "notifications/cancelled",
+      params: { requestId: id },
+    });
+    expect((await client.answer(id, accept("late"))).status).toBe(400);
+    await runDurableObjectAlarm(taskOf(task.task));
+    expect(saidIn(await events.message())).toEqual(["cancel"]);
+  });
+
+  test("a call that lasts goes on elsewhere, which its client does not see", async () => {
+    limited({ promoteAfterMs: 0 });
+    const client = await begin();
+    const nap = { do: "sleep", ms: 5 };
+    const response = await client.call("plan", steps(nap, log("a"), nap, { do: "config" }));
+    const heard: string[] = [];
+    const answer = await resultIn(response, (message) => void heard.push(textOf(message)));
+    expect(heard).toEqual(["a"]);
+    expect(saidIn(answer)).toEqual(["slept", null, "slept", "hi"]);
+  });
+});
+
+describe("notifications/cancelled", () => {
+  test("ends a call, and withdraws what it asks; no answer comes", async () => {
+    const client = await begin();
+    const events = new Events(await client.call("plan", steps(ELICIT), {}, "call"));
+    const { id } = await events.message();
+    const cancelled = await client.notify("notifications/cancelled", { requestId: "call" });
+    expect(cancelled.status).toBe(202);
+    const rest = (await events.rest()).map(({ message }) => message);
+    expect(rest).toEqual([
+      {
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: id, reason: expect.any(String) },
+      },
+    ]);
+    expect((await client.answer(id, accept("late"))).status).toBe(400);
+  });
+
+  test("ends a call that is answered with JSON: there is nothing to say then", async () => {
+    const client = await begin({ headers: { accept: "application/json" } });
+    const plan = steps({ do: "config" }, { do: "sleep", ms: 60_000 });
+    const waiting = client.call("plan", plan, {}, "call");
+    const over = waiting.then(() => true);
+    const soon = () => new Promise<false>((resolve) => setTimeout(() => resolve(false), 2));
+    for (let look = 0; look < 500 && !(await Promise.race([over, soon()])); look++) {
+      await client.notify("notifications/cancelled", { requestId: "call" });
+    }
+    const response = await waiting;
+    expect({ status: response.status, body: await response.text() }).toEqual({
+      status: 202,
+      body: "",
+    });
+  });
+
+  test("ends only the call that it names", async () => {
+    const client = await begin();
+    const one = new Events(await client.call("plan", steps(ELICIT), {}, 1));
+    const other = new Events(await client.call("plan", steps(ELICIT), {}, "1"));
+    const { id } = await other.message();
+    await client.notify("notifications/cancelled", { requestId: 1 });
+    const rest = await one.rest();
+    expect(rest.at(-1)?.message).toMatchObject({ method: "notifications/cancelled" });
+    await client.answer(id, accept("x"));
+    expect(saidIn(await other.message())).toEqual(["x"]);
+  });
+
+  test("a client that goes away cancels nothing", async () => {
+    const client = await begin();
+    const events = await planned(client, log("a"), ELICIT);
+    await events.next();
+    const last = await events.next();
+    expect(textOf(last?.message)).toBe("a");
+    await events.drop();
+    const again = await listened(client, last?.id);
+    const asked = await again.message();
+    await client.answer(asked["id"], accept("x"));
+    expect(saidIn(await again.message())).toEqual([null, "x"]);
+  });
+});

@@ -1,0 +1,408 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { ABLE, accept, as, clock, keyed, limited, prepare, SAID, type Json } from "./client.ts";
+import { objectOf } from "./faults.ts";
+import { Events, messageIn, resultIn, SessionClient } from "./session-client.ts";
+
+/** Tasks as 2025-11-25 has them, in sessions. */
+prepare();
+
+const RELATED = "io.modelcontextprotocol/related-task";
+const HOUR = 3_600_000;
+const begin = SessionClient.begin.bind(SessionClient);
+
+/** Calls a tool as a task. */
+const started = async (client: SessionClient, name: string, args: Json = {}, task: Json = {}) =>
+  resultIn(await client.call(name, args, { task }));
+
+async function startedTask(...call: Parameters<typeof started>): Promise<Json> {
+  const { result, error } = await started(...call);
+  expect(error).toBeUndefined();
+  return result.task;
+}
+
+const about = async (client: SessionClient, method: string, taskId: unknown) =>
+  resultIn(await client.request(method, { taskId }));
+const resultOf = (client: SessionClient, taskId: unknown) =>
+  client.request("tasks/result", { taskId });
+const listOf = async (client: SessionClient, params: Json = {}) =>
+  resultIn(await client.request("tasks/list", params));
+
+/** The task once it has this status. */
+async function until(client: SessionClient, taskId: string, status: string): Promise<Json> {
+  for (let look = 0; look < 500; look++) {
+    const { result } = await about(client, "tasks/get", taskId);
+    if (result.status === status) return result;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error(`the task does not become ${status}`);
+}
+
+describe("a call as a task", () => {
+  test("is answered with the task, and its result is there when it has ended", async () => {
+    const client = await begin();
+    const task = await startedTask(client, "slow_compute", { seconds: 0.01, label: "it" });
+    expect(task).toEqual({
+      taskId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      status: "working",
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      lastUpdatedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      ttl: limits.taskMs,
+      pollInterval: limits.taskPollMs,
+    });
+    const { taskId } = task;
+    const whole = {
+      content: [{ type: "text", text: "Computed it in 0.01 s." }],
+      _meta: { [RELATED]: { taskId } },
+    };
+    expect((await resultIn(await resultOf(client, taskId)))["result"]).toEqual(whole);
+    const { result } = await about(client, "tasks/get", taskId);
+    expect(result).toMatchObject({ taskId, status: "completed" });
+    expect(result).not.toHaveProperty("result");
+    // As often as it is asked for, and at once now.
+    const again = await resultOf(client, taskId);
+    expect(again.headers.get("content-type")).toBe("application/json");
+    expect((await messageIn(again))["result"]).toEqual(whole);
+  });
+
+  test("fails as the call would have failed", async () => {
+    const client = await begin();
+    const broken = await startedTask(client, "protocol_error_job");
+    expect((await resultIn(await resultOf(client, broken["taskId"])))["error"]).toEqual({
+      code: -32603,
+      message: "This job ends with a protocol error on purpose.",
+    });
+    expect(await until(client, broken["taskId"], "failed")).toBeDefined();
+  });
+
+  test("of a tool that only can be one", async () => {
+    const client = await begin();
+    const { taskId } = await startedTask(client, "test_tool_with_task");
+    const events = new Events(await resultOf(client, taskId));
+    const { id, params } = await events.message();
+    expect(params._meta[RELATED]).toEqual({ taskId });
+    await client.answer(id, accept("Ada", "name"));
+    expect((await events.message())["result"].content[0].text).toBe("Hello, Ada!");
+  });
+
+  test("asks on the stream of who waits for its result", async () => {
+    const client = await begin();
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    await until(client, taskId, "input_required");
+    const events = new Events(await resultOf(client, taskId));
+    const asked = await events.message();
+    expect(asked).toMatchObject({
+      id: expect.any(Number),
+      method: "elicitation/create",
+      params: { message: "Delete a.txt?", _meta: { [RELATED]: { taskId } } },
+    });
+    expect((await client.answer(asked["id"], accept(true, "confirm"))).status).toBe(202);
+    expect((await events.message())["result"]).toEqual({
+      content: [{ type: "text", text: "Deleted a.txt." }],
+      _meta: { [RELATED]: { taskId } },
+    });
+    expect(await events.rest()).toEqual([]);
+  });
+
+  test("asks many things at once, each once", async () => {
+    const client = await begin();
+    const { taskId } = await startedTask(client, "multi_input");
+    const events = new Events(await resultOf(client, taskId));
+    const asked = [await events.message(), await events.message()];
+    const form = (name: string) => ({ action: "accept", content: { name, confirm: true } });
+    for (const { id, params } of asked) {
+      await client.answer(id, form(params.message.includes("first") ? "Ada" : "Bob"));
+    }
+    const rest = await events.rest();
+    expect(rest).toHaveLength(1);
+    expect(rest[0]?.message?.["result"].content[0].text).toMatch(/Ada.*Bob/);
+  });
+
+  test("asks a client that takes JSON only on the session's own stream", async () => {
+    const client = await begin({ headers: { accept: "application/json" } });
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    const own = new Events(await client.listen());
+    const waiting = resultOf(client, taskId);
+    let asked = await own.message();
+    while (asked["method"] !== "elicitation/create") asked = await own.message();
+    await client.answer(asked["id"], accept(false, "confirm"));
+    const response = await waiting;
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect((await messageIn(response))["result"].content[0].text).toBe("Kept a.txt.");
+    await own.drop();
+  });
+
+  test("is none of its client's business in the list of tools of older versions", async () => {
+    const client = await begin({ version: "2025-06-18" });
+    const { result } = await started(client, "slow_compute", { seconds: 0 });
+    expect(result.content[0].text).toContain("Computed");
+  });
+});
+
+describe("notifications/tasks/status", () => {
+  test("tells on the session's own stream how a task goes on", async () => {
+    const client = await begin();
+    const own = new Events(await client.listen());
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    const events = new Events(await resultOf(client, taskId));
+    await client.answer((await events.message())["id"], accept(true, "confirm"));
+    await events.rest();
+    const told: Json[] = [];
+    while (told.at(-1)?.["params"].status !== "completed") told.push(await own.message());
+    for (const { method, params } of told) {
+      expect({ method, taskId: params.taskId }).toEqual({
+        method: "notifications/tasks/status",
+        taskId,
+      });
+    }
+    const statuses = told.map(({ params }) => params.status);
+    const changes = statuses.filter((status, at) => status !== statuses[at - 1]);
+    expect(changes).toEqual(["working", "input_required", "working", "completed"]);
+    await own.drop();
+  });
+
+  test("says how far it is", async () => {
+    const client = await begin();
+    const own = new Events(await client.listen());
+    const args = { seconds: 0.01, label: "it" };
+    await client.call("slow_compute", args, { task: {}, _meta: { progressToken: 1 } });
+    let told = await own.message();
+    while (told["params"].statusMessage === undefined) told = await own.message();
+    expect(told["params"]).toMatchObject({ status: "working", statusMessage: "Computing it" });
+    await own.drop();
+  });
+
+  test("is not sent for calls that no client sees as tasks", async () => {
+    const client = await begin();
+    const own = new Events(await client.listen());
+    const steps = [{ do: "elicit" }];
+    const events = new Events(await client.call("plan", { steps }));
+    await client.answer((await events.message())["id"], accept("x"));
+    await events.rest();
+    const { taskId } = await startedTask(client, "slow_compute", { seconds: 0 });
+    expect((await own.message())["params"].taskId).toBe(taskId);
+    const { result } = await listOf(client);
+    expect(result.tasks.map((task: Json) => task["taskId"])).toEqual([taskId]);
+    await own.drop();
+  });
+});
+
+describe("how long a task is kept", () => {
+  test.each([
+    [{ ttl: 60_000 }, 60_000],
+    [{ ttl: null }, limits.taskMs],
+    [{}, limits.taskMs],
+    [{ ttl: 2 * limits.taskMs }, limits.taskMs],
+  ])("%j", async (task, ttl) => {
+    const client = await begin();
+    const made = await startedTask(client, "slow_compute", { seconds: 0 }, task);
+    expect(made["ttl"]).toBe(ttl);
+    await resultIn(await resultOf(client, made["taskId"]));
+    const { result } = await about(client, "tasks/get", made["taskId"]);
+    expect(result.ttl).toBe(ttl);
+  });
+
+  test("then it is gone, and from the list too", async () => {
+    const client = await begin();
+    const other = await startedTask(client, "slow_compute", { seconds: 0 });
+    const task = await startedTask(client, "slow_compute", { seconds: 0 }, { ttl: 60_000 });
+    const { taskId } = task;
+    await until(client, taskId, "completed");
+    clock.aheadMs += 61_000;
+    await runDurableObjectAlarm(objectOf(taskId));
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/result"]) {
+      const { error } = await about(client, method, taskId);
+      expect(error).toMatchObject({
+        code: -32602,
+        message: expect.stringContaining("Unknown task"),
+      });
+    }
+    for (let look = 0; look < 2; look++) {
+      const { result } = await listOf(client);
+      expect(result.tasks.map((one: Json) => one["taskId"])).toEqual([other["taskId"]]);
+    }
+  });
+});
+
+test("tasks/list gives the tasks of the session, page by page", async () => {
+  limited({ taskPage: 2 });
+  const [client, other] = [await begin(), await begin()];
+  const ids: string[] = [];
+  for (let at = 0; at < 3; at++) {
+    ids.push((await startedTask(client, "slow_compute", { seconds: 0 }))["taskId"]);
+  }
+  await startedTask(other, "slow_compute", { seconds: 0 });
+  const first = (await listOf(client))["result"];
+  const second = (await listOf(client, { cursor: first.nextCursor }))["result"];
+  expect([...first.tasks, ...second.tasks].map(({ taskId }: Json) => taskId)).toEqual(ids);
+  expect(first.tasks).toHaveLength(2);
+  expect(second).not.toHaveProperty("nextCursor");
+});
+
+describe("tasks/cancel", () => {
+  test("ends a task, once", async () => {
+    const client = await begin();
+    const own = new Events(await client.listen());
+    const { taskId } = await startedTask(client, "slow_compute", { seconds: 3000 });
+    const waiting = await resultOf(client, taskId);
+    const { result } = await about(client, "tasks/cancel", taskId);
+    expect(result).toMatchObject({ taskId, status: "cancelled" });
+    expect((await resultIn(waiting))["error"]).toMatchObject({ message: expect.any(String) });
+    expect((await resultIn(await resultOf(client, taskId)))["error"]).toBeDefined();
+    const { error } = await about(client, "tasks/cancel", taskId);
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("cancelled") });
+    let told = await own.message();
+    while (told["params"].status === "working") told = await own.message();
+    expect(told["params"].status).toBe("cancelled");
+    await own.drop();
+  });
+
+  test("withdraws what the task asks", async () => {
+    const client = await begin();
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a" });
+    const events = new Events(await resultOf(client, taskId));
+    const { id } = await events.message();
+    await about(client, "tasks/cancel", taskId);
+    const [withdrawn, end] = (await events.rest()).map(({ message }) => message);
+    expect(withdrawn).toMatchObject({
+      method: "notifications/cancelled",
+      params: { requestId: id },
+    });
+    expect(end).toHaveProperty("error");
+    expect((await client.answer(id, accept(true, "confirm"))).status).toBe(400);
+  });
+
+  test("is refused when the task is over", async () => {
+    const client = await begin();
+    const { taskId } = await startedTask(client, "slow_compute", { seconds: 0 });
+    await resultIn(await resultOf(client, taskId));
+    const { error } = await about(client, "tasks/cancel", taskId);
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("completed") });
+  });
+});
+
+test("who does not want to wait for a result any more does not end the task", async () => {
+  const client = await begin();
+  const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+  const params = { taskId };
+  const first = new Events(await client.request("tasks/result", params, "first"));
+  const { id } = await first.message();
+  await client.notify("notifications/cancelled", { requestId: "first" });
+  expect(await first.rest()).toEqual([]);
+  expect(await until(client, taskId, "input_required")).toBeDefined();
+  expect((await client.answer(id, accept(true, "confirm"))).status).toBe(202);
+  const { result } = await resultIn(await resultOf(client, taskId));
+  expect(result.content[0].text).toBe("Deleted a.txt.");
+});
+
+describe("another session of the same principal", () => {
+  test("has the result of a task, too", async () => {
+    const [client, other] = [await begin(), await begin()];
+    const { taskId } = await startedTask(client, "slow_compute", { seconds: 0.02 });
+    expect((await about(other, "tasks/get", taskId))["result"]).toMatchObject({ taskId });
+    const { result } = await resultIn(await resultOf(other, taskId));
+    expect(result._meta[RELATED]).toEqual({ taskId });
+  });
+
+  test("is asked what the task asks", async () => {
+    const [client, other] = [await begin(), await begin()];
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    await until(client, taskId, "input_required");
+    const events = new Events(await resultOf(other, taskId));
+    await other.answer((await events.message())["id"], accept(true, "confirm"));
+    expect((await events.message())["result"].content[0].text).toBe("Deleted a.txt.");
+  });
+
+  test("takes nothing from the one that waits already", async () => {
+    const [client, other] = [await begin(), await begin()];
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    const first = new Events(await resultOf(client, taskId));
+    await first.message();
+    const second = new Events(await resultOf(other, taskId));
+    await other.answer((await second.message())["id"], accept(true, "confirm"));
+    expect((await second.message())["result"].content[0].text).toBe("Deleted a.txt.");
+    let last = await first.message();
+    while (!("result" in last)) last = await first.message();
+    expect(last["result"].content[0].text).toBe("Deleted a.txt.");
+  });
+
+  test("of another principal has nothing of it", async () => {
+    const server = await keyed("ada", "bob");
+    const ada = await begin({ server, ...as("ada") });
+    const bob = await begin({ server, ...as("bob") });
+    const { taskId } = await startedTask(ada, "slow_compute", { seconds: 0 });
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/result"]) {
+      expect((await about(bob, method, taskId))["error"]).toMatchObject({ code: -32602 });
+    }
+    expect((await about(ada, "tasks/get", taskId))["result"]).toMatchObject({ taskId });
+  });
+});
+
+describe("a client that makes tasks of what it is asked", () => {
+  const capabilities = {
+    ...ABLE,
+    tasks: { requests: { elicitation: { create: {} }, sampling: { createMessage: {} } } },
+  };
+  const made = { task: { taskId: "c1", status: "working", createdAt: "", ttl: 1 } };
+  const planned = async (client: SessionClient, ...steps: Json[]) =>
+    new Events(await client.call("plan", { steps }));
+
+  test.each([
+    [{ do: "elicit" }, accept("x"), "x"],
+    [{ do: "sample" }, SAID, SAID.content],
+  ])("is asked for its result then: %j", async (step, answer, said) => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, step);
+    const asked = await events.message();
+    expect(asked["params"].task).toEqual({ ttl: expect.any(Number) });
+    expect((await client.answer(asked["id"], made)).status).toBe(202);
+    const wanted = await events.message();
+    expect(wanted).toMatchObject({ method: "tasks/result", params: { taskId: "c1" } });
+    expect(wanted["id"]).not.toBe(asked["id"]);
+    expect((await client.answer(asked["id"], answer)).status).toBe(400);
+    expect((await client.answer(wanted["id"], made)).status).toBe(400);
+    expect((await client.answer(wanted["id"], answer)).status).toBe(202);
+    const { result } = await events.message();
+    expect(result.structuredContent.said).toEqual([said]);
+  });
+
+  test("may answer at once all the same, or fail", async () => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, { do: "elicit" }, { do: "elicit", message: "And?" });
+    await client.answer((await events.message())["id"], accept("x"));
+    await client.answer((await events.message())["id"], made);
+    const { id } = await events.message();
+    expect((await client.refuse(id, { code: -1, message: "Task failed." })).status).toBe(202);
+    const { result } = await events.message();
+    expect(result.structuredContent.said).toEqual(["x", "decline"]);
+  });
+
+  test("is asked as any other for what it does not make tasks of", async () => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, { do: "roots" });
+    expect((await events.message())["params"]).not.toHaveProperty("task");
+    const plain = await begin();
+    const others = await planned(plain, { do: "elicit" });
+    const { id, params } = await others.message();
+    expect(params).not.toHaveProperty("task");
+    expect((await plain.answer(id, made)).status).toBe(400);
+    await plain.answer(id, accept("x"));
+    expect((await others.message())["result"].structuredContent.said).toEqual(["x"]);
+  });
+});
+
+test("a task is slept for, and told of, for as long as it lasts", async () => {
+  const client = await begin();
+  const { taskId } = await startedTask(client, "slow_compute", { seconds: 3600 });
+  const waiting = await resultOf(client, taskId);
+  const alarm = () =>
+    runInDurableObject(objectOf(taskId), (_instance, { storage }) => storage.getAlarm());
+  for (let look = 0; look < 500 && (await alarm())! < Date.now() + HOUR / 2; look++) {
+    await runDurableObjectAlarm(objectOf(taskId));
+  }
+  clock.aheadMs += HOUR;
+  await runDurableObjectAlarm(objectOf(taskId));
+  const { result } = await resultIn(waiting);
+  expect(result.content[0].text).toBe("Computed something in 3600 s.");
+});
