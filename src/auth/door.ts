@@ -40,12 +40,11 @@ export function createDoor(settings: Settings, env: object): Door {
     if (token.length > limits.tokenCharacters) {
       throw new Fault("unauthorized", "The access token is too long.");
     }
-    const resource = resourceOf(request);
-    const key = TokenMemory.keyOf(token, resource);
+    const key = await TokenMemory.keyOf(token, request.url);
     const known = remembered.get(key);
     if (known !== undefined) return known;
     const own = await authorization?.verify(token, request);
-    const found = own ?? foreign(await verify(token, resource));
+    const found = own ?? foreign(await verify(token, resourceOf(request)));
     remembered.set(key, found, own ? limits.ownTokenMemoryMs : limits.tokenMemoryMs);
     return found.principal;
   }

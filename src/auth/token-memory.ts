@@ -1,5 +1,3 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import type { Principal } from "../model.ts";
 
@@ -14,9 +12,10 @@ export interface Known {
 export class TokenMemory {
   readonly #known = new Map<string, Known>();
 
-  /** What a token is remembered by: it holds for one resource alone. */
-  static keyOf(token: string, resource: string): string {
-    return `${String.fromCharCode(...sha256(utf8ToBytes(token)))}${resource}`;
+  /** What a token is remembered by: it is good for one resource alone, which its URL tells. */
+  static async keyOf(token: string, url: string): Promise<string> {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
+    return `${String.fromCharCode(...new Uint8Array(digest))}${url}`;
   }
 
   get(key: string): Principal | undefined {
