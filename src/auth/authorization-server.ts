@@ -24,8 +24,8 @@ export interface Counter extends Rpc.DurableObjectBranded {
 export interface Owner extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
-  /** Scopes that have a name; patterns such as `hello:*` can be granted too. */
-  scopes: readonly string[];
+  /** Names of scopes, where the configuration knows scopes at all; patterns such as `hello:*` are scopes too. */
+  scopes: readonly string[] | undefined;
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
 }
@@ -88,7 +88,6 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       clientIdMetadataDocumentEnabled: true,
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
-      ...(owner.scopes.length === 0 ? {} : { scopesSupported: [...owner.scopes] }),
       tokenExchangeCallback: ({ props }) => {
         if (props.seal !== seal) {
           throw new OAuthError("invalid_grant", { description: "The passphrase has changed" });
@@ -106,7 +105,11 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   }
 
   const counter = (what: string) => owner.attempts.getByName(what);
-  const addressOf = (request: Request) => request.headers.get("cf-connecting-ip") ?? "unknown";
+  const addressOf = ({ headers }: Request) => {
+    const address = headers.get("cf-connecting-ip") ?? "unknown";
+    // Whoever has one address of IPv6 has all of its /64.
+    return address.includes(":") ? address.split(":").slice(0, 4).join(":") : address;
+  };
   const mayBegin = (request: Request): Promise<boolean> =>
     counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs);
 
@@ -122,8 +125,11 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   }
 
   /** Those of the scopes it asks for that mean something here; where there are none, it may do everything. */
-  const granted = ({ scope }: AuthRequest): string[] =>
-    scope.filter((name) => owner.scopes.includes(name) || name.includes(":"));
+  const granted = ({ scope }: AuthRequest): string[] => {
+    const { scopes } = owner;
+    if (scopes === undefined) return [];
+    return scope.filter((name) => scopes.includes(name) || name.includes(":"));
+  };
 
   /** The page that asks; each time it is shown, it is for one use in this browser. */
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {

@@ -89,7 +89,7 @@ export function createDoor(settings: Settings, env: object): Door {
 }
 
 function ownServer(settings: Settings, env: object): AuthorizationServer | undefined {
-  const { OWNER_PASSPHRASE: passphrase, SCOPES: scopes = {} } = settings;
+  const { OWNER_PASSPHRASE: passphrase, SCOPES } = settings;
   if (passphrase === undefined) return undefined;
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
@@ -102,7 +102,7 @@ function ownServer(settings: Settings, env: object): AuthorizationServer | undef
   return authorizationServer({
     title,
     passphrase,
-    scopes: Object.keys(scopes),
+    scopes: SCOPES && Object.keys(SCOPES),
     store,
     attempts,
   });

@@ -122,6 +122,7 @@ describe("the page", () => {
   test.each<[string, Record<string, string | undefined>, string]>([
     ["no PKCE", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
     ["plain PKCE", { code_challenge_method: "plain" }, "invalid_request"],
+    ["PKCE that does not say how", { code_challenge_method: undefined }, "invalid_request"],
     ["a token at once", { response_type: "token" }, "unsupported_response_type"],
     ["another resource", { resource: "https://else.example/mcp" }, "invalid_target"],
   ])("%s: sends the client back with an error", async (_name, more, error) => {
@@ -311,6 +312,13 @@ describe("scopes", () => {
     const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
     const later = await visit.tokens({ ...grant, scope: "nothing echo" });
     expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
+  });
+
+  test("where the configuration knows none, none limits", async () => {
+    const visit = visitor(app);
+    const { access_token, scope } = await visit.signIn({ scope: "mcp:tools" });
+    expect(scope).toBe("");
+    expect(await principalOf(await visit.call(access_token))).toBe("owner");
   });
 
   test("a pattern", async () => {

@@ -35,7 +35,7 @@ export function visitor(app: App) {
     return response;
   }
 
-  const form = (path: string, fields: Record<string, string>, headers: HeadersInit = {}) =>
+  const form = (path: string, fields: Record<string, string>, headers = { origin: ORIGIN }) =>
     fetch(path, { method: "POST", body: new URLSearchParams(fields), headers, redirect: "manual" });
 
   async function register(metadata: object = {}): Promise<string> {
