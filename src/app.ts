@@ -65,7 +65,8 @@ export function createApp(bundle: Bundle, env: object) {
     const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
     if (!wantsPage) return next();
     return pageHeaders(c, async () => {
-      c.res = await c.html(await showPage(c.req.url));
+      const html = await showPage(c.req.url);
+      c.res = await Promise.resolve(c.html(html));
     });
   });
 

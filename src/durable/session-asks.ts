@@ -17,12 +17,20 @@ interface Setting {
   tasks: () => Tasks;
 }
 
+/** Where a task's asks go: to the first call that still waits for it. */
+interface Addressee {
+  call: () => { stream: number } | undefined;
+  /** Does the client know the task? */
+  isListed: boolean;
+}
+
 /** The requests that the server has sent to a session's client and that are open. */
 export class SessionAsks {
   readonly #setting: Setting;
   readonly #open = new Map<number, KeptAsk>();
   /** Those whose answer is given: their task may have said before it took it that it waits for them. */
   readonly #answered = new Set<KeptAsk>();
+  #settling = Promise.resolve();
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -30,32 +38,34 @@ export class SessionAsks {
   }
 
   /**
-   * Sends on this stream what a task asks and has not been sent, and withdraws what it asks no more.
-   * Without a stream nobody is there to be asked yet.
+   * Sends what a task asks and has not been sent, on the stream of the call that `to` gives then, and
+   * withdraws what it asks no more. Without a call nobody is there to be asked yet. One after the other.
    */
-  async settle(
-    task: string,
-    asks: Asks,
-    on?: { stream: number; isListed: boolean },
-  ): Promise<void> {
-    const known = () =>
-      [...this.#open.values(), ...this.#answered].filter((ask) => ask.task === task);
-    for (const ask of known()) {
+  settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
+    const settling = this.#settling.then(() => this.#settle(task, asks, to));
+    this.#settling = settling.catch(() => {});
+    return settling;
+  }
+
+  async #settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
+    const known = [...this.#open.values(), ...this.#answered].filter((ask) => ask.task === task);
+    for (const ask of known) {
       if (Object.hasOwn(asks, ask.key)) continue;
       this.#answered.delete(ask);
       await this.#withdraw(ask);
     }
-    if (on === undefined) return;
+    const call = to?.call();
+    if (to === undefined || call === undefined) return;
     const { capabilities, protocolVersion: version } = await this.#setting.store.client();
     for (const [key, asked] of Object.entries(asks)) {
-      if (known().some((ask) => ask.key === key)) continue;
+      if (known.some((ask) => ask.key === key)) continue;
       const { method } = asked;
       const params = olderAsk(asked);
       const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
       const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
       await this.#send(
-        { task, key, stream: on.stream },
-        { method, params: on.isListed ? related(sent, task) : sent },
+        { task, key, stream: call.stream },
+        { method, params: to.isListed ? related(sent, task) : sent },
         { method, params, isTask },
       );
     }
@@ -78,14 +88,14 @@ export class SessionAsks {
         const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
         await this.#send(ask, request, { ...asked, isTask: false });
       } else {
-        const answer = error === undefined ? result : refusal(asked, error);
-        const wrong = wrongWith(asked, answer);
-        if (wrong !== undefined) {
-          this.#open.set(ask.number, ask);
-          return new Fault("invalid_params", `The result ${wrong}. The request is still open.`);
-        }
+        const wrong = error === undefined ? wrongWith(asked, result) : undefined;
+        // Clients do not answer twice, so the call goes on without it.
+        const why = wrong === undefined ? error : `The client's answer ${wrong}.`;
+        const answer = why === undefined ? result : refusal(asked, why);
         this.#answered.add(ask);
         await tasks().update(ask.task, { [ask.key]: answer });
+        store.dropAsk(ask.number);
+        return wrong === undefined ? undefined : unfit(wrong);
       }
       store.dropAsk(ask.number);
       return undefined;
@@ -122,3 +132,6 @@ export class SessionAsks {
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
   }
 }
+
+const unfit = (wrong: string) =>
+  new Fault("invalid_params", `The result ${wrong}. The servlet was told that there is no answer.`);

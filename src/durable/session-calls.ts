@@ -5,7 +5,7 @@ import { declined } from "../mcp/declined.ts";
 import { settled } from "../mcp/legacy.ts";
 import { errorMessage, resultMessage, type Request } from "../mcp/message.ts";
 import { methods, notified, ROOTS_CHANGED, type Method } from "../mcp/methods.ts";
-import { notices, progressTokenOf } from "../mcp/notices.ts";
+import { progressTokenOf } from "../mcp/notices.ts";
 import { isExperimental, older, olderError } from "../mcp/older.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/older-tasks.ts";
 import type { Post } from "../mcp/session.ts";
@@ -17,6 +17,7 @@ import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { sessionMethods, taskIn, type Scope } from "./session-methods.ts";
+import { hearing } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
@@ -152,9 +153,8 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     const calls = this.#of(task);
     const isListed = store.hasTask(task);
-    const [first] = calls;
-    await this.asks.settle(task, asks, first && { stream: first.stream, isListed });
-    for (const call of calls) if (isOver(view)) await this.#end(call, view);
+    await this.asks.settle(task, asks, { isListed, call: () => this.#of(task)[0] });
+    if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
     if (isListed) {
       const params = olderTask(view);
       const message = { jsonrpc: "2.0", method: "notifications/tasks/status", params };
@@ -292,19 +292,9 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     if (nth <= call.told) return;
     call.told = nth;
-    const wanted = {
-      progressToken: call.progressToken,
-      progress: call.progress,
-      get logLevel() {
-        return store.row.level;
-      },
-      elicitations: true,
-    };
-    call.hear ??= notices(wanted, (message) => {
+    call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
-      const { progress } = message["params"] as Json;
-      if (typeof progress === "number") call.progress = progress;
       const also = store.told.bind(store, { ...call });
       streams.send(call.stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
     });

@@ -47,7 +47,6 @@ export function sessionObject(bundle: Bundle) {
     readonly #streams: SessionStreams;
     readonly #calls: SessionCalls;
     readonly #hub: () => DurableObjectStub<Hub>;
-    #isEnlisted = false;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -168,9 +167,7 @@ export function sessionObject(bundle: Bundle) {
 
     /** Has the session told of changes, of whichever call. */
     async #enlist(): Promise<void> {
-      if (this.#isEnlisted) return;
       await this.#hub().enlist(this.ctx.id.toString());
-      this.#isEnlisted = true;
     }
   };
 }

@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
 import { objectOf as taskOf } from "./faults.ts";
-import { Events, resultIn } from "./session-client.ts";
+import { Events, resultIn, type SessionClient } from "./session-client.ts";
 import {
   begin,
   ELICIT,
@@ -17,6 +17,14 @@ import {
 
 /** Servlets that ask the client of a session, and calls that it does not want any more. */
 prepare();
+
+/** The task that the session's only call has become. */
+const taskIn = (client: SessionClient) =>
+  runInDurableObject(
+    objectOf(client),
+    (_instance, { storage }) =>
+      storage.sql.exec<{ task: string }>("SELECT task FROM calls").one().task,
+  );
 
 describe("a servlet that asks", () => {
   test.each<[step: Json, request: Json, answer: Json, said: unknown]>([
@@ -148,11 +156,9 @@ describe("a servlet that asks", () => {
     const client = await begin();
     const events = await planned(client, { ...ELICIT, timeout: 60_000 });
     const { id } = await events.message();
-    const task = await runInDurableObject(objectOf(client), (_instance, { storage }) =>
-      storage.sql.exec<{ task: string }>("SELECT task FROM calls").one(),
-    );
+    const task = taskOf(await taskIn(client));
     clock.aheadMs += 61_000;
-    await runDurableObjectAlarm(taskOf(task.task));
+    await runDurableObjectAlarm(task);
     clock.aheadMs = 0;
     const withdrawn = await events.message();
     expect(withdrawn).toMatchObject({
@@ -160,7 +166,7 @@ describe("a servlet that asks", () => {
       params: { requestId: id },
     });
     expect((await client.answer(id, accept("late"))).status).toBe(400);
-    await runDurableObjectAlarm(taskOf(task.task));
+    await runDurableObjectAlarm(task);
     expect(saidIn(await events.message())).toEqual(["cancel"]);
   });
 
@@ -181,6 +187,7 @@ describe("notifications/cancelled", () => {
     const client = await begin();
     const events = new Events(await client.call("plan", steps(ELICIT), {}, "call"));
     const { id } = await events.message();
+    const task = await taskIn(client);
     const cancelled = await client.notify("notifications/cancelled", { requestId: "call" });
     expect(cancelled.status).toBe(202);
     const rest = (await events.rest()).map(({ message }) => message);
@@ -192,6 +199,7 @@ describe("notifications/cancelled", () => {
       },
     ]);
     expect((await client.answer(id, accept("late"))).status).toBe(400);
+    expect(await taskOf(task).get("anonymous")).toBeUndefined();
   });
 
   test("ends a call that is answered with JSON: there is nothing to say then", async () => {

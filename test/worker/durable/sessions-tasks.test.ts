@@ -4,6 +4,7 @@ import { limits } from "../../../src/limits.ts";
 import { ABLE, accept, as, clock, keyed, limited, prepare, SAID, type Json } from "./client.ts";
 import { objectOf } from "./faults.ts";
 import { Events, messageIn, resultIn, SessionClient } from "./session-client.ts";
+import { objectOf as sessionOf } from "./session-steps.ts";
 
 /** Tasks as 2025-11-25 has them, in sessions. */
 prepare();
@@ -222,6 +223,10 @@ describe("how long a task is kept", () => {
       const { result } = await listOf(client);
       expect(result.tasks.map((one: Json) => one["taskId"])).toEqual([other["taskId"]]);
     }
+    const kept = await runInDurableObject(sessionOf(client), (_instance, { storage }) =>
+      storage.sql.exec("SELECT id FROM tasks").toArray(),
+    );
+    expect(kept).toEqual([{ id: other["taskId"] }]);
   });
 });
 
