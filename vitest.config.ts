@@ -11,7 +11,7 @@ export default defineConfig({
           cloudflareTest({
             main: "./test/worker/index.ts",
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: settings },
+            miniflare: { bindings: settings, kvNamespaces: ["OAUTH_KV"] },
           }),
         ],
         test: { name: "workerd", include: ["test/worker/**/*.test.ts"] },

@@ -1,14 +1,16 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
+import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
+import { createDoor } from "./auth/door.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
+import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin, isLoopback } from "./auth/origin.ts";
-import { principalOf } from "./auth/principal.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
-import { apiKeysOf, deploymentOf, namespaceOf, readSettings } from "./env.ts";
+import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
 import { httpStatus, report } from "./errors.ts";
 import { configureLimits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
@@ -30,7 +32,8 @@ export function createApp(bundle: Bundle, env: object) {
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
-  const keys = apiKeysOf(settings);
+  const door = createDoor(settings, env);
+  const { authorization } = door;
   const gatekeeper = new Gatekeeper(env);
   configureLimits(settings.LIMITS ?? {});
 
@@ -66,13 +69,24 @@ export function createApp(bundle: Bundle, env: object) {
     });
   });
 
+  app.on("GET", METADATA_PATHS, (c) => {
+    const metadata = door.metadata(c.req.raw);
+    return metadata === undefined ? c.notFound() : c.json(metadata);
+  });
+
+  if (authorization) {
+    app.on(["GET", "POST"], "/authorize", (c) => authorization.authorize(c.req.raw));
+    app.on(["GET", "POST"], PROTOCOL_PATHS, (c) => authorization.protocol(c.req.raw));
+  }
+
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
-    const principal = keys ? principalOf(raw.headers.get("authorization"), keys) : ANONYMOUS;
+    const principal = await door.identify(raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
     const caller = callerOf(principal, raw);
     return gatekeeper.serve(caller, () =>
       mcpEndpoint(raw, {
+        challenge: (fault) => door.challenge(raw, fault),
         admit: gatekeeper.counts ? (tool) => gatekeeper.count(caller, tool) : undefined,
         server,
         registry: registry.within(principal.scopes),
@@ -88,17 +102,17 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 
-  app.onError((error) => {
+  app.onError((error, c) => {
     const fault = report(error);
     const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
-    if (fault.code === "unauthorized") response.headers.set("www-authenticate", "Bearer");
+    const challenge = door.challenge(c.req.raw, fault);
+    if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
     return response;
   });
 
   /** May anybody on the internet call, without anyone having said so? */
   function isOpenTo(url: string): boolean {
-    const isOpen =
-      keys === undefined && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
+    const isOpen = door.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
     if (isOpen && !hasWarned) console.warn(`This server is open to everybody. ${HOW_TO_CLOSE}`);
     hasWarned ||= isOpen;
     return isOpen;
@@ -110,7 +124,7 @@ export function createApp(bundle: Bundle, env: object) {
       version: settings.SERVER_VERSION,
       endpoint: new URL("/mcp", url).href,
       // What a key is needed for is not shown to those who have none.
-      servlets: keys === undefined ? registry.servlets : [],
+      servlets: door.isOpen ? registry.servlets : [],
       catalog: await registry.catalog(),
       isOpen: isOpenTo(url),
     });

@@ -41,6 +41,46 @@ const pattern = z.string().check(z.regex(/:/, "must be patterns such as hello:gr
 
 const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
+const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/;
+const secureUrl = z
+  .url("is not a URL")
+  .check(z.regex(SECURE, "must be https, or http to a loopback host"));
+
+const DEFAULT_ALGORITHMS = ["RS256", "ES256", "EdDSA", "PS256"] as const;
+const ALGORITHMS = [
+  ...DEFAULT_ALGORITHMS,
+  ...(["RS384", "RS512", "PS384", "PS512", "ES384", "ES512", "Ed25519"] as const),
+];
+
+/** An authorization server whose JWT access tokens are taken. */
+const issuerSchema = z.strictObject(
+  {
+    issuer: secureUrl,
+    /** What must be in the tokens' `aud`; where it is left out, this server's own URL: origin and `/mcp`. */
+    audience: z.optional(z.string().check(z.minLength(1))),
+    /** Where its keys are; where it is left out, its metadata says so. */
+    jwks_uri: z.optional(secureUrl),
+    algorithms: z._default(
+      z.array(z.enum(ALGORITHMS, `must be of ${ALGORITHMS.join(", ")}`)).check(z.minLength(1)),
+      [...DEFAULT_ALGORITHMS],
+    ),
+    /** Scopes that a token must have. */
+    required_scopes: z._default(
+      z.array(z.string().check(z.regex(/^[!#-[\]-~]+$/, "is no scope"))),
+      [],
+    ),
+  },
+  {
+    error: (issue) =>
+      issue.code === "unrecognized_keys" ? `has unknown keys: ${issue.keys.join(", ")}` : undefined,
+  },
+);
+
+export type Issuer = z.infer<typeof issuerSchema>;
+
+const isUnique = (issuers: Issuer[]) =>
+  new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
+
 const settingsSchema = z.object({
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
   SERVER_TITLE: z.optional(z.string()),
@@ -64,6 +104,21 @@ const settingsSchema = z.object({
   /** A secret: 32 bytes in hex. Seals what waiting calls carry and store, instead of keys of the server's own. */
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
+  ),
+  /** Authorization servers whose tokens are taken, as JSON. */
+  OAUTH_ISSUERS: z.optional(
+    json(z.array(issuerSchema).check(z.minLength(1), z.refine(isUnique, "names an issuer twice"))),
+  ),
+  /** A secret: with it, and the KV namespace OAUTH_KV, the server signs its owner in by itself. */
+  OWNER_PASSPHRASE: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(
+          /^pbkdf2\$([1-9]\d{0,4}|100000)\$[A-Za-z0-9+/]{22,}={0,2}\$[A-Za-z0-9+/]{43}=$/,
+          "must be the hash that `npm run passphrase` prints, with at most 100000 iterations",
+        ),
+      ),
   ),
   /** A secret: by name, the SHA-256 of the key in hex, or that with what it may be used for. `npm run keys` makes it. */
   API_KEYS: z.optional(json(z.record(z.string(), z.union([hash, apiKey])))),
@@ -90,10 +145,14 @@ export function readSettings(env: object): Settings {
 /** Throws where settings do not go together. */
 function checked(settings: Settings): Settings {
   const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
-  if (AUTH === "none" && Object.keys(API_KEYS).length > 0) {
-    throw new Error(
-      "The Worker's configuration is not valid. AUTH is none, but there are API_KEYS.",
-    );
+  const ways = {
+    API_KEYS: Object.keys(API_KEYS).length > 0,
+    OAUTH_ISSUERS: settings.OAUTH_ISSUERS !== undefined,
+    OWNER_PASSPHRASE: settings.OWNER_PASSPHRASE !== undefined,
+  };
+  const [way] = Object.entries(ways).find(([, isThere]) => isThere) ?? [];
+  if (AUTH === "none" && way !== undefined) {
+    throw new Error(`The Worker's configuration is not valid. AUTH is none, but there is ${way}.`);
   }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
@@ -119,6 +178,11 @@ export function namespaceOf<T extends Rpc.DurableObjectBranded>(
 ): DurableObjectNamespace<T> | undefined {
   const found = Object.entries(env).find(([name]) => name === binding);
   return found?.[1];
+}
+
+/** A binding of a KV namespace; undefined where there is none. */
+export function storeOf(env: object, binding: string): KVNamespace | undefined {
+  return Object.entries(env).find(([name]) => name === binding)?.[1];
 }
 
 /** The API keys of these settings; undefined where there are none, and so none are needed. */

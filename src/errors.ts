@@ -19,8 +19,9 @@ export type FaultCode =
   | "unsupported_media_type"
   | "method_not_allowed"
   | "forbidden"
-  | "insufficient_scope"
   | "unauthorized"
+  | "insufficient_scope"
+  | "unavailable"
   | "cancelled"
   | "servlet_error"
   | "servlet_failed"
@@ -59,7 +60,7 @@ export class Fault extends Error {
 /** What the caller may see of an error; what it must not goes to the log. */
 export function report(error: unknown): Fault {
   const fault = Fault.from(error);
-  if (fault.code === "internal") console.error(fault.cause);
+  if (fault.code === "internal" || fault.code === "unavailable") console.error(fault.cause);
   return fault;
 }
 
@@ -111,6 +112,7 @@ function rpcCode(fault: Fault): number {
     case "servlet_error":
       return fault.servletCode ?? -32603;
     case "servlet_failed":
+    case "unavailable":
     case "internal":
       return -32603;
   }
@@ -119,7 +121,7 @@ function rpcCode(fault: Fault): number {
 /** The HTTP status of a response whose whole body is this fault. */
 export function httpStatus(
   fault: Fault,
-): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 409 | 413 | 415 | 429 | 500 {
+): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 409 | 413 | 415 | 429 | 500 | 503 {
   switch (fault.code) {
     case "parse_error":
     case "invalid_request":
@@ -156,5 +158,7 @@ export function httpStatus(
       return 200;
     case "internal":
       return 500;
+    case "unavailable":
+      return 503;
   }
 }

@@ -106,6 +106,38 @@ export const limits = {
   /** How soon a client comes back whose stream has ended, and how late at most. */
   retryMs: 1000,
   maxRetryMs: 5 * 60_000,
+  /** An access token: those of large organisations, with groups in them, have some 4 KB. */
+  tokenCharacters: 16 * 1024,
+  /** How long a verified token is not verified again, and how many are remembered in one isolate. */
+  tokenMemoryMs: 5 * 60_000,
+  tokenMemory: 1000,
+  /** The same for tokens of this server's own: KV would give one that was revoked for as long. */
+  ownTokenMemoryMs: 60_000,
+  /** What the clocks of an issuer and of this server may differ by. */
+  clockToleranceMs: 30_000,
+  /** After this an issuer's keys are fetched again; where it is down they are used for `keySetStaleMs`. */
+  keySetMs: 10 * 60_000,
+  keySetStaleMs: 3_600_000,
+  /** Between two fetches for a key that is not there: whoever calls can name keys. */
+  keySetCooldownMs: 30_000,
+  /** Between two attempts to reach an issuer that is down. */
+  issuerRetryMs: 5000,
+  /** One request to an issuer. */
+  issuerMs: 5000,
+  /** What an issuer's metadata or key set may have. */
+  issuerCharacters: 256 * 1024,
+  /** Wrong passphrases in `attemptsMs`: from one address, and from all, for those who have many. */
+  wrongPassphrases: 10,
+  wrongPassphrasesOfAll: 100,
+  attemptsMs: 3_600_000,
+  /** Sign-in pages and registrations of clients in `attemptsMs`, from one address: each is a write. */
+  signIns: 100,
+  /** Host names that one isolate knows itself by. */
+  origins: 20,
+  /** The form of the sign-in page. */
+  formBytes: 16 * 1024,
+  /** Refresh tokens: a connector that is used now and then stays connected. Slides with each use. */
+  refreshTokenMs: 90 * 86_400_000,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** Body of one HTTP response that a guest reads. */

@@ -1,4 +1,5 @@
 import type { Bundle } from "../servlets/bundle.ts";
+import { Attempts } from "./attempts.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
@@ -8,6 +9,7 @@ import { taskObject } from "./task.ts";
 
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
 export const durableObjects = (bundle: Bundle) => ({
+  Attempts,
   Hub,
   KeyRing,
   Quota,

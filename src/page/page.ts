@@ -15,7 +15,7 @@ interface PageContent {
 }
 
 export const HOW_TO_CLOSE =
-  "Make a key by npm run keys -- create NAME, or set AUTH to none if that is as it should be.";
+  "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if that is as it should be.";
 
 const style = `
   :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);

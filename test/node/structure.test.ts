@@ -16,7 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
   bundle: ["servlets", "wasm", ...LEAVES],
-  operator: [],
+  operator: ["auth", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],

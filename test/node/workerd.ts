@@ -35,6 +35,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
 
 /** The Durable Objects of a server, as wrangler.toml binds them. */
 const DURABLE = {
+  ATTEMPTS: "Attempts",
   HUBS: "Hub",
   KEY_RING: "KeyRing",
   QUOTAS: "Quota",
@@ -106,7 +107,7 @@ const config :Workerd.Config = (
 const worker :Workerd.Worker = (
   modules = [${modules.join(", ")}],
   compatibilityDate = "2026-09-01",
-  compatibilityFlags = ["enable_request_signal"],
+  compatibilityFlags = ["enable_request_signal", "global_fetch_strictly_public"],
   bindings = [${bindings.join(", ")}],
   ${namespaces}
 );

@@ -1,0 +1,130 @@
+import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
+import { html, raw } from "hono/html";
+
+/** How the server names itself to people. */
+export interface Site {
+  title: string;
+}
+
+interface Question {
+  site: Site;
+  client: ConsentDescription;
+  /** What the form brings back. */
+  handle: string;
+  /** They bind the handle to this browser. */
+  headers: Headers;
+  /** What it would be limited to, if anything. */
+  scopes: readonly string[];
+  /** What was wrong with the last try. */
+  complaint: string | undefined;
+}
+
+type Markup = ReturnType<typeof html>;
+
+const style = `
+  :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);
+    --line: color-mix(in srgb, currentColor 25%, transparent); }
+  body { font: 16px/1.55 system-ui, sans-serif; max-width: 26rem; margin: 0 auto; padding: 2rem 1.25rem; }
+  h1 { font-size: 1.4rem; line-height: 1.25; } p { overflow-wrap: anywhere; } .dim { color: var(--dim); }
+  .note { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
+  label { display: block; font-weight: 600; }
+  input, button { font: inherit; box-sizing: border-box; width: 100%; padding: .7rem; margin: .4rem 0;
+    border: 1px solid var(--line); border-radius: .5rem; }
+  button { cursor: pointer; } .allow { background: #14532d; color: #fff; }
+`;
+
+/**
+ * Asks the owner whether a client may come in. What a client says of itself is shown as text.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
+ */
+export async function consentPage(question: Question): Promise<Response> {
+  const { site, client, handle, scopes, complaint } = question;
+  const { headers } = question;
+  const name = html`<bdi>${client.clientName.slice(0, 100)}</bdi>`;
+  const known =
+    client.clientDomain === undefined
+      ? html`It registered itself under this name. Nobody has checked the name.`
+      : html`It is an app of <strong>${client.clientDomain}</strong>.`;
+  const local = client.redirectIsLoopback
+    ? html`<p class="note" role="note">
+        That is a program on your own device. Go on only if you have just started to sign in from
+        it.
+      </p>`
+    : "";
+  const body = html`<h1>Let ${name} use ${site.title}?</h1>
+    <p>${known} You will be sent to <strong>${client.redirectHost}</strong>.</p>
+    ${local}
+    <p>
+      ${
+        scopes.length === 0
+          ? "It may then use every tool, resource and prompt of this server as you,"
+          : html`It may then use what these are for, as you:
+            ${scopes.map((scope) => html`<code>${scope}</code> `)}`
+      }
+      until it has not done so for three months or the passphrase changes.
+    </p>
+    <form method="post">
+      <input type="hidden" name="handle" value="${handle}" />
+      ${complaint === undefined ? "" : html`<p class="note" role="alert">${complaint}</p>`}
+      <label for="passphrase">Passphrase of this server</label>
+      <input
+        id="passphrase"
+        name="passphrase"
+        type="password"
+        autocomplete="current-password"
+        maxlength="1000"
+        required
+        autofocus
+      />
+      <button class="allow" name="decision" value="allow">Let it in</button>
+      <button name="decision" value="deny" formnovalidate>Do not</button>
+    </form>`;
+  return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
+}
+
+/** Tells a person why they cannot be let in. */
+export function refusalPage(site: Site, status: number, reason: string): Promise<Response> {
+  const body = html`<h1>${site.title}</h1>
+    <p>${reason}</p>
+    <p class="dim">Start again from the app that sent you here.</p>`;
+  return respond(site, body, { status, headers: new Headers() });
+}
+
+async function respond(
+  site: Site,
+  body: Markup,
+  { status, headers }: { status: number; headers: Headers },
+  client?: ConsentDescription,
+): Promise<Response> {
+  const nonce = crypto.randomUUID();
+  // Browsers hold the redirect after a form to `form-action` too, and where that leads on to.
+  const targets = ["'self'", "https:", client && new URL(client.redirectUri).origin];
+  const policy = [
+    "default-src 'none'",
+    `style-src 'nonce-${nonce}'`,
+    `form-action ${targets.filter((target) => target !== undefined).join(" ")}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ];
+  headers.set("content-security-policy", policy.join("; "));
+  headers.set("content-type", "text/html; charset=utf-8");
+  headers.set("cache-control", "no-store");
+  headers.set("x-frame-options", "DENY");
+  headers.set("x-content-type-options", "nosniff");
+  headers.set("referrer-policy", "same-origin");
+  const page = await html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${site.title}</title>
+        <style nonce="${nonce}">
+          ${raw(style)}
+        </style>
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`;
+  return new Response(String(page), { status, headers });
+}

@@ -1,0 +1,113 @@
+import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { ANONYMOUS, type Json, type Principal } from "../model.ts";
+import {
+  authorizationServer,
+  type AuthorizationServer,
+  type Counter,
+} from "./authorization-server.ts";
+import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
+import { bearerIn, ownerOf, principalOf } from "./principal.ts";
+import { resourceServer, type Verified } from "./resource-server.ts";
+import { TokenMemory, type Known } from "./token-memory.ts";
+
+/** Who may come in, by whatever is configured: API keys, the owner's sign-in, other issuers, or none of them. */
+export interface Door {
+  /** May anybody come in? */
+  isOpen: boolean;
+  /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `unavailable`. */
+  identify(request: Request): Promise<Principal>;
+  /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
+  challenge(request: Request, fault: Fault): string | undefined;
+  /** What clients are told of where tokens are to be had; undefined where there is no OAuth. */
+  metadata(request: Request): Json | undefined;
+  /** The server's own authorization server, where one is configured. */
+  authorization: AuthorizationServer | undefined;
+}
+
+/** Reads who may come in. Throws an error where something of the configuration is missing. */
+export function createDoor(settings: Settings, env: object): Door {
+  const keys = apiKeysOf(settings);
+  const issuers = settings.OAUTH_ISSUERS ?? [];
+  const verify = resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
+  const authorization = ownServer(settings, env);
+  const hasOAuth = issuers.length > 0 || authorization !== undefined;
+  const remembered = new TokenMemory();
+  const scopes = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
+
+  async function tokenHolder(token: string, request: Request): Promise<Principal> {
+    if (token.length > limits.tokenCharacters) {
+      throw new Fault("unauthorized", "The access token is too long.");
+    }
+    const key = await TokenMemory.keyOf(token, request.url);
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    const own = await authorization?.verify(token, request);
+    const found = own ?? foreign(await verify(token, resourceOf(request)));
+    remembered.set(key, found, own ? limits.ownTokenMemoryMs : limits.tokenMemoryMs);
+    return found.principal;
+  }
+
+  /** Another server's scopes limit what may be used only where the configuration knows scopes at all. */
+  const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
+    principal: { name, ...(settings.SCOPES && { scopes: held }) },
+    expires,
+  });
+
+  return {
+    isOpen: keys === undefined && !hasOAuth,
+    authorization,
+    async identify(request) {
+      if (keys === undefined && !hasOAuth) return ANONYMOUS;
+      if (hasQueryToken(request.url)) {
+        throw new Fault(
+          "invalid_request",
+          "Tokens belong in the Authorization header, not the URL.",
+        );
+      }
+      const header = request.headers.get("authorization");
+      if (!hasOAuth) return principalOf(header, keys ?? []);
+      const token = bearerIn(header);
+      if (token === undefined) throw new Fault("unauthorized", "An access token is needed.");
+      return (keys && ownerOf(token, keys)) ?? tokenHolder(token, request);
+    },
+    challenge(request, fault) {
+      if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;
+      return hasOAuth ? challengeOf(request, fault, scopes) : "Bearer";
+    },
+    metadata(request) {
+      if (!hasOAuth) return undefined;
+      const own = authorization ? [new URL(request.url).origin] : [];
+      return metadataOf(request, {
+        name: settings.SERVER_TITLE ?? settings.SERVER_NAME,
+        authorizationServers: [...own, ...issuers.map(({ issuer }) => issuer)],
+        scopes,
+      });
+    },
+  };
+}
+
+function ownServer(settings: Settings, env: object): AuthorizationServer | undefined {
+  const { OWNER_PASSPHRASE: passphrase, SCOPES } = settings;
+  if (passphrase === undefined) return undefined;
+  const store = storeOf(env, "OAUTH_KV");
+  const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
+  if (store === undefined || attempts === undefined) {
+    // Without a door that is meant to be there, anybody could come in.
+    const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
+    throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
+  }
+  const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
+  return authorizationServer({
+    title,
+    passphrase,
+    scopes: SCOPES && Object.keys(SCOPES),
+    store,
+    attempts,
+  });
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */
+const hasQueryToken = (url: string): boolean =>
+  url.includes("access_token") && new URL(url).searchParams.has("access_token");

@@ -1,0 +1,99 @@
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
+import * as z from "zod/mini";
+import type { Issuer } from "../env.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
+const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+/** Fetches a URL; replaced in tests. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/**
+ * An issuer's keys, as jose wants them. They are fetched at the first token, when they are old, and when
+ * a token names a key that is not there, which is how issuers rotate them. What is kept between requests
+ * is the keys, never a promise: a request of workerd cannot wait for what another one fetches.
+ *
+ * Throws `unavailable` where there are no keys to be had.
+ * https://www.rfc-editor.org/rfc/rfc7517
+ */
+export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGetKey {
+  let address = jwks_uri;
+  let keys: JWTVerifyGetKey | undefined;
+  let fetchedAt = 0;
+  let failedAt = 0;
+
+  async function refresh(): Promise<JWTVerifyGetKey> {
+    const isDown = Date.now() < failedAt + limits.issuerRetryMs;
+    try {
+      if (isDown) throw new Error(`${issuer} did not answer a moment ago`);
+      address ??= await keyAddressOf(issuer, fetch);
+      keys = createLocalJWKSet(z.parse(keySetSchema, await readJson(address, fetch)));
+      fetchedAt = Date.now();
+      return keys;
+    } catch (error) {
+      if (!isDown) failedAt = Date.now();
+      if (keys !== undefined && Date.now() < fetchedAt + limits.keySetStaleMs) return keys;
+      const cause = new Error(`The keys of ${issuer} cannot be fetched`, { cause: error });
+      throw new Fault("unavailable", "The token cannot be verified now: try again.", { cause });
+    }
+  }
+
+  return async (header, token) => {
+    const isFresh = Date.now() < fetchedAt + limits.keySetMs;
+    const current = keys !== undefined && isFresh ? keys : await refresh();
+    try {
+      return await current(header, token);
+    } catch (error) {
+      const isRotated = error instanceof errors.JWKSNoMatchingKey;
+      if (!isRotated || Date.now() < fetchedAt + limits.keySetCooldownMs) throw error;
+      return await (
+        await refresh()
+      )(header, token);
+    }
+  };
+}
+
+/**
+ * Where an issuer's metadata says that its keys are.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery
+ */
+async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const places = new Set([
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]);
+  const failures: unknown[] = [];
+  for (const place of places) {
+    try {
+      const metadata = z.parse(metadataSchema, await readJson(place, fetch));
+      if (metadata.issuer !== issuer) {
+        throw new Error(`It is the metadata of ${JSON.stringify(metadata.issuer)}`);
+      }
+      const isSecure = new URL(metadata.jwks_uri).protocol === "https:";
+      if (!isSecure && new URL(metadata.jwks_uri).origin !== origin) {
+        throw new Error("Its jwks_uri is not https");
+      }
+      return metadata.jwks_uri;
+    } catch (error) {
+      failures.push(new Error(place, { cause: error }));
+    }
+  }
+  throw new AggregateError(failures, "No metadata");
+}
+
+async function readJson(url: string, fetch: Fetch): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: "application/json" },
+    redirect: "manual",
+    signal: AbortSignal.timeout(limits.issuerMs),
+  });
+  if (response.status !== 200) throw new Error(`${url} answers ${response.status}`);
+  const text = await response.text();
+  if (text.length > limits.issuerCharacters) throw new Error(`${url} answers at too great length`);
+  return JSON.parse(text);
+}

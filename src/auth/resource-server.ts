@@ -1,0 +1,92 @@
+import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
+import type { Issuer } from "../env.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { keysOf, type Fetch } from "./issuer-keys.ts";
+
+/** What a verified token says. */
+export interface Verified {
+  /** Whose it is. */
+  name: string;
+  scopes: readonly string[];
+  /** Unix time in ms. */
+  expires: number;
+}
+
+/** Verifies a JWT that was made for `resource`. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
+export type Verify = (token: string, resource: string) => Promise<Verified>;
+
+interface Trusted extends Issuer {
+  keys: JWTVerifyGetKey;
+}
+
+/**
+ * Takes JWT access tokens of these issuers.
+ * https://www.rfc-editor.org/rfc/rfc9068, https://www.rfc-editor.org/rfc/rfc8707
+ */
+export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify {
+  const trusted = new Map<string, Trusted>(
+    issuers.map((issuer) => [issuer.issuer, { ...issuer, keys: keysOf(issuer, fetch) }]),
+  );
+  return async (token, resource) => {
+    const issuer = trusted.get(issuerOf(token));
+    if (issuer === undefined) throw invalid("The access token is of an unknown issuer.");
+    const claims = await verified(token, issuer, resource);
+    // Whoever holds such a token has to prove that it is theirs, in a way that is not known here.
+    if (claims["cnf"] !== undefined) throw invalid("The access token is bound to a key.");
+    const scopes = scopesOf(claims);
+    const missing = issuer.required_scopes.some((scope) => !scopes.includes(scope));
+    if (missing) {
+      const scope = issuer.required_scopes.join(" ");
+      throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+    }
+    return {
+      name: `${issuer.issuer} ${claims.sub}`,
+      scopes,
+      expires: (claims.exp ?? 0) * 1000,
+    };
+  };
+}
+
+const invalid = (message: string, cause?: unknown) => new Fault("unauthorized", message, { cause });
+
+/** Who the token says it is of, before that is verified. */
+function issuerOf(token: string): string {
+  try {
+    return decodeJwt(token).iss ?? "";
+  } catch (error) {
+    throw invalid("The access token is not known.", error);
+  }
+}
+
+async function verified(token: string, issuer: Trusted, resource: string): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(token, issuer.keys, {
+      issuer: issuer.issuer,
+      audience: issuer.audience ?? resource,
+      algorithms: issuer.algorithms,
+      clockTolerance: limits.clockToleranceMs / 1000,
+      requiredClaims: ["exp", "sub"],
+    });
+    return payload;
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw invalid(complaint(error), error);
+  }
+}
+
+function complaint(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return "The access token has expired.";
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "aud") return "The access token is for another resource.";
+    if (error.claim === "nbf") return "The access token is not valid yet.";
+  }
+  return "The access token is not valid.";
+}
+
+/** https://www.rfc-editor.org/rfc/rfc8693#section-4.2; `scp` is what Entra ID and Okta have instead. */
+function scopesOf({ scope, scp }: JWTPayload): string[] {
+  const said = scope ?? scp;
+  if (typeof said === "string") return said.split(" ").filter((word) => word !== "");
+  return Array.isArray(said) ? said.filter((word) => typeof word === "string") : [];
+}

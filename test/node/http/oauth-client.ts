@@ -1,0 +1,72 @@
+import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+
+/** Where clients want to be sent back to; nobody listens there. */
+export const CALLBACK = "http://127.0.0.1:8899/callback";
+
+/** What a client of MCP keeps, in memory; the official ones of both versions take it. */
+export function credentials() {
+  let client: any;
+  let tokens: any;
+  let verifier = "";
+  let asked: URL | undefined;
+  const provider = {
+    redirectUrl: CALLBACK,
+    clientMetadata: {
+      client_name: "Test",
+      redirect_uris: [CALLBACK],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+    },
+    clientInformation: () => client,
+    saveClientInformation: (given: unknown) => void (client = given),
+    tokens: () => tokens,
+    saveTokens: (given: unknown) => void (tokens = given),
+    redirectToAuthorization: (url: URL) => void (asked = url),
+    saveCodeVerifier: (given: string) => void (verifier = given),
+    codeVerifier: () => verifier,
+    invalidateCredentials: (what: string) => {
+      if (what !== "verifier") tokens = undefined;
+    },
+  } satisfies OAuthClientProvider;
+  return {
+    provider,
+    /** Where the person is to go. */
+    asked: () => asked ?? new URL("none:"),
+    tokens: () => tokens as { access_token: string; refresh_token: string },
+    /** As if it had expired. */
+    spoil: () => void (tokens = { ...tokens, access_token: "expired" }),
+  };
+}
+
+/** A browser: follows redirects and fills in forms, until it is sent to `CALLBACK`; gives that URL. */
+export async function browse(from: URL, answers: Record<string, string>): Promise<URL> {
+  const cookies = new Map<string, string>();
+  let url = from;
+  let form: URLSearchParams | undefined;
+  for (let step = 0; step < 20; step++) {
+    const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
+    const how = form === undefined ? {} : { method: "POST", body: form };
+    const response = await fetch(url, { ...how, headers: { cookie }, redirect: "manual" });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+      cookies.set(name!, value!);
+    }
+    const location = response.headers.get("location");
+    if (location !== null) {
+      url = new URL(location, url);
+      form = undefined;
+      if (url.href.startsWith(CALLBACK)) return url;
+      continue;
+    }
+    const text = await response.text();
+    if (!text.includes("<form")) throw new Error(`${url} answers ${response.status}: ${text}`);
+    const [, action] = /<form[^>]* action="([^"]+)"/.exec(text) ?? [];
+    url = action === undefined ? url : new URL(action, url);
+    form = new URLSearchParams(answers);
+    for (const [input] of text.matchAll(/<input[^>]*type="hidden"[^>]*>/g)) {
+      form.set(/name="([^"]*)"/.exec(input)![1]!, /value="([^"]*)"/.exec(input)![1]!);
+    }
+  }
+  throw new Error("Too many pages");
+}

@@ -1,0 +1,74 @@
+import { createServer, type Server } from "node:http";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+
+/** Many requests of one isolate want an issuer's keys at once, in workerd, where none may wait for another's fetch. */
+const ISSUER_PORT = 8893;
+const SERVER_PORT = 8894;
+const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
+const URL_OF_MCP = `http://127.0.0.1:${SERVER_PORT}/mcp`;
+
+const { privateKey, publicKey } = await generateKeyPair("ES256");
+const keySet = JSON.stringify({
+  keys: [{ ...(await exportJWK(publicKey)), kid: "k", alg: "ES256" }],
+});
+
+let delayMs = 0;
+let fetches = 0;
+let issuer: Server;
+let served: Served;
+
+beforeAll(async () => {
+  issuer = createServer((_request, response) => {
+    fetches++;
+    setTimeout(() => response.end(keySet), delayMs);
+  });
+  await new Promise<void>((resolve) => issuer.listen(ISSUER_PORT, "127.0.0.1", resolve));
+  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-oauth-keys");
+  const issuers = [{ issuer: ISSUER, jwks_uri: `${ISSUER}/keys` }];
+  const variables = { SEASON: "plums", OAUTH_ISSUERS: JSON.stringify(issuers) };
+  served = await serve(folder, SERVER_PORT, { variables, durable: true });
+});
+afterAll(async () => {
+  await stop(served);
+  issuer.closeAllConnections();
+  issuer.close();
+});
+
+async function call(sub: string, signal?: AbortSignal): Promise<number> {
+  const token = await new SignJWT({ sub })
+    .setProtectedHeader({ alg: "ES256", kid: "k" })
+    .setIssuer(ISSUER)
+    .setAudience(URL_OF_MCP)
+    .setExpirationTime("5m")
+    .sign(privateKey);
+  const { status } = await fetch(URL_OF_MCP, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      accept: "application/json",
+    },
+    body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    ...(signal && { signal }),
+  });
+  return status;
+}
+
+test("all are answered, though the client of the first has left in the middle of its fetch", async () => {
+  delayMs = 1000;
+  const leaving = new AbortController();
+  const first = call("leaver", leaving.signal).catch(() => "left");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const others = Array.from({ length: 20 }, (_, at) => call(`user${at}`));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  leaving.abort();
+  expect(await first).toBe("left");
+  expect(await Promise.all(others)).toEqual(others.map(() => 200));
+  const before = fetches;
+  expect(await Promise.all(Array.from({ length: 20 }, (_, at) => call(`later${at}`)))).toEqual(
+    others.map(() => 200),
+  );
+  expect(fetches).toBe(before);
+});

@@ -1,0 +1,166 @@
+import { createServer, type Server } from "node:http";
+import {
+  Client as ClientV2,
+  StreamableHTTPClientTransport as TransportV2,
+} from "@modelcontextprotocol/client";
+import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import Provider from "oidc-provider";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTestHarness } from "wrangler";
+import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { browse, CALLBACK, credentials } from "./oauth-client.ts";
+
+/** The official clients sign in, from nothing but the server's URL, over real HTTP. */
+const ISSUER_PORT = 8891;
+const SERVER_PORT = 8892;
+const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
+const PASSPHRASE = "correct horse battery";
+
+interface Place {
+  url: URL;
+  issuer: string;
+  /** What the person fills in. */
+  answers: Record<string, string>;
+  principal: RegExp;
+  close(): Promise<unknown>;
+}
+
+/** The server is its own authorization server. */
+async function own(): Promise<Place> {
+  const classes = ["Attempts", "Hub", "KeyRing", "Session", "States", "Task"];
+  const bindings = ["ATTEMPTS", "HUBS", "KEY_RING", "SESSIONS", "STATES", "TASKS"];
+  const harness = createTestHarness({
+    workers: [
+      {
+        config: {
+          name: "own",
+          main: "test/worker/index.ts",
+          compatibility_date: "2026-09-01",
+          compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
+          durable_objects: {
+            bindings: bindings.map((name, at) => ({ name, class_name: classes[at]! })),
+          },
+          migrations: [{ tag: "v1", new_sqlite_classes: classes }],
+          kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
+          vars: { SEASON: "plums", OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) },
+        },
+      },
+    ],
+  });
+  const { url } = await harness.listen();
+  return {
+    url: new URL("/mcp", url),
+    issuer: url.origin,
+    answers: { passphrase: PASSPHRASE, decision: "allow" },
+    principal: /^owner$/,
+    close: () => harness.close(),
+  };
+}
+
+/** Tokens are another server's, which knows no more of this one than its URL. */
+async function independent(): Promise<Place> {
+  const url = new URL(`http://127.0.0.1:${SERVER_PORT}/mcp`);
+  const getResourceServerInfo = () => ({
+    scope: "tools",
+    audience: url.href,
+    accessTokenFormat: "jwt",
+    jwt: { sign: { alg: "RS256" } },
+  });
+  const provider = new Provider(ISSUER, {
+    scopes: ["openid", "offline_access", "tools"],
+    features: {
+      registration: { enabled: true },
+      resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => true },
+    },
+    issueRefreshToken: () => true,
+  });
+  const server = await new Promise<Server>((resolve) => {
+    const made = createServer(provider.callback());
+    made.listen(ISSUER_PORT, "127.0.0.1", () => resolve(made));
+  });
+  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-oauth");
+  const issuers = [{ issuer: ISSUER, required_scopes: ["tools"] }];
+  const variables = { SEASON: "plums", OAUTH_ISSUERS: JSON.stringify(issuers) };
+  const served: Served = await serve(folder, SERVER_PORT, { variables, durable: true });
+  return {
+    url,
+    issuer: ISSUER,
+    answers: { login: "ada", password: "lovelace" },
+    principal: /^http:\/\/127\.0\.0\.1:8891 ada$/,
+    async close() {
+      await stop(served);
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const info = { name: "test", version: "1.0.0" };
+
+/** A new client and its transport, with what the person granted to it. */
+const clients = {
+  "@modelcontextprotocol/client (v2)": (url: URL, authProvider: any) => {
+    const client = new ClientV2(info, { versionNegotiation: { mode: "auto" } });
+    const transport = new TransportV2(url, { authProvider });
+    return {
+      connect: () => client.connect(transport),
+      finish: (back: URL) => transport.finishAuth(back.searchParams),
+      call: (name: string) => client.callTool({ name }),
+      close: () => client.close(),
+    };
+  },
+  "@modelcontextprotocol/sdk (v1)": (url: URL, authProvider: any) => {
+    const client = new ClientV1(info);
+    const transport = new TransportV1(url, { authProvider });
+    return {
+      connect: () => client.connect(transport as any),
+      finish: (back: URL) => transport.finishAuth(back.searchParams.get("code")!),
+      call: (name: string) => client.callTool({ name }),
+      close: () => client.close(),
+    };
+  },
+};
+
+describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
+  let place: Place;
+  beforeAll(async () => {
+    place = await open();
+  });
+  afterAll(() => place.close());
+
+  test.each(Object.entries(clients))("%s: signs in, calls, renews", async (_client, make) => {
+    const { provider, asked, tokens, spoil } = credentials();
+    const first = make(place.url, provider);
+    await expect(first.connect()).rejects.toThrow();
+    expect(asked().origin).toBe(place.issuer);
+    expect(asked().searchParams.get("resource")).toBe(place.url.href);
+    const back = await browse(asked(), place.answers);
+    expect(back.href).toContain(CALLBACK);
+    await first.finish(back);
+    const client = make(place.url, provider);
+    await client.connect();
+    const principal = async () => {
+      const { content } = (await client.call("echo_input")) as any;
+      return JSON.parse(content[0].text).context.client.principal;
+    };
+    expect(await principal()).toMatch(place.principal);
+    const before = tokens().access_token;
+    spoil();
+    expect(await principal()).toMatch(place.principal);
+    expect(tokens().access_token).not.toBe(before);
+    await client.close();
+  });
+
+  test("a web page of localhost may read the metadata and the challenge", async () => {
+    const headers = { origin: "http://localhost:6274" };
+    const refused = await fetch(place.url, { method: "POST", headers });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("access-control-expose-headers")).toContain("WWW-Authenticate");
+    const path = "/.well-known/oauth-protected-resource/mcp";
+    const metadata = await fetch(new URL(path, place.url), { headers });
+    expect(metadata.headers.get("access-control-allow-origin")).toBe(headers.origin);
+    expect(await metadata.json()).toMatchObject({ authorization_servers: [place.issuer] });
+  });
+});

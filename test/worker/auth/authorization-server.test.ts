@@ -1,0 +1,355 @@
+import { env } from "cloudflare:workers";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { CALLBACK, ORIGIN, ownersApp, PASSPHRASE, visitor, type App } from "./owner.ts";
+
+/** The server's own sign-in, in workerd with its storage. */
+let app: App;
+beforeAll(async () => {
+  app = await ownersApp();
+});
+
+const principalOf = async (response: Response) => {
+  const { result } = (await response.json()) as any;
+  return JSON.parse(result.content[0].text).context.client.principal;
+};
+
+describe("a client that has nothing but the URL", () => {
+  test("finds its way by the metadata", async () => {
+    const { call, fetch } = visitor(app);
+    const refused = await call("");
+    expect(refused.status).toBe(401);
+    const [, address] = /resource_metadata="([^"]+)"/.exec(
+      refused.headers.get("www-authenticate")!,
+    )!;
+    expect(address).toBe(`${ORIGIN}/.well-known/oauth-protected-resource/mcp`);
+    const resource = (await (await fetch(address!)).json()) as any;
+    expect(resource).toMatchObject({ resource: `${ORIGIN}/mcp`, authorization_servers: [ORIGIN] });
+    const metadata = await fetch("/.well-known/oauth-authorization-server");
+    expect(await metadata.json()).toMatchObject({
+      issuer: ORIGIN,
+      authorization_endpoint: `${ORIGIN}/authorize`,
+      token_endpoint: `${ORIGIN}/oauth/token`,
+      registration_endpoint: `${ORIGIN}/oauth/register`,
+      code_challenge_methods_supported: ["S256"],
+      grant_types_supported: expect.arrayContaining(["refresh_token"]),
+      token_endpoint_auth_methods_supported: expect.arrayContaining(["none"]),
+      client_id_metadata_document_supported: true,
+      authorization_response_iss_parameter_supported: true,
+    });
+  });
+
+  test("comes in when the owner agrees, and stays in", async () => {
+    const { signIn, call, tokens } = visitor(app);
+    const { client, status, access_token, refresh_token, token_type } = await signIn();
+    expect({ status, token_type }).toEqual({ status: 200, token_type: "bearer" });
+    expect(await principalOf(await call(access_token))).toBe("owner");
+    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+    const next = await tokens({ ...grant, resource: `${ORIGIN}/mcp` });
+    expect(next.access_token).not.toBe(access_token);
+    expect(await principalOf(await call(next.access_token))).toBe("owner");
+  });
+
+  test("is sent away when the owner does not", async () => {
+    const { register, authorizePath, open, form } = visitor(app);
+    const path = await authorizePath(await register());
+    const { handle } = await open(path);
+    const back = await form(path, { handle, decision: "deny" });
+    expect(back.status).toBe(303);
+    const { searchParams } = new URL(back.headers.get("location")!);
+    expect(Object.fromEntries(searchParams)).toMatchObject({ error: "access_denied", state: "s1" });
+  });
+});
+
+describe("the page", () => {
+  test("says who wants to come in, where that leads, and what it may do", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response, text } = await open(await authorizePath(await register()));
+    expect(response.status).toBe(200);
+    expect(text).toContain("<bdi>Claude</bdi>");
+    expect(text).toContain("<strong>claude.ai</strong>");
+    expect(text).toContain("Nobody has checked the name");
+    expect(text).toContain("every tool, resource and prompt");
+    expect(text).toContain('name="viewport"');
+  });
+
+  test("has no script, is in no frame, and sends nothing elsewhere", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response } = await open(await authorizePath(await register()));
+    const policy = response.headers.get("content-security-policy");
+    expect(policy).toMatch(
+      /^default-src 'none'; style-src 'nonce-[^']+'; form-action 'self' https: /,
+    );
+    expect(policy).toContain("frame-ancestors 'none'; base-uri 'none'");
+    expect(response.headers.get("x-frame-options")).toBe("DENY");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("set-cookie")).toMatch(/^__Host-.*Secure; HttpOnly; SameSite=Lax/);
+  });
+
+  test("shows what a client says of itself as text", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
+    const { text } = await open(await authorizePath(await register({ client_name: evil })));
+    expect(text).not.toMatch(/<script|<img/);
+    expect(text).toContain("&lt;script&gt;");
+  });
+
+  test("warns of programs on one's own device", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const redirect_uri = "http://127.0.0.1:33418/callback";
+    const client = await register({ redirect_uris: [redirect_uri] });
+    const { text, response } = await open(await authorizePath(client, { redirect_uri }));
+    expect(text).toContain("a program on your own device");
+    expect(response.headers.get("content-security-policy")).toContain("http://127.0.0.1:33418");
+  });
+
+  test.each<[string, Record<string, string | undefined>]>([
+    ["an unknown client", { client_id: "nobody" }],
+    ["no client", { client_id: undefined }],
+    ["a redirect elsewhere", { redirect_uri: "https://evil.example/" }],
+    ["a redirect that begins like the right one", { redirect_uri: `${CALLBACK}.evil.example` }],
+  ])("%s: says so, and sends nobody anywhere", async (_name, more) => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response, text } = await open(await authorizePath(await register(), more));
+    expect(response.status).toBe(400);
+    expect(response.headers.get("location")).toBeNull();
+    expect(response.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(text).toContain("Start again");
+  });
+
+  test.each<[string, Record<string, string | undefined>, string]>([
+    ["no PKCE", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
+    ["plain PKCE", { code_challenge_method: "plain" }, "invalid_request"],
+    ["PKCE that does not say how", { code_challenge_method: undefined }, "invalid_request"],
+    ["a token at once", { response_type: "token" }, "unsupported_response_type"],
+    ["another resource", { resource: "https://else.example/mcp" }, "invalid_target"],
+  ])("%s: sends the client back with an error", async (_name, more, error) => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response } = await open(await authorizePath(await register(), more));
+    expect(response.status).toBe(303);
+    const back = new URL(response.headers.get("location")!);
+    expect(back.origin + back.pathname).toBe(CALLBACK);
+    expect(back.searchParams.get("error")).toBe(error);
+  });
+
+  test("a client that is known by its metadata document: its domain is shown", async () => {
+    const client_id = "https://chat.example/client.json";
+    const document = {
+      client_id,
+      client_name: "Chat",
+      redirect_uris: ["https://chat.example/back"],
+    };
+    const fetch = vi.spyOn(globalThis, "fetch");
+    fetch.mockImplementation(async () => Response.json(document));
+    const { authorizePath, open } = visitor(app);
+    const path = await authorizePath(client_id, { redirect_uri: "https://chat.example/back" });
+    const { text } = await open(path);
+    expect(text).toContain("It is an app of <strong>chat.example</strong>");
+    fetch.mockImplementation(async () => new Response("", { status: 404 }));
+    const { response } = await open(path.replace("client.json", "other.json"));
+    expect(response.status).toBe(400);
+    fetch.mockRestore();
+  });
+
+  test("no PKCE, of a client with a secret: the same", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const client = await register({ token_endpoint_auth_method: "client_secret_basic" });
+    const none = { code_challenge: undefined, code_challenge_method: undefined };
+    const { response } = await open(await authorizePath(client, none));
+    expect(response.headers.get("location") ?? "").not.toContain("code=");
+    expect([303, 400]).toContain(response.status);
+  });
+});
+
+describe("the passphrase", () => {
+  test("a wrong one: the page again, and then the right one", async () => {
+    const { register, authorizePath, open, form } = visitor(app);
+    const path = await authorizePath(await register());
+    const { handle } = await open(path);
+    const again = await form(path, { handle, decision: "allow", passphrase: "wrong" });
+    expect(again.status).toBe(403);
+    const text = await again.text();
+    expect(text).toContain("This is not the passphrase.");
+    const next = /name="handle" value="([^"]+)"/.exec(text)![1]!;
+    const back = await form(path, {
+      handle: next,
+      decision: "allow",
+      passphrase: ` ${PASSPHRASE} `,
+    });
+    expect(new URL(back.headers.get("location")!).searchParams.get("code")).toBeTruthy();
+  });
+
+  test("wrong ones are counted, though they come at once, and the right one is then of no use", async () => {
+    const guest = visitor(app);
+    const path = await guest.authorizePath(await guest.register());
+    const { handle } = await guest.open(path);
+    const guess = (passphrase: string) =>
+      guest.form(path, { handle, decision: "allow", passphrase });
+    const many = Array.from({ length: 2 * limits.wrongPassphrases }, () => guess("wrong"));
+    const statuses = (await Promise.all(many)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 403)).toHaveLength(limits.wrongPassphrases);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(limits.wrongPassphrases);
+    expect((await guess(PASSPHRASE)).status).toBe(429);
+    expect((await visitor(app).signIn()).status).toBe(200);
+  });
+
+  test("another one: all that was granted is over", async () => {
+    const guest = visitor(app);
+    const { access_token, refresh_token, client } = await guest.signIn();
+    const changed = visitor(await ownersApp());
+    expect((await changed.call(access_token)).status).toBe(401);
+    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+    expect(await changed.tokens(grant)).toMatchObject({ status: 400, error: "invalid_grant" });
+  });
+});
+
+describe("what is not let in", () => {
+  test.each<[string, (visit: ReturnType<typeof visitor>) => Promise<Response>]>([
+    [
+      "a form without a page",
+      async ({ form, authorizePath, register }) =>
+        form(await authorizePath(await register()), {
+          handle: "made-up",
+          decision: "allow",
+          passphrase: PASSPHRASE,
+        }),
+    ],
+    [
+      "a page of another browser",
+      async ({ form, authorizePath, register }) => {
+        const other = visitor(app);
+        const path = await authorizePath(await register());
+        const { handle } = await other.open(path);
+        return form(path, { handle, decision: "allow", passphrase: PASSPHRASE });
+      },
+    ],
+    [
+      "a page that was used",
+      async ({ open, form, authorizePath, register }) => {
+        const path = await authorizePath(await register());
+        const { handle } = await open(path);
+        const fields = { handle, decision: "allow", passphrase: PASSPHRASE };
+        await form(path, fields);
+        return form(path, fields);
+      },
+    ],
+  ])("%s: 400", async (_name, go) => {
+    const response = await go(visitor(app));
+    expect(response.status).toBe(400);
+    expect(response.headers.get("location")).toBeNull();
+  });
+
+  test("a form of another site: 403", async () => {
+    const { form, authorizePath, register } = visitor(app);
+    const path = await authorizePath(await register());
+    const response = await form(path, { decision: "allow" }, { origin: "https://evil.example" });
+    expect(response.status).toBe(403);
+  });
+
+  test("a form that is too large, or none: 413, 415", async () => {
+    const { form, fetch } = visitor(app);
+    expect((await form("/authorize", { passphrase: "x".repeat(20_000) })).status).toBe(413);
+    const none = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
+    expect((await fetch("/authorize", none)).status).toBe(415);
+  });
+
+  test.each(["owner:x:y", "a:b:c", "owner:x", "::", "x"])("the token %s: 401", async (token) => {
+    expect((await visitor(app).call(token)).status).toBe(401);
+  });
+
+  test("a token for another host name of the same Worker: 401", async () => {
+    const { signIn, call } = visitor(app);
+    const { access_token } = await signIn();
+    expect((await call(access_token, "https://other.example/mcp")).status).toBe(401);
+  });
+
+  test("a code with another verifier: 400", async () => {
+    const { register, authorizePath, agree, tokens } = visitor(app);
+    const client_id = await register();
+    const back = await agree(await authorizePath(client_id));
+    const code = new URL(back.headers.get("location")!).searchParams.get("code")!;
+    const grant = { grant_type: "authorization_code", code, code_verifier: "x".repeat(43) };
+    const answer = await tokens({ ...grant, client_id, redirect_uri: CALLBACK });
+    expect(answer).toMatchObject({ status: 400, error: "invalid_grant" });
+  });
+
+  test("clients that register without end: 429", async () => {
+    const { fetch } = visitor(app);
+    const register = () =>
+      fetch("/oauth/register", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ redirect_uris: [CALLBACK] }),
+      });
+    const all = await Promise.all(Array.from({ length: limits.signIns + 5 }, register));
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(limits.signIns);
+    expect(all.filter(({ status }) => status === 429)).toHaveLength(5);
+  });
+});
+
+describe("scopes", () => {
+  const SCOPES = JSON.stringify({ reader: ["http-status:*"], echo: ["probe:*"] });
+
+  test("a client that asks for none, or for unknown ones, may do everything", async () => {
+    for (const scope of ["", "openid root"]) {
+      const visit = visitor(await ownersApp({ SCOPES }));
+      const { access_token } = await visit.signIn({ scope });
+      expect(await principalOf(await visit.call(access_token))).toBe("owner");
+    }
+  });
+
+  test("one that asks for some may do that, whatever it asks for later", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token, refresh_token, client, scope } = await visit.signIn({
+      scope: "reader x",
+    });
+    expect(scope).toBe("reader");
+    const refused = await visit.call(access_token);
+    expect(refused.status).toBe(403);
+    expect(refused.headers.get("www-authenticate")).toMatch(/error="insufficient_scope".*scope="/);
+    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
+    const later = await visit.tokens({ ...grant, scope: "nothing echo" });
+    expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
+  });
+
+  test("where the configuration knows none, none limits", async () => {
+    const visit = visitor(app);
+    const { access_token, scope } = await visit.signIn({ scope: "mcp:tools" });
+    expect(scope).toBe("");
+    expect(await principalOf(await visit.call(access_token))).toBe("owner");
+  });
+
+  test("a pattern", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token, scope } = await visit.signIn({ scope: "hello:*" });
+    expect(scope).toBe("hello:*");
+    expect((await visit.call(access_token)).status).toBe(403);
+  });
+});
+
+describe("where it is not configured", () => {
+  test.each(["/authorize", "/oauth/token", "/.well-known/oauth-authorization-server"])(
+    "%s: 404",
+    async (path) => {
+      const plain = createApp(bundle, env);
+      expect((await plain.fetch(new Request(new URL(path, ORIGIN)))).status).toBe(404);
+    },
+  );
+
+  test.each([
+    [{ OAUTH_KV: undefined }, /OAUTH_KV/],
+    [{ ATTEMPTS: undefined }, /ATTEMPTS/],
+    [{ OWNER_PASSPHRASE: PASSPHRASE }, /npm run passphrase/],
+    [{ OWNER_PASSPHRASE: `pbkdf2$100001$${"A".repeat(22)}==$${"A".repeat(43)}=` }, /100000/],
+  ])("half of it is an error at start: %o", async (more, message) => {
+    await expect(ownersApp(more)).rejects.toThrow(message);
+    await expect(ownersApp(more)).rejects.not.toThrow(PASSPHRASE);
+  });
+
+  test("plain http to a name that is not loopback: 403", async () => {
+    const open = await ownersApp({ ALLOWED_HOSTS: "lan.example" });
+    expect((await open.fetch(new Request("http://lan.example/authorize"))).status).toBe(403);
+  });
+});

@@ -1,0 +1,56 @@
+import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from "jose";
+import { vi } from "vitest";
+
+/** An issuer on the other side of `fetch`. */
+export const ISSUER = "https://issuer.example";
+export const RESOURCE = "http://localhost:8787/mcp";
+
+export interface SigningKey {
+  kid: string;
+  alg: string;
+  privateKey: CryptoKey;
+  jwk: JWK;
+}
+
+export async function signingKey(kid: string, alg = "ES256"): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
+}
+
+export const now = () => Math.floor(Date.now() / 1000);
+
+/** A token; `claims` stand in for those of a good one, and undefined takes one away. */
+export function tokenOf(key: SigningKey, claims: JWTPayload = {}, header = {}): Promise<string> {
+  const all = { iss: ISSUER, sub: "ada", aud: RESOURCE, exp: now() + 600, scope: "read write" };
+  const given = Object.entries({ ...all, ...claims }).filter(([, value]) => value !== undefined);
+  return new SignJWT(Object.fromEntries(given))
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt", ...header })
+    .sign(key.privateKey, { crit: { odd: true } });
+}
+
+export const base64url = (value: unknown) =>
+  btoa(JSON.stringify(value)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+
+/** Answers by URL; what is not there answers 404, and an Error is thrown. `asked` are the URLs in order. */
+export function internet(pages: Record<string, unknown>) {
+  const asked: string[] = [];
+  const fetch = async (url: string | URL | Request): Promise<Response> => {
+    const address = url instanceof Request ? url.url : String(url);
+    asked.push(address);
+    const page = pages[address];
+    if (page instanceof Error) throw page;
+    if (page instanceof Response) return page.clone();
+    return page === undefined ? new Response("", { status: 404 }) : Response.json(page);
+  };
+  vi.spyOn(globalThis, "fetch").mockImplementation(fetch);
+  return { pages, asked };
+}
+
+export const METADATA = `${ISSUER}/.well-known/oauth-authorization-server`;
+export const KEYS = `${ISSUER}/keys`;
+
+/** The issuer as it should be, with these keys. */
+export const pagesOf = (...keys: SigningKey[]): Record<string, unknown> => ({
+  [METADATA]: { issuer: ISSUER, jwks_uri: KEYS },
+  [KEYS]: { keys: keys.map(({ jwk }) => jwk) },
+});

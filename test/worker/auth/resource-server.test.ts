@@ -1,0 +1,337 @@
+import type { JWTPayload } from "jose";
+import { SignJWT, UnsecuredJWT, exportSPKI, importJWK } from "jose";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { answerOf, post } from "../server.ts";
+import { internet, ISSUER, KEYS, METADATA, now, pagesOf, RESOURCE } from "./issuer.ts";
+import { base64url, signingKey, tokenOf, type SigningKey } from "./issuer.ts";
+
+/** Tokens of an issuer, at the door of the whole app. */
+let key: SigningKey;
+let logged: ReturnType<typeof vi.fn>;
+beforeAll(async () => {
+  key = await signingKey("first");
+});
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const appOf = (issuer: object = {}, more: object = {}) =>
+  createApp(bundle, { OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]), ...more });
+
+const CALL = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
+
+/** What comes of a call with this token. */
+async function come(token: string, app = appOf()) {
+  const response = await post(CALL, { authorization: `Bearer ${token}` }, app);
+  const challenge = response.headers.get("www-authenticate") ?? "";
+  const { status, error, result } = await answerOf(response);
+  const text = result?.["content"]?.[0]?.text;
+  const principal = text && JSON.parse(text).context.client.principal;
+  return { status, challenge, message: error?.message, principal };
+}
+
+const forward = (ms: number) => vi.setSystemTime(Date.now() + ms);
+
+describe("a good token", () => {
+  test("names its issuer and subject", async () => {
+    internet(pagesOf(key));
+    expect(await come(await tokenOf(key))).toMatchObject({
+      status: 200,
+      principal: `${ISSUER} ada`,
+    });
+  });
+
+  test.each<[string, JWTPayload]>([
+    ["several audiences", { aud: ["https://else.example", RESOURCE] }],
+    ["scp instead of scope", { scope: undefined, scp: ["read"] }],
+    ["clocks that differ a little", { exp: now() - 10, nbf: now() + 10 }],
+  ])("%s", async (_name, claims) => {
+    internet(pagesOf(key));
+    expect(await come(await tokenOf(key, claims))).toMatchObject({ status: 200 });
+  });
+
+  test.each(["RS256", "PS256", "EdDSA"])("%s", async (alg) => {
+    const other = await signingKey("other", alg);
+    internet(pagesOf(key, other));
+    expect(await come(await tokenOf(other))).toMatchObject({ status: 200 });
+  });
+
+  test("an audience of the configuration's", async () => {
+    internet(pagesOf(key));
+    const app = appOf({ audience: "api://tools" });
+    expect(await come(await tokenOf(key, { aud: "api://tools" }), app)).toMatchObject({
+      status: 200,
+    });
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 401 });
+  });
+
+  test("is verified once, and refused when it has expired", async () => {
+    const { asked } = internet(pagesOf(key));
+    const app = appOf();
+    const token = await tokenOf(key, { exp: now() + 60 });
+    const verify = vi.spyOn(crypto.subtle, "verify");
+    expect(await come(token, app)).toMatchObject({ status: 200 });
+    expect(await come(token, app)).toMatchObject({ status: 200 });
+    expect(verify).toHaveBeenCalledTimes(1);
+    expect(asked).toEqual([METADATA, KEYS]);
+    forward(100_000);
+    expect(await come(token, app)).toMatchObject({ status: 401 });
+  });
+});
+
+describe("a bad token: 401, and what is wrong with it", () => {
+  test.each<[string, JWTPayload, RegExp]>([
+    ["expired", { exp: now() - 120 }, /has expired/],
+    ["without an end", { exp: undefined }, /not valid/],
+    ["without a subject", { sub: undefined }, /not valid/],
+    ["not valid yet", { nbf: now() + 120 }, /not valid yet/],
+    ["for another resource", { aud: "https://else.example/mcp" }, /another resource/],
+    ["for a resource that only begins like this one", { aud: `${RESOURCE}/x` }, /another resource/],
+    ["for nobody", { aud: undefined }, /another resource/],
+    ["of another issuer", { iss: "https://evil.example" }, /unknown issuer/],
+    ["of an issuer that is nearly this one", { iss: `${ISSUER}/` }, /unknown issuer/],
+    ["of nobody", { iss: undefined }, /unknown issuer/],
+    ["bound to a key", { cnf: { jkt: "x" } }, /bound to a key/],
+  ])("%s", async (_name, claims, message) => {
+    internet(pagesOf(key));
+    const { status, challenge, message: said } = await come(await tokenOf(key, claims));
+    expect(status).toBe(401);
+    expect(said).toMatch(message);
+    expect(challenge).toMatch(/^Bearer error="invalid_token", error_description="/);
+    expect(challenge).toContain(
+      'resource_metadata="http://localhost:8787/.well-known/oauth-protected-resource/mcp"',
+    );
+  });
+
+  const claims = () => ({ iss: ISSUER, sub: "ada", aud: RESOURCE, exp: now() + 600 });
+
+  test("none", async () => {
+    internet(pagesOf(key));
+    const response = await post(CALL, {}, appOf());
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe(
+      'Bearer resource_metadata="http://localhost:8787/.well-known/oauth-protected-resource/mcp"',
+    );
+  });
+
+  test.each<[string, () => Promise<string> | string]>([
+    ["nonsense", () => "nonsense"],
+    ["three parts of nonsense", () => "a.b.c"],
+    ["five parts", () => "a.b.c.d.e"],
+    ["alg none", () => new UnsecuredJWT(claims()).encode()],
+    ["alg none, in other letters", () => `${base64url({ alg: "nOnE" })}.${base64url(claims())}.`],
+    ["no algorithm", () => `${base64url({})}.${base64url(claims())}.c2ln`],
+    ["a list as claims", () => `${base64url({ alg: "ES256" })}.${base64url([])}.c2ln`],
+    ["a critical header that is not known", () => tokenOf(key, {}, { crit: ["odd"], odd: 1 })],
+    ["another key under the same id", async () => tokenOf(await signingKey("first"))],
+    [
+      "a key that it brings along",
+      async () => {
+        const own = await signingKey("own");
+        return tokenOf(own, {}, { jwk: own.jwk, jku: "https://evil.example/keys" });
+      },
+    ],
+    [
+      "an altered claim",
+      async () => {
+        const [header, , signature] = (await tokenOf(key)).split(".");
+        return `${header}.${base64url({ ...claims(), sub: "root" })}.${signature}`;
+      },
+    ],
+  ])("%s", async (_name, make) => {
+    const { asked } = internet(pagesOf(key));
+    expect(await come(await make())).toMatchObject({ status: 401 });
+    expect(asked.filter((url) => url.includes("evil"))).toEqual([]);
+  });
+
+  test("HS256, signed with the public key", async () => {
+    const rsa = await signingKey("rsa", "RS256");
+    internet(pagesOf(rsa));
+    const publicKey = await importJWK(rsa.jwk, "RS256", { extractable: true });
+    const secret = new TextEncoder().encode(await exportSPKI(publicKey as CryptoKey));
+    const forged = await new SignJWT(claims())
+      .setProtectedHeader({ alg: "HS256", kid: "rsa" })
+      .sign(secret);
+    expect(await come(forged)).toMatchObject({ status: 401 });
+  });
+
+  test("an algorithm that is not configured", async () => {
+    internet(pagesOf(key));
+    expect(await come(await tokenOf(key), appOf({ algorithms: ["RS256"] }))).toMatchObject({
+      status: 401,
+    });
+  });
+
+  test("a huge one, which nobody looks at", async () => {
+    const { asked } = internet(pagesOf(key));
+    expect(await come(await tokenOf(key, { groups: "x".repeat(20_000) }))).toMatchObject({
+      status: 401,
+      message: expect.stringContaining("too long"),
+    });
+    expect(asked).toEqual([]);
+  });
+
+  test("in the query: 400, even beside a good one", async () => {
+    internet(pagesOf(key));
+    const token = await tokenOf(key);
+    const request = new Request(`${RESOURCE}?access_token=${token}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(CALL),
+    });
+    expect((await appOf().fetch(request)).status).toBe(400);
+  });
+});
+
+test("a scope that is missing: 403, with all that are needed", async () => {
+  internet(pagesOf(key));
+  const app = appOf({ required_scopes: ["read", "admin"] });
+  const { status, challenge } = await come(await tokenOf(key), app);
+  expect(status).toBe(403);
+  expect(challenge).toMatch(/^Bearer error="insufficient_scope", .*scope="read admin", resource_/);
+  expect(await come(await tokenOf(key, { scope: "x admin read" }), app)).toMatchObject({
+    status: 200,
+  });
+});
+
+test("scopes limit a token where the configuration knows scopes", async () => {
+  internet(pagesOf(key));
+  const app = appOf({}, { SCOPES: JSON.stringify({ read: ["hello:*"], all: ["*:*"] }) });
+  const refused = await come(await tokenOf(key), app);
+  expect(refused.status).toBe(403);
+  expect(refused.challenge).toMatch(/^Bearer error="insufficient_scope", .*scope="all", resource_/);
+  expect(await come(await tokenOf(key, { scope: "all" }), app)).toMatchObject({ status: 200 });
+  expect(await come(await tokenOf(key, { scope: undefined }), app)).toMatchObject({ status: 403 });
+});
+
+describe("keys", () => {
+  test("a new one is fetched when a token names it; one that is not there, not too often", async () => {
+    const { pages, asked } = internet(pagesOf(key));
+    const app = appOf();
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
+    const next = await signingKey("next");
+    Object.assign(pages, pagesOf(next));
+    forward(limits.keySetCooldownMs + 1);
+    expect(await come(await tokenOf(next), app)).toMatchObject({ status: 200 });
+    expect(await come(await tokenOf(key, { sub: "late" }), app)).toMatchObject({ status: 401 });
+    expect(await come(await tokenOf(await signingKey("made up")), app)).toMatchObject({
+      status: 401,
+    });
+    expect(asked).toEqual([METADATA, KEYS, KEYS]);
+  });
+
+  test("old ones are fetched anew; where the issuer is down they are good for a while", async () => {
+    const { pages, asked } = internet(pagesOf(key));
+    const app = appOf();
+    await come(await tokenOf(key), app);
+    pages[KEYS] = new Error("ECONNREFUSED 10.0.0.7");
+    forward(limits.keySetMs + 1);
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
+    expect(await come(await tokenOf(key, { sub: "b" }), app)).toMatchObject({ status: 200 });
+    expect(asked).toHaveLength(3);
+    forward(limits.keySetStaleMs);
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 503 });
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ["is down", { [METADATA]: new Error("ECONNREFUSED 10.0.0.7"), [KEYS]: new Error("10.0.0.7") }],
+    ["has no metadata", {}],
+    ["says it is another", { [METADATA]: { issuer: "https://evil.example", jwks_uri: KEYS } }],
+    [
+      "has its keys at plain http",
+      { [METADATA]: { issuer: ISSUER, jwks_uri: "http://a.example" } },
+    ],
+    ["has metadata that is no JSON", { [METADATA]: new Response("<html>") }],
+    ["sends on", { [METADATA]: Response.redirect("https://evil.example/") }],
+    ["has no keys", { [METADATA]: { issuer: ISSUER, jwks_uri: KEYS } }],
+    ["has keys without end", { ...pagesOf(), [KEYS]: { keys: [], x: "x".repeat(300_000) } }],
+  ])("an issuer that %s: 503 without details, and no flood", async (_name, pages) => {
+    const { asked } = internet(pages);
+    const app = appOf();
+    const first = await come(await tokenOf(key), app);
+    expect(first).toMatchObject({ status: 503, challenge: "" });
+    expect(first.message).toBe("The token cannot be verified now: try again.");
+    expect(logged).toHaveBeenCalledTimes(1);
+    const before = asked.length;
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 503 });
+    expect(asked).toHaveLength(before);
+    Object.assign(pages, pagesOf(key));
+    forward(limits.issuerRetryMs + 1);
+    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    "https://issuer.example/.well-known/oauth-authorization-server/tenant",
+    "https://issuer.example/.well-known/openid-configuration/tenant",
+    "https://issuer.example/tenant/.well-known/openid-configuration",
+  ])("are found by the metadata at %s", async (place) => {
+    const issuer = `${ISSUER}/tenant`;
+    internet({ ...pagesOf(key), [place]: { issuer, jwks_uri: KEYS } });
+    const token = await tokenOf(key, { iss: issuer });
+    expect(await come(token, appOf({ issuer }))).toMatchObject({ status: 200 });
+  });
+
+  test("are where the configuration says", async () => {
+    const { asked } = internet(pagesOf(key));
+    expect(await come(await tokenOf(key), appOf({ jwks_uri: KEYS }))).toMatchObject({
+      status: 200,
+    });
+    expect(asked).toEqual([KEYS]);
+  });
+});
+
+test("API keys beside it", async () => {
+  internet(pagesOf(key));
+  const hash = "d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272";
+  const app = appOf({}, { API_KEYS: JSON.stringify({ ci: hash }) });
+  expect(await come("sesame", app)).toMatchObject({ status: 200, principal: "ci" });
+  expect(await come(await tokenOf(key), app)).toMatchObject({ principal: `${ISSUER} ada` });
+  expect(await come("wrong", app)).toMatchObject({ status: 401 });
+});
+
+describe("metadata", () => {
+  const get = (url: string, app = appOf()) => Promise.resolve(app.fetch(new Request(url)));
+
+  test.each(["", "/mcp"])("at /.well-known/oauth-protected-resource%s", async (path) => {
+    const app = appOf({ required_scopes: ["read"] });
+    const response = await get(
+      `https://tools.example/.well-known/oauth-protected-resource${path}`,
+      app,
+    );
+    expect(await response.json()).toEqual({
+      resource: "https://tools.example/mcp",
+      resource_name: "edge-servlets",
+      authorization_servers: [ISSUER],
+      bearer_methods_supported: ["header"],
+      scopes_supported: ["read"],
+    });
+  });
+
+  test.each([{}, { API_KEYS: "{}" }])("not with %o", async (env) => {
+    const url = "https://tools.example/.well-known/oauth-protected-resource";
+    expect((await get(url, createApp(bundle, env))).status).toBe(404);
+  });
+});
+
+test.each<[string, RegExp]>([
+  ["[", /OAUTH_ISSUERS: is not JSON/],
+  ["[]", /OAUTH_ISSUERS/],
+  ['[{"issuer":"issuer.example"}]', /OAUTH_ISSUERS\.0\.issuer: is not a URL/],
+  ['[{"issuer":"http://issuer.example"}]', /must be https, or http to a loopback host/],
+  ['[{"issuer":"http://localhost.evil.example"}]', /must be https/],
+  [`[{"issuer":"${ISSUER}","algorithms":["HS256"]}]`, /algorithms\.0: must be of RS256/],
+  [`[{"issuer":"${ISSUER}","algorithms":["none"]}]`, /algorithms/],
+  [`[{"issuer":"${ISSUER}","algorithms":[]}]`, /algorithms/],
+  [`[{"issuer":"${ISSUER}","audiance":"x"}]`, /audiance/],
+  [`[{"issuer":"${ISSUER}"},{"issuer":"${ISSUER}"}]`, /twice/],
+])("%s is refused at start", (OAUTH_ISSUERS, message) => {
+  expect(() => createApp(bundle, { OAUTH_ISSUERS })).toThrow(message);
+});
