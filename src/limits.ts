@@ -138,6 +138,10 @@ export const limits = {
   formBytes: 16 * 1024,
   /** Refresh tokens: a connector that is used now and then stays connected. Slides with each use. */
   refreshTokenMs: 90 * 86_400_000,
+  /** HTTP requests of one call: the platform allows 1,000 in one request of a paid plan, 50 of a free one. */
+  httpRequests: 200,
+  /** Headers of one of them, names and values, and its URL: servers take no more. */
+  httpHeaderCharacters: 16 * 1024,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
   /** Body of one HTTP response that a guest reads. */

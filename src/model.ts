@@ -176,7 +176,7 @@ export interface CallContext {
   /** The name or URI of what is called, for the log. */
   subject?: string;
   /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
-  trace?: Trace;
+  trace?: Trace | undefined;
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
   /** What the client has sent to what it was, or will be, asked. */

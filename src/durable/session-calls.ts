@@ -83,13 +83,8 @@ export class SessionCalls {
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
     const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
-    const call = this.#open({
-      request: id,
-      method,
-      post,
-      scopes: post.scopes,
-      progressToken: progressTokenOf(meta),
-    });
+    const about = { request: id, method, post, scopes: post.scopes };
+    const call = this.#open({ ...about, progressToken: progressTokenOf(meta) });
     try {
       const result = await this.#run(call, params, meta);
       if (result === undefined) return; // It goes on.
@@ -310,9 +305,14 @@ export class SessionCalls {
     return [...this.#calls.values()].filter((call) => call.task === task && !call.isUnwanted);
   }
 
-  async #taskCall({ request, method, scopes }: Call, params: Json, meta: Json): Promise<TaskCall> {
+  async #taskCall(
+    { request, method, scopes, post }: Call,
+    params: Json,
+    meta: Json,
+  ): Promise<TaskCall> {
     const client = await this.#setting.store.client();
     const principal = { name: this.#setting.store.row.principal, ...(scopes && { scopes }) };
-    return { id: request ?? method, meta, principal, client, method, params };
+    const id = request ?? method;
+    return { id, meta, principal, client, trace: post?.trace, method, params };
   }
 }

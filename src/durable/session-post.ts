@@ -10,6 +10,7 @@ export class OpenPost {
   readonly response: Promise<Response | Reply>;
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
+  readonly trace: Post["trace"];
   /** Where it has become a stream, its number. */
   stream: number | undefined;
   readonly #isBatch: boolean;
@@ -17,10 +18,11 @@ export class OpenPost {
   #open: number;
   #answer!: (response: Response | Reply) => void;
 
-  constructor(requests: number, { accepts, isBatch, scopes }: Omit<Post, "messages">) {
+  constructor(requests: number, { accepts, isBatch, scopes, trace }: Omit<Post, "messages">) {
     this.response = new Promise((resolve) => (this.#answer = resolve));
     this.accepts = accepts;
     this.scopes = scopes;
+    this.trace = trace;
     this.#isBatch = isBatch;
     this.#open = requests;
   }

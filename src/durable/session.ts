@@ -75,7 +75,8 @@ export function sessionObject(bundle: Bundle) {
       return this.#store.create(principal, client);
     }
 
-    async post(principal: string, { messages, isBatch, accepts, scopes }: Post) {
+    async post(principal: string, { messages, ...how }: Post) {
+      const { isBatch, accepts, scopes } = how;
       if (!this.#store.isOf(principal)) return undefined;
       this.#store.touch();
       const read = messages.map(readable);
@@ -90,7 +91,7 @@ export function sessionObject(bundle: Bundle) {
       }
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
       if (asking.length === 0) return refused ? replyOf(refused) : { status: 202, body: "" };
-      const post = new OpenPost(asking.length, { accepts, isBatch, scopes });
+      const post = new OpenPost(asking.length, how);
       for (const one of asking) {
         if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
         if (one.kind === "unreadable") post.reply(errorMessage(one.id, one.fault));

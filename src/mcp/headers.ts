@@ -1,5 +1,5 @@
 import { Fault } from "../errors.ts";
-import { isObject, type Json, type Tool } from "../model.ts";
+import { isObject, type Json, type Tool, type Trace } from "../model.ts";
 import { paramHeaders } from "../servlets/param-headers.ts";
 
 /**
@@ -82,3 +82,16 @@ function decoded(value: string, header: string): string {
 }
 
 const mismatch = (what: string) => new Fault("header_mismatch", `Header mismatch: ${what}.`);
+
+/** The trace that a request is part of, if it says so as it should. https://www.w3.org/TR/trace-context/#traceparent-header */
+export function traceIn(headers: Headers): Trace | undefined {
+  const traceparent = headers.get("traceparent");
+  if (
+    traceparent === null ||
+    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
+  ) {
+    return undefined;
+  }
+  const tracestate = headers.get("tracestate");
+  return { traceparent, ...(tracestate !== null && tracestate.length <= 512 && { tracestate }) };
+}

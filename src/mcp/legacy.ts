@@ -15,6 +15,7 @@ import {
   type Request,
   type Unreadable,
 } from "./message.ts";
+import { traceIn } from "./headers.ts";
 import { capabilities, methods, type Method } from "./methods.ts";
 import { logLevelIn, notices, progressTokenOf } from "./notices.ts";
 import { TASK_CAPABILITY } from "./older-tasks.ts";
@@ -38,7 +39,15 @@ export async function handleLegacy(
     const { accepts, principal } = exchange;
     const messages = isBatch ? batch(body) : [body];
     return responseOf(
-      known(await session.post({ messages, isBatch, accepts, scopes: principal.scopes })),
+      known(
+        await session.post({
+          messages,
+          isBatch,
+          accepts,
+          scopes: principal.scopes,
+          trace: traceIn(exchange.headers),
+        }),
+      ),
     );
   }
   const messages = (isBatch ? oldBatch(body, version) : [body]).map(readable);
@@ -182,6 +191,7 @@ async function answer(
     meta,
     principal: exchange.principal,
     client: { protocolVersion: version, capabilities: {} },
+    trace: traceIn(exchange.headers),
     signal,
     notify: changes(
       exchange,

@@ -13,7 +13,7 @@ import type { Registry } from "../servlets/registry.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { changes } from "./changes.ts";
 import { MODERN_VERSIONS, LEGACY_VERSIONS, PROTOCOL_VERSION_META } from "./classify.ts";
-import { checkHeaders, checkParamHeaders, checkVersionHeader } from "./headers.ts";
+import { checkHeaders, checkParamHeaders, checkVersionHeader, traceIn } from "./headers.ts";
 import { listen } from "./listen.ts";
 import { decode, errorMessage, resultMessage, type Request } from "./message.ts";
 import { capabilities, methods } from "./methods.ts";
@@ -83,6 +83,7 @@ export async function handleModern(
         meta,
         principal: exchange.principal,
         client,
+        trace: traceIn(exchange.headers),
         signal,
         notify: changes(
           exchange,
@@ -252,11 +253,12 @@ async function callTool(
   return create({}, result instanceof Fault ? endOf(result) : { result });
 }
 
-const taskCall = (params: Json, { id, meta, principal, client }: CallContext): TaskCall => ({
+const taskCall = (params: Json, { id, meta, principal, client, trace }: CallContext): TaskCall => ({
   id,
   meta,
   principal,
   client,
+  trace,
   method: "tools/call",
   params: { name: params["name"], arguments: params["arguments"] ?? {} },
 });

@@ -1,4 +1,4 @@
-import type { Client } from "../model.ts";
+import type { Client, Trace } from "../model.ts";
 import type { Accepts, Reply } from "./reply.ts";
 
 /**
@@ -13,6 +13,7 @@ export interface Post {
   accepts: Accepts;
   /** Of its principal, today. */
   scopes?: readonly string[] | undefined;
+  trace?: Trace | undefined;
 }
 
 /**

@@ -20,7 +20,7 @@ import { TASKS_EXTENSION } from "./extensions.ts";
 /** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
 /** A call as its task keeps it. */
-export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input"> {
+export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input" | "trace"> {
   principal: Principal;
   client: Client;
   method: string;

@@ -255,6 +255,7 @@ export class Registry {
           secret: (service, user) => secretOf(bundled, variables, { service, user }),
           logLevel,
           ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
+          trace: call.trace,
           signal: call.signal,
           log: (level, text) => log(bundled.name, level, text),
           notify: call.notify,

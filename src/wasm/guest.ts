@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Asker, Json, Notification } from "../model.ts";
+import type { Asker, Json, Notification, Trace } from "../model.ts";
 import { isObject } from "../model.ts";
 import type { GuestResponse } from "./http.ts";
 import type { Journal, Question } from "./journal.ts";
@@ -21,6 +21,8 @@ export interface Setup {
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
   logLevel: LogLevel;
+  /** What its HTTP requests are a part of. */
+  trace?: Trace | undefined;
   /** Who is calling, where that is known. */
   caller?: string;
   /** Aborts when nobody waits for the call any more. */
@@ -75,6 +77,7 @@ export class Guest {
   varBytes = 0;
   /** What the last HTTP response was. */
   http: GuestResponse = { status: 0, headers: {}, body: new Uint8Array() };
+  httpRequests = 0;
   #kernel!: KernelExports;
   #waitedMs = 0;
   #gone: AbortSignal | undefined;

@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
+import { isObject, type Json, type Trace } from "../model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /** A response as the guest sees it. */
@@ -38,6 +38,11 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
   const { url, method: given } = head;
   const method = typeof given === "string" ? given.toUpperCase() : "GET";
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
+  if (++guest.httpRequests > limits.httpRequests) {
+    throw new GuestError(
+      `The servlet made more than ${limits.httpRequests} HTTP requests in one call.`,
+    );
+  }
   let next: Outgoing = {
     url: allowed(guest, typeof url === "string" ? url : ""),
     method,
@@ -70,8 +75,13 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
 function headersOf(value: unknown): Headers {
   const headers = new Headers();
   if (!isObject(value)) return headers;
+  let length = 0;
   for (const [name, content] of Object.entries(value)) {
     if (CONNECTION_HEADERS.test(name)) continue;
+    length += name.length + String(content).length;
+    if (length > limits.httpHeaderCharacters) {
+      throw new GuestError("The servlet made an HTTP request with headers that are too large.");
+    }
     try {
       headers.set(name, String(content));
     } catch {
@@ -89,6 +99,9 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
     throw new GuestError("The servlet made an HTTP request to what is no URL.");
   }
   const url = new URL(address, base);
+  if (url.href.length > limits.httpHeaderCharacters) {
+    throw new GuestError("The servlet made an HTTP request to a URL that is too long.");
+  }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw new GuestError(`The servlet made a request with ${url.protocol}, which is not HTTP.`);
   }
@@ -107,7 +120,8 @@ async function send(
 ): Promise<Response> {
   let ready: Request;
   try {
-    ready = new Request(url, { ...init, redirect: "manual", signal });
+    const headers = traced(init.headers, guest.setup.trace);
+    ready = new Request(url, { ...init, headers, redirect: "manual", signal });
   } catch {
     throw new GuestError(`The servlet made an HTTP request to ${url.host} that is not valid.`);
   }
@@ -116,6 +130,16 @@ async function send(
   } catch (error) {
     throw failed(error, url.host);
   }
+}
+
+/** The request as a part of its caller's trace, where the servlet has not said of which one it is. */
+function traced(headers: Headers, trace: Trace | undefined): Headers {
+  if (trace === undefined || headers.has("traceparent")) return headers;
+  const own = new Headers(headers);
+  const span = crypto.getRandomValues(new Uint8Array(8)).toHex();
+  own.set("traceparent", trace.traceparent.replace(/-[0-9a-f]{16}-/, `-${span}-`));
+  if (trace.tracestate !== undefined) own.set("tracestate", trace.tracestate);
+  return own;
 }
 
 async function read(response: Response, host: string): Promise<GuestResponse> {

@@ -51,14 +51,14 @@ afterAll(() => {
   served.process.kill();
 });
 
-async function fetchBy(request: object, body = "") {
+async function fetchBy(request: object, body = "", further: Record<string, string> = {}) {
   const message = {
     jsonrpc: "2.0",
     id: 1,
     method: "tools/call",
     params: { name: "fetch", arguments: { request, body } },
   };
-  const headers = { "content-type": "application/json", accept: "application/json" };
+  const headers = { "content-type": "application/json", accept: "application/json", ...further };
   const response = await fetch(`http://127.0.0.1:${served.port}/mcp`, {
     method: "POST",
     headers,
@@ -89,6 +89,33 @@ describe("a guest's HTTP request", () => {
     expect(seen.at(-1)?.headers).toMatchObject({ "x-mine": "1", "content-length": "6" });
     expect(seen.at(-1)?.headers.host).toContain("127.0.0.1");
     expect(seen.at(-1)?.headers).not.toHaveProperty("cf-connecting-ip", "1.1.1.1");
+  });
+
+  test("is part of its caller's trace, unless it has its own", async () => {
+    const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${trace}-00f067aa0ba902b7-01`;
+    await fetchBy({ url: `${base}/plain` }, "", { traceparent, tracestate: "a=1" });
+    const { headers } = seen.at(-1)!;
+    expect(headers["traceparent"]).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
+    expect(headers["traceparent"]).not.toBe(traceparent);
+    expect(headers["tracestate"]).toBe("a=1");
+    const own = { traceparent: traceparent.replace("4bf9", "0000") };
+    await fetchBy({ url: `${base}/plain`, headers: own }, "", { traceparent });
+    expect(seen.at(-1)!.headers["traceparent"]).toBe(own.traceparent);
+    await fetchBy({ url: `${base}/plain` }, "", { traceparent: "00-x\u00e9-1" });
+    expect(seen.at(-1)!.headers).not.toHaveProperty("traceparent");
+  });
+
+  test.each([
+    [{ "x-long": "a".repeat(20_000) }, /headers that are too large/],
+    [{ "x-split": "a\r\nset-cookie: b" }, /not allowed/],
+    [{ "x-nul": "a\0b" }, /not allowed/],
+    [{ "x name": "a" }, /not allowed/],
+  ])("with a header that is none is refused: %j", async (headers, message) => {
+    const count = seen.length;
+    expect((await fetchBy({ url: `${base}/plain`, headers })).refused).toMatch(message);
+    expect((await fetchBy({ url: `${base}/${"a".repeat(20_000)}` })).refused).toMatch(/too long/);
+    expect(seen).toHaveLength(count);
   });
 
   test("has no body with GET and HEAD", async () => {
@@ -122,6 +149,17 @@ describe("a guest's HTTP request", () => {
     "http://[::ffff:127.0.0.2]/",
     "http://10.0.0.1/",
     "http://0x7f000002/",
+    "http://2130706434/",
+    "http://0177.0.0.2/",
+    "http://127.2/",
+    "http://127.0.0.2./",
+    "http://１２７.0.0.2/",
+    "http://127.0.0.1@10.0.0.1/",
+    "http://[fe80::1]/",
+    "http://[fd00::1]/",
+    "http://[64:ff9b::7f00:2]/",
+    "http://[fe80::1%25eth0]/",
+    "http://metadata.google.internal/",
     "http://169.254.169.254/latest",
     "https://notallowed.example/",
     "ftp://127.0.0.1/",
