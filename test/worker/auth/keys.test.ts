@@ -172,6 +172,24 @@ describe("limits", () => {
       expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
     }));
 
+  test("bound the HTTP requests of a call", () =>
+    limited({ httpRequests: 2 }, async (server) => {
+      const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+      const steps = [1, 2, 3].map((at) => ({ do: "http", url: `https://a.example/${at}` }));
+      const called = await send(server, "ada", "tools/call", {
+        name: "plan",
+        arguments: { steps },
+      });
+      const { said } = (await answerOf(called)).result!["structuredContent"];
+      expect(said.slice(0, 2)).toEqual([
+        [200, "ok"],
+        [200, "ok"],
+      ]);
+      expect(said[2]).toContain("more than 2 HTTP requests");
+      expect(sent).toHaveBeenCalledTimes(2);
+      sent.mockRestore();
+    }));
+
   test.each([
     ["nested too deeply", `${"[".repeat(70)}${"]".repeat(70)}`, "nested"],
     ["nested a million deep", `${"[".repeat(1e6)}${"]".repeat(1e6)}`, "nested"],
