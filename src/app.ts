@@ -1,7 +1,9 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { checkOrigin } from "./auth/origin.ts";
+import { otcPrincipal, sharedSecret } from "./auth/otc.ts";
 import { ANONYMOUS, principalOf } from "./auth/principal.ts";
+import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -12,6 +14,9 @@ import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
+import { callTool, listTools } from "./otc/endpoint.ts";
+import { errorResponse } from "./otc/reply.ts";
+import { LATEST } from "./otc/request.ts";
 import { page } from "./page/page.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
@@ -30,6 +35,18 @@ export function createApp(bundle: Bundle, env: object) {
     settings.API_KEYS &&
     new Map(Object.entries(settings.API_KEYS).map(([name, hash]) => [hash.toLowerCase(), name]));
 
+  // Where MCP takes the tokens of an issuer, `token` is the place to take them here, too.
+  const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
+  const proofs = {
+    keys,
+    token: secret === undefined ? undefined : sharedSecret(secret, audiences),
+  };
+  const otc = {
+    registry,
+    authenticate: (request: Request) => otcPrincipal(request, proofs),
+    records: recordsOf(env),
+  };
+
   const app = new Hono();
 
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
@@ -44,6 +61,7 @@ export function createApp(bundle: Bundle, env: object) {
   app.get("/health", async (c) => {
     const { lists } = await registry.catalog();
     return c.json({
+      $schema: LATEST,
       name: settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       servlets: registry.servlets.map(({ name }) => name),
@@ -74,10 +92,14 @@ export function createApp(bundle: Bundle, env: object) {
     });
   });
 
+  app.all("/tools", (c) => listTools(c.req.raw, otc));
+  app.all("/tools/call", (c) => callTool(c.req.raw, otc));
+
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 
-  app.onError((error) => {
+  app.onError((error, c) => {
     const fault = report(error);
+    if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
     const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
     if (fault.code === "unauthorized") response.headers.set("www-authenticate", "Bearer");
     return response;

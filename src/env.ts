@@ -56,6 +56,10 @@ const settingsSchema = z.object({
       z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex"))),
     ),
   ),
+  /** A secret that signs JWTs (HS256) which callers of Open Tool Calling may show instead of a key. */
+  OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
+  /** Audiences (`aud`) for which such a JWT may be made out; the server's origin where there are none. */
+  OTC_JWT_AUDIENCE: words,
 });
 
 export type Settings = z.infer<typeof settingsSchema>;

@@ -3,5 +3,5 @@ import { createApp } from "./app.ts";
 import { bundle } from "./bundle.gen.ts";
 import { durableObjects } from "./durable/objects.ts";
 
-export const { Hub, KeyRing, Session, States, Task } = durableObjects(bundle);
+export const { CallRecord, Hub, KeyRing, Session, States, Task } = durableObjects(bundle);
 export default createApp(bundle, env);

@@ -1,4 +1,5 @@
 import type { Bundle } from "../servlets/bundle.ts";
+import { callRecordObject } from "./call-record.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { sessionObject } from "./session.ts";
@@ -7,6 +8,7 @@ import { taskObject } from "./task.ts";
 
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
 export const durableObjects = (bundle: Bundle) => ({
+  CallRecord: callRecordObject(bundle),
   Hub,
   KeyRing,
   Session: sessionObject(bundle),

@@ -1,5 +1,5 @@
+import { readJson } from "../body.ts";
 import { Fault, httpStatus } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
@@ -37,11 +37,7 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       classify(undefined, version);
       return await handleSession(method, exchange);
     }
-    const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-    if (type !== "application/json") {
-      throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
-    }
-    body = parse(await readText(request));
+    body = await readJson(request);
     const kind = classify(body, version);
     switch (kind.era) {
       case "modern":
@@ -62,29 +58,3 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
 
 const methodsOf = ({ sessions }: Setting): string =>
   sessions === undefined ? "POST" : "POST, GET, DELETE";
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Fault("parse_error", "The body is not JSON.");
-  }
-}
-
-/** The body as text; one that is too large is refused before it is read whole. */
-async function readText(request: Request): Promise<string> {
-  const announced = request.headers.get("content-length");
-  if (Number(announced) > limits.bodyBytes) throw tooLarge();
-  if (announced !== null || request.body === null) return request.text();
-  const decoder = new TextDecoder();
-  let length = 0;
-  let text = "";
-  for await (const chunk of request.body) {
-    length += chunk.length;
-    if (length > limits.bodyBytes) throw tooLarge();
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);

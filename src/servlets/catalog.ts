@@ -1,6 +1,7 @@
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
 import { interpreted, type Check } from "./checks.ts";
 import type { BundledServlet, ToolChecks } from "./bundle.ts";
+import { newest } from "./toolkit.ts";
 
 /** Where an entry of the catalog comes from. */
 interface Source {
@@ -29,9 +30,14 @@ export interface TemplateEntry {
   matches: RegExp;
 }
 
-/** What all servlets offer, under the names that clients see, in a stable order. */
+/**
+ * What all servlets offer, under the names that clients see, in a stable order: of each toolkit what its
+ * newest version has.
+ */
 export interface Catalog {
   lists: Lists;
+  /** The tools of all versions, also those that share their name with another. */
+  versions: readonly ToolEntry[];
   tools: ReadonlyMap<string, ToolEntry>;
   prompts: ReadonlyMap<string, PromptEntry>;
   /** By URI. */
@@ -55,6 +61,8 @@ export function merge(
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
   const templates = new Map<string, TemplateEntry>();
+  const versions: ToolEntry[] = [];
+  const seen = new Set(newest(servlets.map(({ servlet }) => servlet)));
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
@@ -74,8 +82,11 @@ export function merge(
       if (skipsTool(tool.name)) continue;
       const name = listedName(tool.name, manifest.prefix);
       const checks = servlet.lists ? servlet.checks[tool.name] : runTimeChecks(tool);
-      add("tools", tools, name, { servlet, own: tool.name, tool: { ...tool, name }, ...checks });
+      const entry = { servlet, own: tool.name, tool: { ...tool, name }, ...checks };
+      versions.push(entry);
+      if (seen.has(servlet)) add("tools", tools, name, entry);
     }
+    if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
     for (const prompt of lists.prompts) {
       if (skipsPrompt(prompt.name)) continue;
@@ -102,6 +113,7 @@ export function merge(
       resources: [...resources.values()].map(({ resource }) => resource),
       resourceTemplates: [...templates.values()].map(({ template }) => template),
     },
+    versions,
     tools,
     prompts,
     resources,

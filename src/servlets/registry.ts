@@ -15,9 +15,12 @@ import {
 import { callExport, type Durability, type LogLevel, type Setup } from "../wasm/call.ts";
 import { liveWorld, type World } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { merge, wholeMatch, type Catalog } from "./catalog.ts";
+import { merge, wholeMatch, type Catalog, type ToolEntry } from "./catalog.ts";
+import { told } from "./checks.ts";
+import { configOf, lendingOf, secretOf } from "./config.ts";
 import { dialects } from "./dialects.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
+import { newest } from "./toolkit.ts";
 
 /** What the deployment gives to its servlets. */
 export interface Deployment {
@@ -45,14 +48,14 @@ export class Registry {
     this.#bundle = bundle;
     this.#deployment = deployment;
     this.isDynamic = bundle.servlets.some(({ lists }) => lists === undefined);
+    this.servlets = newest(bundle.servlets);
   }
 
   /** Does some list depend on more than the bundle? */
   readonly isDynamic: boolean;
 
-  get servlets(): readonly BundledServlet[] {
-    return this.#bundle.servlets;
-  }
+  /** Those that MCP sees: of each toolkit the newest version. */
+  readonly servlets: readonly BundledServlet[];
 
   /**
    * Everything that is offered. Servlets whose lists depend on the world are asked now and then, by
@@ -72,9 +75,18 @@ export class Registry {
     if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
     const wrong = entry.input?.(args);
     if (wrong !== undefined) {
-      const text = `The arguments of ${name} are not valid: ${wrong}`;
+      const text = `The arguments of ${name} are not valid: ${told(wrong)}`;
       return { content: [{ type: "text", text }], isError: true };
     }
+    return this.callEntry(entry, args, call);
+  }
+
+  /** Calls a tool of any version. Its arguments have been checked. */
+  async callEntry(
+    entry: ToolEntry,
+    args: Json,
+    call: CallContext,
+  ): Promise<Outcome<CallToolResult>> {
     const result = interrupted(
       entry.servlet,
       await this.servlet(entry.servlet).callTool(entry.own, args, call),
@@ -83,7 +95,7 @@ export class Registry {
     if (entry.output !== undefined && result.isError !== true) {
       const unfit = entry.output(result.structuredContent);
       if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${unfit}`;
+        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${told(unfit)}`;
         throw new Fault("servlet_failed", message);
       }
     }
@@ -98,7 +110,7 @@ export class Registry {
     if (listed !== undefined && !isSkipped(listed, uri)) {
       return interrupted(listed, await this.servlet(listed).readResource(uri, call));
     }
-    for (const bundled of this.#bundle.servlets) {
+    for (const bundled of this.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
       try {
@@ -192,7 +204,7 @@ export class Registry {
       idsAsGiven: manifest.request_ids === "as-given",
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
-        const { recorded, keeper } = call;
+        const { recorded, keeper, lent } = call;
         const { version, hash } = recorded?.head ?? {
           version: JOURNAL_VERSION,
           hash: bundled.hash,
@@ -215,6 +227,7 @@ export class Registry {
           notify: call.notify,
           ask: call.ask,
           ...(call.gate && { gate: call.gate }),
+          ...(lent && { lent: lendingOf(bundled, lent) }),
           recorded,
           keeper,
         };
@@ -255,41 +268,4 @@ function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outc
 
 function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
-}
-
-/** The servlet's config, with the Worker's variables in it. */
-function configOf(
-  { name, manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const expand = (text: string) =>
-    text.replace(
-      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
-      (whole, variable: string | undefined, otherwise: string | undefined) => {
-        if (variable === undefined) return "${";
-        const value = variables[variable] || otherwise;
-        if (value !== undefined) return value;
-        throw new Fault(
-          "servlet_failed",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
-          { cause: whole },
-        );
-      },
-    );
-  return Object.fromEntries(
-    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
-  );
-}
-
-function secretOf(
-  { manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-  { service, user }: { service: string; user: string },
-): string | undefined {
-  const allowed = manifest.allowed_secrets?.find(
-    (one) => one.service === service && one.user === user,
-  );
-  if (allowed === undefined) return undefined;
-  const name = allowed.variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-  return variables[name];
 }

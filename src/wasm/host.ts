@@ -37,6 +37,8 @@ function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void 
 
 function config(guest: Guest, key: bigint): string | undefined {
   const name = guest.text(key);
+  const lent = guest.setup.lent?.config(name);
+  if (lent !== undefined) return lent;
   const answer = guest.answerNow({ what: `config ${name}`, details: name }, () => {
     const { config: all } = guest.setup;
     return JSON.stringify(Object.hasOwn(all, name) ? all[name] : null);
@@ -151,6 +153,12 @@ const changes =
   (guest) =>
     guest.notify({ method });
 
+/** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
+function lentToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
+  const token = setup.lent?.token(String(id ?? client_id));
+  return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
+}
+
 /** What servlets import from `extism:host/user`: each takes and gives a block of JSON. */
 export const userFunctions: HostFunctions = {
   create_elicitation: asks("elicitation/create", "create_elicitation"),
@@ -194,7 +202,10 @@ export const userFunctions: HostFunctions = {
   },
   /** `null` is "no token". */
   get_access_token: async (guest, block: bigint) => {
-    const token = await accessToken(guest.json(block, "get_access_token"), {
+    const asked = guest.json(block, "get_access_token");
+    const lent = lentToken(guest, asked);
+    if (lent !== undefined) return guest.put(JSON.stringify(lent));
+    const token = await accessToken(asked, {
       request: (head, body) => recordedRequest(guest, head, body),
       elicit: (params) => askOne(guest, askOf(guest, "elicitation/create", params)),
       sleep: (ms) => guest.sleep(ms),
@@ -205,6 +216,8 @@ export const userFunctions: HostFunctions = {
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
     const [of, by] = [String(service), String(user)];
+    const lent = guest.setup.lent?.secret(of, by);
+    if (lent !== undefined) return guest.put(lent);
     const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };
     return guest.put(guest.answerNow(question, () => guest.setup.secret(of, by) ?? ""));
   },

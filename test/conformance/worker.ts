@@ -4,5 +4,5 @@ import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
 import { bundle } from "./bundle.gen.ts";
 
-export const { Hub, KeyRing, Session, States, Task } = durableObjects(bundle);
+export const { CallRecord, Hub, KeyRing, Session, States, Task } = durableObjects(bundle);
 export default createApp(bundle, env);

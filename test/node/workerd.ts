@@ -35,6 +35,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
 
 /** The Durable Objects of a server, as wrangler.toml binds them. */
 const DURABLE = {
+  CALL_RECORDS: "CallRecord",
   HUBS: "Hub",
   KEY_RING: "KeyRing",
   SESSIONS: "Session",
