@@ -35,7 +35,7 @@ const requestSchema = z.strictObject(
         "must be Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0, of letters, digits and _",
       ),
     ),
-    input: z.optional(z.record(z.string(), z.unknown(), "must be an object")),
+    input: z.optional(z.custom<Json>(isObject, "must be an object")),
     context: z.optional(
       z.object(
         {

@@ -70,12 +70,23 @@ export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
 /** The config key of the caller's user. */
 export const USER_ID = "user_id";
 
-/** Strikes what was lent out of a text, also where it is part of JSON. */
+/**
+ * Strikes what was lent out of a text: as it is, and as it stands in JSON, in URLs (where hosts are in lower
+ * case) and in Basic.
+ */
 export function hiding({ secrets, tokens }: Lent): (text: string) => string {
-  const hidden = [...secrets.values(), ...tokens.values()]
-    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
-    .filter((value) => value !== "")
-    // The longest first: one may be part of another.
-    .toSorted((a, b) => b.length - a.length);
-  return (text) => hidden.reduce((rest, value) => rest.replaceAll(value, "[hidden]"), text);
+  const forms = [...secrets.values(), ...tokens.values()].flatMap((value) => [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    new URLSearchParams({ "": value }).toString().slice(1),
+    new TextEncoder().encode(value).toBase64(),
+  ]);
+  if (forms.length === 0) return (text) => text;
+  // The longest first: one may be part of another.
+  const sources = [...new Set(forms)].toSorted((a, b) => b.length - a.length).map(escaped);
+  const pattern = new RegExp(sources.join("|"), "gi");
+  return (text) => text.replace(pattern, "[hidden]");
 }
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");

@@ -119,7 +119,8 @@ function withDashes(value: unknown): unknown {
 /** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
   const asked = body.slice();
-  const what = `http ${requestLine(head)}`;
+  const line = `http ${requestLine(head)}`;
+  const what = guest.setup.lent?.hide(line) ?? line;
   const question = { what, details: `${JSON.stringify(head)}\n${asked.toBase64()}` };
   const live = async () => {
     try {

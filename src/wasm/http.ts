@@ -93,8 +93,10 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
     throw new GuestError(`The servlet made a request with ${url.protocol}, which is not HTTP.`);
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
+    // Of an address that has something in it that was lent, the host may be a piece of that.
+    const host = (guest.setup.lent?.hide(address) ?? address) === address ? url.host : "that host";
     throw new GuestError(
-      `The servlet may not make HTTP requests to ${url.host}: its manifest does not allow that host.`,
+      `The servlet may not make HTTP requests to ${host}: its manifest does not allow that host.`,
     );
   }
   return url;
