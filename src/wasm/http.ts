@@ -75,9 +75,9 @@ function headersOf(value: unknown): Headers {
     try {
       headers.set(name, String(content));
     } catch {
-      throw new GuestError(
-        `The servlet set an HTTP header that is not allowed: ${name.slice(0, 80)}`,
-      );
+      // Whole or not at all: a piece of what was lent could not be told as such.
+      const which = name.length > 80 ? `a name of ${name.length} characters` : name;
+      throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}`);
     }
   }
   return headers;
