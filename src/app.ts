@@ -59,14 +59,15 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   app.get("/health", async (c) => {
-    const { lists } = await registry.catalog();
-    return c.json({
+    const catalog = await registry.catalog().catch((error: unknown) => void report(error));
+    const said = {
       $schema: LATEST,
       name: settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       servlets: registry.servlets.map(({ name }) => name),
-      tools: lists.tools.length,
-    });
+      tools: catalog?.lists.tools.length ?? 0,
+    };
+    return c.json(said, catalog === undefined ? 503 : 200);
   });
 
   app.get("/", async (c) => c.html(await showPage(c.req.url)));
