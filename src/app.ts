@@ -6,6 +6,8 @@ import { createDoor } from "./auth/door.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin, isLoopback } from "./auth/origin.ts";
+import { otcPrincipal, sharedSecret } from "./auth/otc.ts";
+import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -19,6 +21,9 @@ import { errorMessage } from "./mcp/message.ts";
 import { jsonResponse } from "./mcp/reply.ts";
 import { ANONYMOUS, type Principal } from "./model.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
+import { callTool, listTools } from "./otc/endpoint.ts";
+import { errorResponse } from "./otc/reply.ts";
+import { LATEST } from "./otc/request.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
 
@@ -39,6 +44,14 @@ export function createApp(bundle: Bundle, env: object) {
 
   let hasWarned = false;
 
+  const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
+  const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
+  const otc = {
+    registry,
+    authenticate: (request: Request) => otcPrincipal(request, { door, shared }),
+    records: recordsOf(env),
+  };
+
   const app = new Hono();
 
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
@@ -51,13 +64,15 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   app.get("/health", async (c) => {
-    const { lists } = await registry.catalog();
-    return c.json({
+    const catalog = await registry.catalog().catch((error: unknown) => void report(error));
+    const said = {
+      $schema: LATEST,
       name: settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       servlets: registry.servlets.map(({ name }) => name),
-      tools: lists.tools.length,
-    });
+      tools: catalog?.lists.tools.length ?? 0,
+    };
+    return c.json(said, catalog === undefined ? 503 : 200);
   });
 
   app.on("GET", ["/", "/mcp"], async (c, next) => {
@@ -100,10 +115,14 @@ export function createApp(bundle: Bundle, env: object) {
     );
   });
 
+  app.all("/tools", (c) => listTools(c.req.raw, otc));
+  app.all("/tools/call", (c) => callTool(c.req.raw, otc));
+
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 
   app.onError((error, c) => {
     const fault = report(error);
+    if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
     const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
     const challenge = door.challenge(c.req.raw, fault);
     if (challenge !== undefined) response.headers.set("www-authenticate", challenge);

@@ -130,6 +130,10 @@ const settingsSchema = z.object({
   AUTH: z.optional(z.literal("none")),
   /** Other numbers than those of src/limits.ts, by their names, as JSON. */
   LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), z.number().check(z.nonnegative())))),
+  /** A secret that signs JWTs (HS256) which callers of Open Tool Calling may show instead of a key. */
+  OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
+  /** Audiences (`aud`) for which such a JWT may be made out; the server's origin where there are none. */
+  OTC_JWT_AUDIENCE: words,
 });
 
 export type Settings = z.infer<typeof settingsSchema>;

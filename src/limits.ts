@@ -162,6 +162,12 @@ export const limits = {
   dynamicListMs: 30_000,
   /** How long clients may keep lists that were made with the bundle: they change with a deployment. */
   listTtlMs: 300_000,
+  /** Parts of a tool's schema once its references are inlined: some that share parts grow without end. */
+  inlinedParts: 5000,
+  /** How long what a call with a `call_id` came to is kept, for a client that calls again. */
+  callRecordMs: 3_600_000,
+  /** A `call_id`, and the other texts that a client makes up: a UUID has 36. */
+  idCharacters: 256,
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
 } as const;

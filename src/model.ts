@@ -150,6 +150,40 @@ export class Suspended {
 /** What a call that may be interrupted ends with. */
 export type Outcome<T> = T | Suspended;
 
+/**
+ * What a caller lends to one call: nobody but its guest is given it. It is in no log, error, journal or
+ * row.
+ */
+export interface Lent {
+  /** By id. */
+  secrets: ReadonlyMap<string, string>;
+  /** Access tokens by the id of what they are for. */
+  tokens: ReadonlyMap<string, string>;
+  userId?: string;
+}
+
+/**
+ * A tool as Open Tool Calling describes it.
+ * https://github.com/OpenToolCalling/Specification/blob/main/spec/http/1.0/openapi.json
+ */
+export interface ToolDefinition {
+  /** `Toolkit.Tool@x.y.z` */
+  id: string;
+  name: string;
+  description: string;
+  version: string;
+  input_schema: { parameters: Json };
+  output_schema: Json | null;
+  requirements?: Requirements;
+}
+
+/** What a tool needs besides its input. */
+export interface Requirements {
+  authorization?: { id: string; oauth2?: { scopes?: string[] } }[];
+  secrets?: { id: string }[];
+  user_id?: boolean;
+}
+
 /** What the client said of itself. */
 export interface Client {
   /** The revision of MCP that the client speaks; absent where nobody asked. */
@@ -183,6 +217,8 @@ export interface CallContext {
   input?: { responses: Answers; state?: string };
   /** An earlier run of this call, which this one goes on from. */
   recorded?: Recorded;
+  /** What the caller lends to it. */
+  lent?: Lent;
   /** Where the entries of this call are kept; in memory alone where it is not given. */
   keeper?: Keeper;
   /**

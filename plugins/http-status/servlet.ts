@@ -45,6 +45,38 @@ export default defineServlet({
         throw new ToolError(`${unknown(String(code))} See http-status://index for all of them.`);
       },
     },
+
+    list_statuses: {
+      title: "List the HTTP status codes",
+      description: "Lists all registered HTTP status codes with their names and classes.",
+      output: {
+        type: "object",
+        properties: {
+          statuses: {
+            type: "array",
+            description: "In the order of their codes",
+            items: {
+              type: "object",
+              properties: {
+                code: { type: "integer" },
+                name: { type: "string" },
+                category: { type: "string", enum: categories },
+              },
+              required: ["code", "name", "category"],
+            },
+          },
+        },
+        required: ["statuses"],
+      },
+      annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+      handler: () => ({
+        statuses: [...statuses.values()].map(({ code, name, category }) => ({
+          code,
+          name,
+          category,
+        })),
+      }),
+    },
   },
 
   resources: {

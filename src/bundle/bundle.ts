@@ -1,13 +1,15 @@
 import { relative, dirname } from "node:path";
 import { gzipSync } from "node:zlib";
 import { limits } from "../limits.ts";
-import type { Lists } from "../model.ts";
+import type { Lists, ToolDefinition } from "../model.ts";
+import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./ask.ts";
 import { inspect, type Inspected } from "./inspect.ts";
 import { sha256 } from "./cache.ts";
+import { refuseClashes } from "./clashes.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Refusal } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
@@ -28,6 +30,8 @@ export interface Member {
   /** What it lists; absent where it is asked at run time. */
   lists?: Lists;
   checks: Inspected["checks"];
+  /** As Open Tool Calling describes its tools, by their own names. */
+  definitions?: Record<string, ToolDefinition>;
   warnings: string[];
 }
 
@@ -70,10 +74,11 @@ export async function bundleAll(
   );
   const members = ready.map((one, at) => withAnswer(one, answers[at]!));
   catalogOf(members);
+  refuseClashes(members);
   return members;
 }
 
-type Ready = Omit<Member, "startsOnce" | "lists" | "checks" | "warnings">;
+type Ready = Omit<Member, "startsOnce" | "lists" | "checks" | "definitions" | "warnings">;
 
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
@@ -154,6 +159,7 @@ function withAnswer(one: Ready, answer: Answer): Member {
     );
   }
   const { lists, checks, warnings } = inspect(answer.lists);
+  const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0
       ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists; ${hint}`]
@@ -164,7 +170,14 @@ function withAnswer(one: Ready, answer: Answer): Member {
     startsOnce,
     lists,
     checks,
-    warnings: [...warnings, ...calls, ...anew, ...(empty ? ["it offers nothing"] : [])],
+    definitions,
+    warnings: [
+      ...warnings,
+      ...undefinable,
+      ...calls,
+      ...anew,
+      ...(empty ? ["it offers nothing"] : []),
+    ],
   };
 }
 
@@ -173,9 +186,10 @@ function withAnswer(one: Ready, answer: Answer): Member {
  * same: they cannot both be reached.
  */
 export function catalogOf(members: readonly Member[]): Catalog {
+  const places = new Map(members.map(({ found }) => [found.name, found.place]));
   const servlets = members.map(({ found, lists, ...one }) => ({
     servlet: {
-      name: found.place,
+      name: found.name,
       dialect: one.dialect,
       module: undefined as unknown as WebAssembly.Module,
       hash: one.prepared.hash,
@@ -188,7 +202,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
   }));
   return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     throw new Refusal(
-      `${second}: ${first} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
+      `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );
   });
 }
@@ -197,7 +211,8 @@ export function catalogOf(members: readonly Member[]): Catalog {
 export async function bundleSource(members: readonly Member[], out: string): Promise<string> {
   const toSource = relative(dirname(out), "src") || ".";
   const modules = new Map<string, string>();
-  const entries = members.map(({ found, dialect, prepared, startsOnce, lists, checks }, at) => {
+  const entries = members.map((member, at) => {
+    const { found, dialect, prepared, startsOnce, lists, checks, definitions } = member;
     const ofTools = [...checks].map(([tool, codes]) => {
       const parts = Object.entries(codes).map(([key, code]) => {
         const name = `check${modules.size}`;
@@ -219,6 +234,7 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   manifest: ${JSON.stringify(manifest)},
   ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
   checks: { ${ofTools.join(", ")} },
+  ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
 }`;
   });
   const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));

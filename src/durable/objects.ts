@@ -1,5 +1,6 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import { Attempts } from "./attempts.ts";
+import { callRecordObject } from "./call-record.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
@@ -10,6 +11,7 @@ import { taskObject } from "./task.ts";
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
 export const durableObjects = (bundle: Bundle) => ({
   Attempts,
+  CallRecord: callRecordObject(bundle),
   Hub,
   KeyRing,
   Quota,

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { isObject, type Answers, type Ask, type Asks, type Client, type Json } from "../model.ts";
-import { interpreted } from "../servlets/checks.ts";
+import { interpreted, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
 const CAPABILITY: Record<Ask["method"], string> = {
@@ -91,7 +91,7 @@ export function wrongWith({ method, params }: Ask, answer: Json): string | undef
       if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return undefined;
       if (!isObject(content)) return "is accepted, so it must have content";
       const wrong = interpreted(params["requestedSchema"])(content);
-      return wrong && `does not fit what was asked: ${wrong}`;
+      return wrong && `does not fit what was asked: ${told(wrong)}`;
     }
     case "sampling/createMessage":
       if (typeof answer["role"] === "string" && [answer["content"]].flat().every(isBlock)) {

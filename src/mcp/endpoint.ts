@@ -1,5 +1,5 @@
+import { readJson } from "../body.ts";
 import { Fault, httpStatus } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
@@ -43,11 +43,7 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       classify(undefined, version);
       return await handleSession(method, exchange);
     }
-    const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-    if (type !== "application/json") {
-      throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
-    }
-    body = parse(await readText(request));
+    body = await readJson(request);
     const kind = classify(body, version);
     if (setting.admit !== undefined || setting.registry.isNarrow) {
       for (const message of [body].flat()) await mayPass(message, setting);
@@ -77,62 +73,15 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
 async function mayPass(message: unknown, { registry, admit }: Setting): Promise<void> {
   if (!isObject(message)) return;
   const params = isObject(message["params"]) ? message["params"] : {};
-  if (message["method"] !== undefined)
-    await admit?.(await registry.toolIn(message["method"], params));
-  await registry.demandScope(message["method"], params);
+  const { method } = message;
+  if (method !== undefined && admit !== undefined) {
+    // Only tools that are there are counted: of other names there is no end.
+    const { tools } = await registry.catalog();
+    const name = method === "tools/call" ? String(params["name"]) : "";
+    await admit(tools.has(name) ? name : undefined);
+  }
+  await registry.demandScope(method, params);
 }
 
 const methodsOf = ({ sessions }: Setting): string =>
   sessions === undefined ? "POST" : "POST, GET, DELETE";
-
-function parse(text: string): unknown {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new Fault("parse_error", "The body is not JSON.");
-  }
-  // A short one cannot be deep.
-  if (text.length > 2 * limits.bodyDepth) checkShape(body);
-  return body;
-}
-
-/** Throws `too_large` for what is nested too deeply, or has too many members. */
-function checkShape(body: unknown): void {
-  let members = 0;
-  let level: unknown[] = [body];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.bodyDepth) {
-      throw new Fault("too_large", `The body is nested more than ${limits.bodyDepth} deep.`);
-    }
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value !== "object" || value === null) continue;
-      for (const member of Object.values(value)) {
-        if (++members > limits.bodyMembers) {
-          throw new Fault("too_large", `The body has more than ${limits.bodyMembers} members.`);
-        }
-        if (typeof member === "object" && member !== null) next.push(member);
-      }
-    }
-    level = next;
-  }
-}
-
-/** The body as text; one that is too large is refused before it is read whole. */
-async function readText(request: Request): Promise<string> {
-  const announced = request.headers.get("content-length");
-  if (Number(announced) > limits.bodyBytes) throw tooLarge();
-  if (announced !== null || request.body === null) return request.text();
-  const decoder = new TextDecoder();
-  let length = 0;
-  let text = "";
-  for await (const chunk of request.body) {
-    length += chunk.length;
-    if (length > limits.bodyBytes) throw tooLarge();
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);

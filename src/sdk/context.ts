@@ -74,9 +74,9 @@ export interface Context {
   log(level: LoggingLevel, data: unknown, logger?: string): void;
   /** HTTP, to the hosts that the manifest allows. */
   readonly fetch: typeof fetch;
-  /** A value of the manifest's `env_vars`. */
+  /** A value of the manifest's `env_vars`, or of what a call brings for its `requirements`. */
   config(key: string): string | undefined;
-  /** A secret that the manifest allows; undefined where there is none. */
+  /** A secret that the manifest allows, or that a call brings; undefined where there is none. */
   secret(service: string, user: string): string | undefined;
   /** Waits; a long sleep holds no memory. */
   sleep(ms: number): Promise<void>;

@@ -1,4 +1,4 @@
-import type { Lists } from "../model.ts";
+import type { Lists, ToolDefinition } from "../model.ts";
 import type { Check } from "./checks.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
@@ -28,6 +28,8 @@ export interface BundledServlet {
   lists?: Lists;
   /** By the tools' own names. A tool whose schema is not valid has none. */
   checks: Record<string, ToolChecks>;
+  /** Those that Open Tool Calling offers, by the tools' own names; absent where `lists` is. */
+  definitions?: Readonly<Record<string, ToolDefinition>>;
 }
 
 /** What `npm run bundle` writes. */

@@ -2,6 +2,7 @@ import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.t
 import { interpreted, type Check } from "./checks.ts";
 import type { BundledServlet, ToolChecks } from "./bundle.ts";
 import type { May } from "./scopes.ts";
+import { newest } from "./toolkit.ts";
 
 /** Where an entry of the catalog comes from. */
 interface Source {
@@ -30,9 +31,14 @@ export interface TemplateEntry {
   matches: RegExp;
 }
 
-/** What all servlets offer, under the names that clients see, in a stable order. */
+/**
+ * What all servlets offer, under the names that clients see, in a stable order: of each toolkit what its
+ * newest version has.
+ */
 export interface Catalog {
   lists: Lists;
+  /** The tools of all versions, also those that share their name with another. */
+  versions: readonly ToolEntry[];
   tools: ReadonlyMap<string, ToolEntry>;
   prompts: ReadonlyMap<string, PromptEntry>;
   /** By URI. */
@@ -57,6 +63,8 @@ export function merge(
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
   const templates = new Map<string, TemplateEntry>();
+  const versions: ToolEntry[] = [];
+  const seen = new Set(newest(servlets.map(({ servlet }) => servlet)));
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
@@ -79,8 +87,11 @@ export function merge(
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
       const listed = { ...tool, name, ...(execution && { execution }) };
-      add("tools", tools, name, { servlet, own: tool.name, tool: listed, ...checks });
+      const entry = { servlet, own: tool.name, tool: listed, ...checks };
+      versions.push(entry);
+      if (seen.has(servlet)) add("tools", tools, name, entry);
     }
+    if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
     for (const prompt of lists.prompts) {
       if (skipsPrompt(prompt.name) || !may(servlet.name, prompt.name)) continue;
@@ -108,6 +119,7 @@ export function merge(
       resources: [...resources.values()].map(({ resource }) => resource),
       resourceTemplates: [...templates.values()].map(({ template }) => template),
     },
+    versions,
     tools,
     prompts,
     resources,

@@ -1,7 +1,21 @@
 import { Validator } from "@cfworker/json-schema";
 
-/** Says what is wrong with a value, in words for whoever sent it; undefined where nothing is. */
-export type Check = (value: unknown) => string | undefined;
+/** One thing that is wrong with a value. */
+export interface Issue {
+  /** Where: names and indices, from the outermost on. */
+  path: readonly string[];
+  /** In words for whoever sent it, after the place. They repeat names and the schema, never the value. */
+  message: string;
+  /** The member that is missing there, or is too much. */
+  member?: string;
+}
+
+/** Says what is wrong with a value; undefined where nothing is. */
+export type Check = (value: unknown) => readonly Issue[] | undefined;
+
+/** Issues as one text. */
+export const told = (issues: readonly Issue[]): string =>
+  issues.map(({ path, message }) => `${path.join(".") || "the value"} ${message}`).join("; ");
 
 /** What Ajv's standalone code exports for one schema. */
 interface CompiledSchema {
@@ -13,12 +27,17 @@ interface CompiledSchema {
 export function compiled(validate: CompiledSchema): Check {
   return (value) => {
     if (validate(value)) return undefined;
-    const told = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+    const issues = (validate.errors ?? []).map(({ instancePath, message, params }): Issue => {
       const detail = params?.["additionalProperty"] ?? params?.["allowedValues"];
       const which = detail === undefined ? "" : ` (${JSON.stringify(detail)})`;
-      return `${place(instancePath)} ${message}${which}`;
+      const member = params?.["missingProperty"] ?? params?.["additionalProperty"];
+      return {
+        path: segments(instancePath),
+        message: `${message}${which}`,
+        ...(typeof member === "string" && { member }),
+      };
     });
-    return told.join("; ") || "it does not fit the schema";
+    return issues.length > 0 ? issues : UNFIT;
   };
 }
 
@@ -28,14 +47,25 @@ export function interpreted(schema: object): Check {
   return (value) => {
     const { valid, errors } = validator.validate(value);
     if (valid) return undefined;
-    const told = errors
+    const issues = errors
       .filter(({ keyword }) => keyword !== "properties" && keyword !== "items")
-      .map(({ instanceLocation, error }) => `${place(instanceLocation.slice(1))} ${error}`);
-    return told.join("; ") || "it does not fit the schema";
+      .map(({ instanceLocation, keyword, error }): Issue => {
+        const [, member] = MEMBERS.has(keyword) ? (/"([^"]+)"/.exec(error) ?? []) : [];
+        const path = segments(instanceLocation.slice(1));
+        return { path, message: error, ...(member !== undefined && { member }) };
+      });
+    return issues.length > 0 ? issues : UNFIT;
   };
 }
 
-/** A JSON pointer as people write it: `/a/0` is `a.0`. */
-function place(pointer: string): string {
-  return pointer === "" ? "the value" : pointer.slice(1).replaceAll("/", ".");
-}
+const UNFIT: readonly Issue[] = [{ path: [], message: "does not fit the schema" }];
+
+/** Keywords whose errors name a member. */
+const MEMBERS = new Set(["required", "additionalProperties"]);
+
+/** What a JSON pointer leads through: https://www.rfc-editor.org/rfc/rfc6901 */
+const segments = (pointer: string): string[] =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));

@@ -2,7 +2,6 @@ import { Fault } from "../errors.ts";
 import type { CallContext } from "../model.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
-import type { BundledServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
 
 /** One run of a servlet, as the log tells it: never what went in or came out. */
@@ -86,41 +85,3 @@ export async function recordedRun(
 
 const textOf = (line: RunLine): string =>
   `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`;
-
-/** The servlet's config, with the Worker's variables in it. */
-export function configOf(
-  { name, manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const expand = (text: string) =>
-    text.replace(
-      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
-      (whole, variable: string | undefined, otherwise: string | undefined) => {
-        if (variable === undefined) return "${";
-        const value = variables[variable] || otherwise;
-        if (value !== undefined) return value;
-        throw new Fault(
-          "servlet_failed",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
-          { cause: whole },
-        );
-      },
-    );
-  return Object.fromEntries(
-    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
-  );
-}
-
-/** A secret that the manifest lets the servlet have. */
-export function secretOf(
-  { manifest }: BundledServlet,
-  variables: Readonly<Record<string, string>>,
-  { service, user }: { service: string; user: string },
-): string | undefined {
-  const allowed = manifest.allowed_secrets?.find(
-    (one) => one.service === service && one.user === user,
-  );
-  if (allowed === undefined) return undefined;
-  const name = allowed.variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-  return variables[name];
-}

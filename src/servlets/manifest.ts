@@ -1,5 +1,27 @@
 import * as z from "zod";
 
+const identified = { id: z.string().min(1) };
+
+/** What tools need besides their input, in the words of Open Tool Calling. */
+const requirementsSchema = z
+  .strictObject({
+    authorization: z
+      .array(
+        z.strictObject({
+          ...identified,
+          oauth2: z.strictObject({ scopes: z.array(z.string()).optional() }).optional(),
+        }),
+      )
+      .describe("Access tokens, each by the id of what it is for."),
+    secrets: z.array(z.strictObject(identified)).describe("Secrets, such as API keys."),
+    user_id: z.boolean().describe("The id of the user."),
+  })
+  .partial()
+  .refine(({ authorization = [], secrets = [] }) => {
+    const ids = [...authorization, ...secrets].map(({ id }) => id);
+    return new Set([...ids, "user_id"]).size > ids.length;
+  }, "has one id twice, or the id user_id");
+
 /**
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
  * mean the same; camelCase is read as well. Every key is described, for editors complete from this.
@@ -17,6 +39,19 @@ export const manifestSchema = z
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,64}$/, "may have letters, digits, _, . and - only")
       .describe("Lists every tool and prompt as `prefix-name`."),
+    toolkit: z
+      .string()
+      .regex(/^[A-Za-z0-9_]+$/, "may have letters, digits and _ only")
+      .describe(
+        "The toolkit of its tools' ids in Open Tool Calling. The servlet's name where it is not given. Servlets of one toolkit that differ in version stand side by side; MCP sees the newest.",
+      ),
+    version: z
+      .string()
+      .regex(/^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$/, "must be three numbers, such as 1.0.0")
+      .describe("The version of its tools in Open Tool Calling. 1.0.0 by default."),
+    requirements: requirementsSchema.describe(
+      "What a call of Open Tool Calling must bring for its tools; they find it in their config, by its id (the user's by user_id).",
+    ),
     lists: z
       .enum(["baked", "dynamic"])
       .describe(
@@ -63,6 +98,13 @@ export const manifestSchema = z
             .describe(
               "Which calls become tasks: those that last (auto), all that can (always), all or none (required). The tool's own taskSupport where it is not given.",
             )
+            .optional(),
+          output: z
+            .null()
+            .describe("null: in Open Tool Calling, its calls give no value.")
+            .optional(),
+          requirements: requirementsSchema
+            .describe("What this tool needs, instead of what the servlet's tools do.")
             .optional(),
         }),
       )

@@ -16,11 +16,15 @@ import {
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { entryOf, merge, wholeMatch, type Catalog, type Clash } from "./catalog.ts";
-import { configOf, recordedRun, secretOf, type Deployment } from "./deployment.ts";
+import { entryOf, merge, wholeMatch } from "./catalog.ts";
+import type { Catalog, Clash, ToolEntry } from "./catalog.ts";
+import { told } from "./checks.ts";
+import { configOf, lendingOf, secretOf } from "./config.ts";
+import { recordedRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
+import { newest } from "./toolkit.ts";
 
 /** What a registry that shows less than all has besides. */
 interface Narrower {
@@ -41,11 +45,15 @@ export class Registry {
     this.#bundle = bundle;
     this.#deployment = deployment;
     this.#narrower = narrower;
+    this.isNarrow = narrower !== undefined;
     this.isDynamic = bundle.servlets.some(({ lists }) => lists === undefined);
+    this.servlets = newest(bundle.servlets);
   }
 
   /** Does some list depend on more than the bundle? */
   readonly isDynamic: boolean;
+  /** Do others have another catalog? */
+  readonly isNarrow: boolean;
 
   /** What a caller with these scopes has of it; all of it where the caller needs none. */
   within(scopes: readonly string[] | undefined): Registry {
@@ -59,11 +67,6 @@ export class Registry {
       this.#narrow.set(key, narrow);
     }
     return narrow;
-  }
-
-  /** Do others have another catalog? */
-  get isNarrow(): boolean {
-    return this.#narrower !== undefined;
   }
 
   /**
@@ -80,15 +83,8 @@ export class Registry {
     throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
   }
 
-  /** The tool that a request calls, if there is such a one. */
-  async toolIn(method: unknown, { name }: Json): Promise<string | undefined> {
-    if (method !== "tools/call" || typeof name !== "string") return undefined;
-    return (await this.catalog()).tools.has(name) ? name : undefined;
-  }
-
-  get servlets(): readonly BundledServlet[] {
-    return this.#bundle.servlets;
-  }
+  /** Those that MCP sees: of each toolkit the newest version. */
+  readonly servlets: readonly BundledServlet[];
 
   /**
    * Everything that is offered. Servlets whose lists depend on the world are asked now and then, by
@@ -108,18 +104,30 @@ export class Registry {
     if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
     const wrong = entry.input?.(args);
     if (wrong !== undefined) {
-      const text = `The arguments of ${name} are not valid: ${wrong}`;
+      const text = `The arguments of ${name} are not valid: ${told(wrong)}`;
       return { content: [{ type: "text", text }], isError: true };
     }
+    return this.callEntry(entry, args, call);
+  }
+
+  /** Calls a tool of any version. Its arguments have been checked. */
+  async callEntry(
+    entry: ToolEntry,
+    args: Json,
+    call: CallContext,
+  ): Promise<Outcome<CallToolResult>> {
     const result = interrupted(
       entry.servlet,
-      await this.servlet(entry.servlet).callTool(entry.own, args, { ...call, subject: name }),
+      await this.servlet(entry.servlet).callTool(entry.own, args, {
+        ...call,
+        subject: entry.tool.name,
+      }),
     );
     if (result instanceof Suspended) return result;
     if (entry.output !== undefined && result.isError !== true) {
       const unfit = entry.output(result.structuredContent);
       if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${unfit}`;
+        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${told(unfit)}`;
         throw new Fault("servlet_failed", message);
       }
     }
@@ -138,7 +146,7 @@ export class Registry {
         await this.servlet(listed).readResource(uri, { ...call, subject: uri }),
       );
     }
-    for (const bundled of this.#bundle.servlets) {
+    for (const bundled of this.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
@@ -236,7 +244,7 @@ export class Registry {
       idsAsGiven: manifest.request_ids === "as-given",
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
-        const { recorded, keeper } = call;
+        const { recorded, keeper, lent } = call;
         const { version, hash } = recorded?.head ?? {
           version: JOURNAL_VERSION,
           hash: bundled.hash,
@@ -261,6 +269,7 @@ export class Registry {
           notify: call.notify,
           ask: call.ask,
           ...(call.gate && { gate: call.gate }),
+          ...(lent && { lent: lendingOf(bundled, lent) }),
           recorded,
           keeper,
         };

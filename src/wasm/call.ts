@@ -5,7 +5,7 @@ import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
 
-export type { LogLevel, Setup } from "./guest.ts";
+export type { Lending, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
 
 /** How a run of a servlet's export ended. */

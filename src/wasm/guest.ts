@@ -8,6 +8,16 @@ import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
+/** What the caller has lent to one call: the guest gets it past the journal, and its log past this. */
+export interface Lending {
+  config(key: string): string | undefined;
+  secret(service: string, user: string): string | undefined;
+  /** An access token by the id of what it is for. */
+  token(id: string): string | undefined;
+  /** Strikes what was lent out of a text. */
+  hide(text: string): string;
+}
+
 /** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
 export interface Setup {
   world: World;
@@ -32,6 +42,7 @@ export interface Setup {
   ask: Asker;
   /** See `CallContext`. */
   gate?(ms: number): void;
+  lent?: Lending;
 }
 
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
@@ -245,9 +256,10 @@ export class Guest {
     }
   }
 
-  log(level: LogLevel, text: string): void {
+  log(level: LogLevel, line: string): void {
     if (this.journal.isReplaying) return;
     if (++this.#logLines > limits.logLines) return;
+    const text = this.setup.lent?.hide(line) ?? line;
     const rest =
       this.#logLines === limits.logLines ? " (this call's further lines are dropped)" : "";
     const cut =

@@ -37,6 +37,8 @@ function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void 
 
 function config(guest: Guest, key: bigint): string | undefined {
   const name = guest.text(key);
+  const lent = guest.setup.lent?.config(name);
+  if (lent !== undefined) return lent;
   const answer = guest.answerNow({ what: `config ${name}`, details: name }, () => {
     const { config: all } = guest.setup;
     return JSON.stringify(Object.hasOwn(all, name) ? all[name] : null);
@@ -117,7 +119,8 @@ function withDashes(value: unknown): unknown {
 /** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
   const asked = body.slice();
-  const what = `http ${requestLine(head)}`;
+  const line = `http ${requestLine(head)}`;
+  const what = guest.setup.lent?.hide(line) ?? line;
   const question = { what, details: `${JSON.stringify(head)}\n${asked.toBase64()}` };
   const live = async () => {
     try {
@@ -150,6 +153,12 @@ const changes =
   (method: string): HostFunction =>
   (guest) =>
     guest.notify({ method });
+
+/** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
+function lentToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
+  const token = setup.lent?.token(String(id ?? client_id));
+  return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
+}
 
 /** What servlets import from `extism:host/user`: each takes and gives a block of JSON. */
 export const userFunctions: HostFunctions = {
@@ -194,7 +203,10 @@ export const userFunctions: HostFunctions = {
   },
   /** `null` is "no token". */
   get_access_token: async (guest, block: bigint) => {
-    const token = await accessToken(guest.json(block, "get_access_token"), {
+    const asked = guest.json(block, "get_access_token");
+    const lent = lentToken(guest, asked);
+    if (lent !== undefined) return guest.put(JSON.stringify(lent));
+    const token = await accessToken(asked, {
       request: (head, body) => recordedRequest(guest, head, body),
       elicit: (params) => askOne(guest, askOf(guest, "elicitation/create", params)),
       sleep: (ms) => guest.sleep(ms),
@@ -205,6 +217,8 @@ export const userFunctions: HostFunctions = {
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
     const [of, by] = [String(service), String(user)];
+    const lent = guest.setup.lent?.secret(of, by);
+    if (lent !== undefined) return guest.put(lent);
     const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };
     return guest.put(guest.answerNow(question, () => guest.setup.secret(of, by) ?? ""));
   },

@@ -85,9 +85,9 @@ function headersOf(value: unknown): Headers {
     try {
       headers.set(name, String(content));
     } catch {
-      throw new GuestError(
-        `The servlet set an HTTP header that is not allowed: ${name.slice(0, 80)}`,
-      );
+      // Whole or not at all: a piece of what was lent could not be told as such.
+      const which = name.length > 80 ? `a name of ${name.length} characters` : name;
+      throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}`);
     }
   }
   return headers;
@@ -106,8 +106,10 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
     throw new GuestError(`The servlet made a request with ${url.protocol}, which is not HTTP.`);
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
+    // Of an address that has something in it that was lent, the host may be a piece of that.
+    const host = (guest.setup.lent?.hide(address) ?? address) === address ? url.host : "that host";
     throw new GuestError(
-      `The servlet may not make HTTP requests to ${url.host}: its manifest does not allow that host.`,
+      `The servlet may not make HTTP requests to ${host}: its manifest does not allow that host.`,
     );
   }
   return url;

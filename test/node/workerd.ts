@@ -36,6 +36,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
 /** The Durable Objects of a server, as wrangler.toml binds them. */
 const DURABLE = {
   ATTEMPTS: "Attempts",
+  CALL_RECORDS: "CallRecord",
   HUBS: "Hub",
   KEY_RING: "KeyRing",
   QUOTAS: "Quota",

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, URL_OF_MCP } from "./server.ts";
@@ -15,6 +15,14 @@ describe("pages and health", () => {
       version: "0.1.0",
       servlets: expect.arrayContaining(["hello", "chart"]),
     });
+  });
+
+  test("and 503 where nothing can be served", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const [first] = bundle.servlets;
+    const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
+    expect((await get("/health", {}, createApp({ servlets: [broken] }, {}))).status).toBe(503);
+    vi.restoreAllMocks();
   });
 
   test.each(["/", "/mcp"])(

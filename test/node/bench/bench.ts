@@ -41,9 +41,10 @@ async function echoPlugin(): Promise<Uint8Array> {
 
 interface Wanted {
   /** What the other is sent, where it is not the same. */
-  peer?: Pick<Wanted, "headers" | "body">;
+  peer?: Pick<Wanted, "headers" | "body" | "path">;
   headers: Record<string, string>;
   body: string;
+  path?: string;
   check: (body: string) => boolean;
   connections?: number;
   /** Each connection has a session of its own. */
@@ -80,6 +81,14 @@ const kinds = {
     check: greeted,
   },
   callSession: { headers: {}, body: legacyCall, check: greeted, inSession: true },
+  /** Beside our own call of the same tool over MCP. */
+  callOtc: {
+    headers: {},
+    body: JSON.stringify({ request: { tool_id: "hello.greet", input: greet.arguments } }),
+    path: "/tools/call",
+    peer: { ...modern("tools/call", greet, "greet"), path: "/mcp" },
+    check: greeted,
+  },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
   callTypeScript: {
     ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
@@ -152,11 +161,16 @@ const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
   durable: true,
   objects: { SESSIONS: "PeerSession" },
 });
-const all = [ours, peer, oursGuests, stockEcho, sessionPeer];
+const oursToo = await serve(oursFolder, 8889, { durable: true });
+const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 /** What is not driven beside the peer. */
-const others: Record<string, Served> = { megabyte: stockEcho, callSession: sessionPeer };
+const others: Record<string, Served> = {
+  megabyte: stockEcho,
+  callSession: sessionPeer,
+  callOtc: oursToo,
+};
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
   cells

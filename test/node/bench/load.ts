@@ -11,6 +11,8 @@ export interface Measured {
 /** What is sent, and where to. */
 export interface Load {
   port: number;
+  /** `/mcp` where it is left out. */
+  path?: string;
   headers: Record<string, string>;
   body: string;
   connections: number;
@@ -19,7 +21,7 @@ export interface Load {
 }
 
 /** A whole HTTP request, ready to be written over and over. */
-function wire({ headers, body }: Load): Buffer {
+function wire({ headers, body, path = "/mcp" }: Load): Buffer {
   const bytes = Buffer.from(body);
   const lines = Object.entries({
     host: "localhost",
@@ -28,7 +30,10 @@ function wire({ headers, body }: Load): Buffer {
     ...headers,
     "content-length": String(bytes.length),
   }).map(([name, value]) => `${name}: ${value}`);
-  return Buffer.concat([Buffer.from(`POST /mcp HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`), bytes]);
+  return Buffer.concat([
+    Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`),
+    bytes,
+  ]);
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
 
 /** What the bundle step says of folders that it cannot make a bundle of. */
 let folder: string;
@@ -183,6 +183,54 @@ describe("lists", () => {
   ])("that are served with a warning: %s", async (wat, warning) => {
     const [member] = await bundle({ "a.wat": wat });
     expect(member?.warnings.join("\n")).toMatch(warning);
+  });
+});
+
+describe("ids of Open Tool Calling", () => {
+  const kit = (version: string, more = {}) => JSON.stringify({ toolkit: "kit", version, ...more });
+
+  test.each<[Record<string, string>, RegExp]>([
+    [
+      { "a-b.wat": lists("t"), "a_b.wat": lists("u") },
+      /a_b\.wat: its toolkit a_b and a-b of .*a-b\.wat both become a_b /,
+    ],
+    [
+      { "a.wat": servlet('{"tools":[{"name":"t-u"},{"name":"t_u"}]}') },
+      /a\.wat: its tool t_u and t-u of .*a\.wat both have the id a\.t_u@1\.0\.0/,
+    ],
+    [
+      {
+        "a/a.wat": lists("t"),
+        "a/servlet.json": kit("1.2.3", { prefix: "a" }),
+        "b/b.wat": lists("t"),
+        "b/servlet.json": kit("1.2.3"),
+      },
+      /b: its tool t and t of .*a both have the id kit\.t@1\.2\.3/,
+    ],
+  ])("that clash: %o", async (files, message) => {
+    await expect(bundle(files)).rejects.toThrow(message);
+  });
+
+  test("of several versions, which may list the same", async () => {
+    const members = await bundle({
+      "a/a.wat": lists("t"),
+      "a/servlet.json": kit("1.0.0"),
+      "b/b.wat": lists("t"),
+      "b/servlet.json": kit("2.0.0"),
+    });
+    expect(members.map(({ definitions }) => definitions?.["t"]?.id)).toEqual([
+      "kit.t@1.0.0",
+      "kit.t@2.0.0",
+    ]);
+    const { tools } = catalogOf(members);
+    expect([...tools.values()].map(({ servlet: { name } }) => name)).toEqual(["b"]);
+  });
+
+  test("that a tool cannot have: it is left out, with a warning", async () => {
+    const endless = ',"outputSchema":{"properties":{"t":{"$ref":"#"}}}';
+    const [member] = await bundle({ "a.wat": lists("t", endless) });
+    expect(member?.definitions).toEqual({});
+    expect(member?.warnings.join()).toMatch(/t is left out of Open Tool Calling.*refers to itself/);
   });
 });
 

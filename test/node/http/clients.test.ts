@@ -53,7 +53,10 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "wait",
       "greet",
       "lookup_status",
+      "list_statuses",
+      "find_emails",
       "rfc_report",
+      "translate",
       "fetch_page",
     ]);
     const { resources } = await client.listResources();

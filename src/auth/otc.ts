@@ -1,0 +1,68 @@
+import { decodeProtectedHeader, jwtVerify } from "jose";
+import { Fault } from "../errors.ts";
+import { ANONYMOUS, type Principal } from "../model.ts";
+import type { Door } from "./door.ts";
+import { bearerIn } from "./principal.ts";
+
+/** How callers of Open Tool Calling may prove who they are: as those of MCP do, or by a shared secret. */
+export interface Proofs {
+  door: Pick<Door, "isOpen" | "identify">;
+  /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
+  shared: ((jwt: string, request: Request) => Promise<Principal>) | undefined;
+}
+
+/** The header of the specification, that of its draft, and that of what it was renamed to. */
+const KEY_HEADERS = ["otc-api-key", "x-api-key", "oxp-api-key"];
+
+/**
+ * Who is calling, by an API key or by `Authorization: Bearer` with a JWT or with such a key.
+ * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#server-authentication
+ *
+ * Throws `unauthorized`.
+ */
+export async function otcPrincipal(request: Request, { door, shared }: Proofs): Promise<Principal> {
+  if (door.isOpen && shared === undefined) return ANONYMOUS;
+  const { headers, url } = request;
+  const key = KEY_HEADERS.map((name) => headers.get(name)).find((one) => one !== null);
+  if (key !== undefined && !door.isOpen) {
+    return door.identify(new Request(url, { headers: { authorization: `Bearer ${key}` } }));
+  }
+  const token = bearerIn(headers.get("authorization"));
+  if (token !== undefined && shared !== undefined && isShared(token)) return shared(token, request);
+  if (!door.isOpen && token !== undefined) return door.identify(request);
+  const wanted = [
+    ...(door.isOpen ? [] : ["an API key in OTC-API-Key"]),
+    ...(shared === undefined ? [] : ["a JWT in Authorization: Bearer"]),
+  ];
+  throw new Fault("unauthorized", `Who is calling is not known: send ${wanted.join(" or ")}.`);
+}
+
+/** Is this signed as only the shared secret signs? */
+function isShared(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).alg === "HS256";
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Takes JWTs that are signed with a shared secret.
+ * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#jwt-bearer-token-authentication
+ */
+export function sharedSecret(secret: string, audiences: readonly string[]): Proofs["shared"] {
+  const key = new TextEncoder().encode(secret);
+  return async (jwt, { url }) => {
+    const verified = await jwtVerify(jwt, key, {
+      algorithms: ["HS256"],
+      requiredClaims: ["exp"],
+    }).catch(() => undefined);
+    const allowed = audiences.length > 0 ? audiences : [new URL(url).origin];
+    const { sub, aud } = verified?.payload ?? {};
+    const isForUs = aud === undefined || [aud].flat().some((one) => allowed.includes(one));
+    if (verified === undefined || !isForUs) {
+      throw new Fault("unauthorized", "The JWT is not valid, has expired or is for somebody else.");
+    }
+    return { name: sub === undefined ? "jwt" : `jwt:${sub}` };
+  };
+}

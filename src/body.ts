@@ -1,0 +1,64 @@
+import { Fault } from "./errors.ts";
+import { limits } from "./limits.ts";
+
+/**
+ * The body of a request, which says that it is JSON.
+ *
+ * Throws `unsupported_media_type`, `too_large` or `parse_error`, whose message repeats nothing of it.
+ */
+export async function readJson(request: Request): Promise<unknown> {
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") {
+    throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
+  }
+  const text = await readText(request);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new Fault("parse_error", "The body is not JSON.");
+  }
+  // A short one cannot be deep.
+  if (text.length > 2 * limits.bodyDepth) checkShape(body);
+  return body;
+}
+
+/** Throws `too_large` for what is nested too deeply, or has too many members. */
+function checkShape(body: unknown): void {
+  let members = 0;
+  let level: unknown[] = [body];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.bodyDepth) {
+      throw new Fault("too_large", `The body is nested more than ${limits.bodyDepth} deep.`);
+    }
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value !== "object" || value === null) continue;
+      for (const member of Object.values(value)) {
+        if (++members > limits.bodyMembers) {
+          throw new Fault("too_large", `The body has more than ${limits.bodyMembers} members.`);
+        }
+        if (typeof member === "object" && member !== null) next.push(member);
+      }
+    }
+    level = next;
+  }
+}
+
+/** The body as text; one that is too large is refused before it is read whole. */
+async function readText(request: Request): Promise<string> {
+  const announced = request.headers.get("content-length");
+  if (Number(announced) > limits.bodyBytes) throw tooLarge();
+  if (announced !== null || request.body === null) return request.text();
+  const decoder = new TextDecoder();
+  let length = 0;
+  let text = "";
+  for await (const chunk of request.body) {
+    length += chunk.length;
+    if (length > limits.bodyBytes) throw tooLarge();
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);

@@ -1,0 +1,29 @@
+import { folded, toolkitOf } from "../servlets/toolkit.ts";
+import type { Member } from "./bundle.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Throws a `Refusal` that names both where two names become one in the ids of Open Tool Calling. */
+export function refuseClashes(members: readonly Pick<Member, "found" | "definitions">[]): void {
+  const toolkits = new Map<string, { name: string; place: string }>();
+  const tools = new Map<string, string>();
+  for (const { found, definitions = {} } of members) {
+    const { place } = found;
+    const name = toolkitOf(found);
+    const other = toolkits.get(folded(name));
+    if (other !== undefined && other.name !== name) {
+      throw new Refusal(
+        `${place}: its toolkit ${name} and ${other.name} of ${other.place} both become ${folded(name)} in the ids of Open Tool Calling: rename one, or give it another "toolkit" in servlet.json`,
+      );
+    }
+    toolkits.set(folded(name), { name, place });
+    for (const [own, { id }] of Object.entries(definitions)) {
+      const first = tools.get(id);
+      if (first !== undefined) {
+        throw new Refusal(
+          `${place}: its tool ${own} and ${first} both have the id ${id} in Open Tool Calling: rename or skip one, or give another "toolkit" or "version" in servlet.json`,
+        );
+      }
+      tools.set(id, `${own} of ${place}`);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import { DurableObject } from "cloudflare:workers";
+import { deploymentOf } from "../env.ts";
+import { report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import { Registry } from "../servlets/registry.ts";
+import { SealedRows } from "./sealed-rows.ts";
+import { sealerOf, type Sealer } from "./vault.ts";
+
+/**
+ * What others may ask of a recorded call: see `Records`. `asks` is a digest of what the call asks for, the
+ * response is JSON.
+ */
+export interface CallRecordObject extends Rpc.DurableObjectBranded {
+  run(call: Call, asks: string): Promise<string | undefined>;
+}
+
+/** What is stored. */
+interface Kept {
+  asks: string;
+  /** Absent until the call has ended. */
+  response?: string;
+}
+
+/** A call that has begun. */
+interface Begun {
+  asks: string;
+  /** Never rejects. */
+  response: Promise<string>;
+}
+
+/**
+ * One `call_id` of one principal. The call runs here, so that it ends even where its client leaves, and
+ * once: that it has begun is noted before, and what it came to is kept before anybody is told.
+ */
+export function callRecordObject(bundle: Bundle) {
+  // For all records of the isolate.
+  let registry: Registry | undefined;
+  let sealer: Sealer | undefined;
+
+  return class CallRecord extends DurableObject implements CallRecordObject {
+    readonly #rows: SealedRows;
+    readonly #registry: Registry;
+    #begun: Promise<Begun> | undefined;
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      sealer ??= sealerOf(env);
+      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      this.#rows = new SealedRows(state.storage.sql, sealer);
+      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
+    }
+
+    async run(call: Call, asks: string): Promise<string | undefined> {
+      this.#begun ??= this.#begin(call, asks).catch((error: unknown) => {
+        this.#begun = undefined;
+        throw error;
+      });
+      const begun = await this.#begun;
+      return begun.asks === asks ? begun.response : undefined;
+    }
+
+    override async alarm(): Promise<void> {
+      this.#begun = undefined;
+      await this.ctx.storage.deleteAll();
+    }
+
+    /** Begins the call, unless an earlier life of this object has. */
+    async #begin(call: Call, asks: string): Promise<Begun> {
+      const { sql } = this.ctx.storage;
+      if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray().length > 0) {
+        const { asks: before, ...ended } = (await this.#rows.text("call")) as Kept;
+        return { asks: before, response: Promise.resolve(ended.response ?? lost(call)) };
+      }
+      await this.#keep({ asks }, () => sql.exec(SealedRows.texts));
+      const response = this.#end(call, asks);
+      this.ctx.waitUntil(response);
+      return { asks, response };
+    }
+
+    async #end(call: Call, asks: string): Promise<string> {
+      const stays = new AbortController();
+      const response = JSON.stringify(
+        await runTool(this.#registry.within(call.principal.scopes), call, () => stays.signal),
+      );
+      try {
+        await this.#keep({ asks, response });
+      } catch (error) {
+        report(error); // As long as this object lives, it knows it all the same.
+      }
+      return response;
+    }
+
+    async #keep(call: Kept, first?: () => void): Promise<void> {
+      const { storage } = this.ctx;
+      const write = await this.#rows.prepare({ texts: { call } });
+      storage.transactionSync(() => {
+        first?.();
+        write();
+        void storage.setAlarm(Date.now() + limits.callRecordMs);
+      });
+    }
+  };
+}
+
+const lost = ({ call_id }: Call): string => {
+  const message =
+    "The server stopped while this call ran, so it is not known what came of it. To call again, use another call_id.";
+  const response: CallToolResponse = { call_id, duration: 0, success: false, error: { message } };
+  return JSON.stringify(response);
+};

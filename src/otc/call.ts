@@ -1,0 +1,145 @@
+import { Fault, report } from "../errors.ts";
+import {
+  isObject,
+  Suspended,
+  Wait,
+  type Ask,
+  type CallContext,
+  type CallToolResult,
+  type Json,
+  type Lent,
+  type Principal,
+} from "../model.ts";
+import { hiding } from "../servlets/config.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { directoryOf } from "./directory.ts";
+
+/** A call whose request has been found to be good. */
+export interface Call {
+  call_id: string;
+  trace_id?: string | undefined;
+  /** Of the tool, with its version. */
+  tool: string;
+  input: Json;
+  lent: Lent;
+  principal: Principal;
+}
+
+/** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#43-tool-response-schema */
+export type CallToolResponse = { call_id: string; duration: number } & (
+  | { success: true; value?: unknown }
+  | { success: false; error: ToolError }
+);
+
+export interface ToolError {
+  message: string;
+  developer_message?: string;
+  can_retry?: boolean;
+  additional_prompt_content?: string;
+}
+
+/** Runs a tool. Whatever goes wrong from here on is the tool's error; nothing is thrown. */
+export async function runTool(
+  registry: Registry,
+  { call_id, trace_id, tool, input, lent, principal }: Call,
+  signal: () => AbortSignal,
+): Promise<CallToolResponse> {
+  const began = Date.now();
+  const hide = hiding(lent);
+  const ended = () => ({ call_id, duration: Date.now() - began });
+  const failed = (error: ToolError): CallToolResponse => ({
+    ...ended(),
+    success: false,
+    error: hidden(error, hide),
+  });
+  try {
+    const { entry, definition } = directoryOf(await registry.catalog()).find(tool);
+    const outcome = await registry.callEntry(entry, input, {
+      id: call_id,
+      meta: trace_id === undefined ? {} : { trace_id },
+      principal,
+      client: { capabilities: {} },
+      signal,
+      lent,
+      notify: () => {},
+      ask,
+    });
+    if (outcome instanceof Suspended) return failed(needed(outcome));
+    if (outcome.isError === true) return failed({ message: textOf(outcome) || "The tool failed." });
+    const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
+    return { ...ended(), success: true, ...value };
+  } catch (error) {
+    return failed(thrown(error, hide));
+  }
+}
+
+/** Nobody can be asked: the call ends, and its response says what it needs. */
+const ask: CallContext["ask"] = (asks) =>
+  Promise.reject(new Wait({ kind: "input", asks, given: {} }));
+
+const textOf = ({ content }: CallToolResult): string =>
+  content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+
+/** What the tool gives: structured, or its one text, or its content as it is. */
+function valueOf({ structuredContent, content }: CallToolResult): unknown {
+  if (structuredContent !== undefined) return structuredContent;
+  const [first, ...others] = content;
+  return first?.type === "text" && others.length === 0 ? first.text : content;
+}
+
+/** What a model has to know in order to call again. */
+function needed({ reason }: Suspended): ToolError {
+  const asks = reason.kind === "input" ? Object.values(reason.asks) : [];
+  return {
+    message: "The tool needs an answer that it cannot ask for here.",
+    can_retry: true,
+    additional_prompt_content: [
+      "The tool stopped to ask for this. Call it again with the answer in its input, if it takes it there.",
+      ...asks.map(asked),
+    ].join("\n"),
+  };
+}
+
+function asked({ method, params }: Ask): string {
+  switch (method) {
+    case "elicitation/create": {
+      const { message, url, requestedSchema: form } = params;
+      const page = typeof url === "string" ? ` (${url})` : "";
+      return [`- Of the user: ${String(message)}${page}`, ...fields(form)].join("\n");
+    }
+    case "sampling/createMessage":
+      return `- Of a model: ${JSON.stringify(params["messages"])}`;
+    case "roots/list":
+      return "- Of the client: which folders and files it may work on";
+  }
+}
+
+/** The fields of a form, with their types and what they are. */
+function fields(form: unknown): string[] {
+  if (!isObject(form) || !isObject(form["properties"])) return [];
+  const { required } = form;
+  return Object.entries(form["properties"]).map(([name, field]) => {
+    const { type, title, description, enum: choices } = isObject(field) ? field : {};
+    const kind = Array.isArray(choices) ? `one of ${choices.join(", ")}` : String(type);
+    const must = Array.isArray(required) && required.includes(name) ? ", required" : "";
+    const about = [title, description].filter((one) => typeof one === "string").join(": ");
+    return `  - ${name} (${kind}${must})${about && `: ${about}`}`;
+  });
+}
+
+/** A fault as the tool's error. What the caller must not see is logged, without what was lent. */
+function thrown(error: unknown, hide: (text: string) => string): ToolError {
+  const fault = Fault.from(error);
+  if (fault.code === "internal") {
+    const { cause } = fault;
+    const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    report(new Fault("internal", fault.message, { cause: hide(trace) }));
+  }
+  const { message, data } = fault;
+  return { message, ...(data !== undefined && { developer_message: JSON.stringify(data) }) };
+}
+
+function hidden({ can_retry, ...texts }: ToolError, hide: (text: string) => string): ToolError {
+  const struck = Object.entries(texts).map(([key, text]) => [key, hide(text)]);
+  return { message: "", ...Object.fromEntries(struck), ...(can_retry && { can_retry }) };
+}

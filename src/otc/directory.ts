@@ -1,0 +1,77 @@
+import { Fault } from "../errors.ts";
+import type { ToolDefinition } from "../model.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
+import { compareVersions } from "../servlets/toolkit.ts";
+import { define } from "./definitions.ts";
+
+/** A tool of one version. */
+export interface Offer {
+  entry: ToolEntry;
+  definition: ToolDefinition;
+}
+
+/** All tools in all versions, by their ids. */
+export interface Directory {
+  definitions: readonly ToolDefinition[];
+  /**
+   * The tool that an id means: `Toolkit.Tool` is its newest version, `@x` is `@x.0.0`.
+   * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#tool-version-resolution
+   *
+   * Throws `not_found` that says what there is instead.
+   */
+  find(id: string): Offer;
+}
+
+const directories = new WeakMap<Catalog, Directory>();
+
+export function directoryOf(catalog: Catalog): Directory {
+  let directory = directories.get(catalog);
+  if (directory === undefined) {
+    directory = newDirectory(catalog);
+    directories.set(catalog, directory);
+  }
+  return directory;
+}
+
+function newDirectory({ versions }: Catalog): Directory {
+  const offers = new Map<string, Offer>();
+  for (const [servlet, entries] of Map.groupBy(versions, (entry) => entry.servlet)) {
+    const definitions = servlet.definitions ?? defineNow(servlet, entries);
+    for (const entry of entries) {
+      const definition = definitions[entry.own];
+      if (definition === undefined) continue;
+      const first = offers.get(definition.id)?.entry.servlet.name;
+      if (first === undefined) offers.set(definition.id, { entry, definition });
+      else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);
+    }
+  }
+  const newestFirst = [...offers.values()].toSorted((a, b) =>
+    compareVersions(b.definition.version, a.definition.version),
+  );
+  const byName = Map.groupBy(newestFirst, ({ definition }) => definition.id.split("@")[0]!);
+  return {
+    definitions: [...offers.values()].map(({ definition }) => definition),
+    find(id) {
+      const [name = "", version] = id.split("@");
+      const known = byName.get(name);
+      if (known === undefined) throw new Fault("not_found", `There is no tool ${name}.`);
+      if (version === undefined) return known[0]!;
+      const exact = version.includes(".") ? version : `${version}.0.0`;
+      const offer = offers.get(`${name}@${exact}`);
+      if (offer !== undefined) return offer;
+      const there = known.map(({ definition }) => definition.version).join(", ");
+      throw new Fault("not_found", `There is no version ${exact} of ${name}: there is ${there}.`);
+    },
+  };
+}
+
+/** Of a servlet whose lists depend on the world. */
+function defineNow(servlet: BundledServlet, entries: readonly ToolEntry[]) {
+  const tools = entries.map(({ own, tool }) => ({ ...tool, name: own }));
+  const { definitions, warnings } = define(servlet, { tools });
+  for (const warning of warnings) warn(servlet, warning);
+  return definitions;
+}
+
+const warn = ({ name }: BundledServlet, text: string) => console.warn(`[${name}] ${text}`);

@@ -1,0 +1,110 @@
+import { readJson } from "../body.ts";
+import { Fault, report } from "../errors.ts";
+import type { Principal } from "../model.ts";
+import type { Catalog } from "../servlets/catalog.ts";
+import { told, type Issue } from "../servlets/checks.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { runTool, type CallToolResponse } from "./call.ts";
+import { directoryOf } from "./directory.ts";
+import type { Records } from "./records.ts";
+import { errorResponse, jsonResponse } from "./reply.ts";
+import { canonical, LATEST, lentBy, requestIn, schemaOf } from "./request.ts";
+
+/** What answering a request needs. */
+export interface Setting {
+  registry: Registry;
+  /** Who is calling. Throws `unauthorized`. */
+  authenticate(request: Request): Promise<Principal>;
+  /** The principal's calls that are run once; absent where none is kept. */
+  records?: ((principal: Principal) => Records) | undefined;
+}
+
+/** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
+export async function listTools(request: Request, setting: Setting): Promise<Response> {
+  let $schema = LATEST;
+  try {
+    demandMethod(request, "GET");
+    const { scopes } = await setting.authenticate(request);
+    if (request.body !== null) $schema = schemaOf(await readJson(request));
+    const list = listOf(await setting.registry.within(scopes).catalog());
+    // OXP, which it was renamed to, reads the list as `items`.
+    return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
+  } catch (error) {
+    return refusal(error, $schema);
+  }
+}
+
+/** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#53-tool-execution */
+export async function callTool(request: Request, setting: Setting): Promise<Response> {
+  let $schema = LATEST;
+  try {
+    demandMethod(request, "POST");
+    const principal = await setting.authenticate(request);
+    const body = await readJson(request);
+    $schema = schemaOf(body);
+    const result = await call(body, principal, { ...setting, signal: () => request.signal });
+    return jsonResponse(JSON.stringify({ $schema, result }));
+  } catch (error) {
+    return refusal(error, $schema);
+  }
+}
+
+async function call(
+  body: unknown,
+  principal: Principal,
+  { registry: all, records, signal }: Setting & { signal: () => AbortSignal },
+): Promise<CallToolResponse> {
+  const registry = all.within(principal.scopes);
+  const asked = requestIn(body);
+  const { call_id, trace_id, input = {} } = asked;
+  const { entry, definition } = directoryOf(await registry.catalog()).find(asked.tool_id);
+  const lent = lentBy(asked, definition);
+  const wrong = entry.input?.(input);
+  if (wrong !== undefined) {
+    const message = `The input of ${definition.id} is not valid: ${told(wrong)}`;
+    throw new Fault("invalid_params", message, { data: byParameter(wrong) });
+  }
+  const tool = { tool: definition.id, trace_id, input, lent, principal };
+  if (call_id === undefined || records === undefined) {
+    return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
+  }
+  const result = await records(principal).run({ ...tool, call_id }, canonical(asked));
+  if (result !== undefined) return result;
+  throw new Fault(
+    "invalid_request",
+    "This call_id belongs to a call that asked for something else.",
+  );
+}
+
+/** What is wrong, by the parameter that it is wrong with. */
+function byParameter(issues: readonly Issue[]): Record<string, string> {
+  const named = issues.flatMap(({ path: [name, ...path], member, message }) => {
+    const parameter = name ?? member;
+    const place = path.length > 0 ? `${path.join(".")} ` : "";
+    return parameter === undefined ? [] : [{ parameter, text: place + message }];
+  });
+  const grouped = Map.groupBy(named, ({ parameter }) => parameter);
+  return Object.fromEntries(
+    [...grouped].map(([parameter, all]) => [parameter, all.map(({ text }) => text).join("; ")]),
+  );
+}
+
+/** As JSON. It is the same for everybody, so it is written once. */
+function listOf(catalog: Catalog): string {
+  let list = lists.get(catalog);
+  if (list === undefined) {
+    list = JSON.stringify(directoryOf(catalog).definitions);
+    lists.set(catalog, list);
+  }
+  return list;
+}
+
+const lists = new WeakMap<Catalog, string>();
+
+function demandMethod({ method }: Request, wanted: string): void {
+  if (method !== wanted && !(method === "HEAD" && wanted === "GET")) {
+    throw new Fault("method_not_allowed", `This endpoint takes ${wanted}.`, { data: wanted });
+  }
+}
+
+const refusal = (error: unknown, $schema: string) => errorResponse(report(error), $schema);

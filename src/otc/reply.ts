@@ -1,0 +1,25 @@
+import { httpStatus, type Fault } from "../errors.ts";
+import { LATEST } from "./request.ts";
+
+export const jsonResponse = (body: string, status = 200): Response =>
+  new Response(body, { status, headers: { "content-type": "application/json" } });
+
+/**
+ * What is wrong with a request, before a tool is called.
+ * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
+ */
+export function errorResponse(fault: Fault, $schema = LATEST): Response {
+  const { message, data } = fault;
+  const status = statusOf(fault);
+  const details = status === 422 && { parameter_errors: data };
+  const response = jsonResponse(JSON.stringify({ $schema, message, ...details }), status);
+  if (status === 405) response.headers.set("allow", String(data));
+  if (status === 401) response.headers.set("www-authenticate", "Bearer");
+  return response;
+}
+
+/** Where MCP has results that say what is wrong with a call, there are statuses here. */
+function statusOf(fault: Fault): number {
+  if (fault.code === "invalid_params") return 422;
+  return fault.code === "not_found" ? 400 : httpStatus(fault);
+}

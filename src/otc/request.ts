@@ -1,0 +1,130 @@
+import * as z from "zod/mini";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isObject, type Json, type Lent, type ToolDefinition } from "../model.ts";
+
+/**
+ * What clients send.
+ * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
+ */
+
+/** What a response says that it follows, where its request has not said what it follows itself. */
+export const LATEST =
+  "https://github.com/OpenToolCalling/Specification/tree/main/spec/http/1.0/openapi.json";
+
+/** Where version 1.0 is or was published, and its names. */
+const VERSION_1 =
+  /^(otc:\/\/1\.0|urn:oxp:1\.0|https:\/\/(github|raw\.githubusercontent)\.com\/(ArcadeAI\/OpenToolCalling|(OpenToolCalling|OpenExecProtocol)\/Specification)\/((tree|blob|raw)\/)?(refs\/heads\/)?[\w.-]+\/spec(ification)?\/http\/1\.0\/openapi\.json)$/;
+
+const text = z.string("must be a string");
+const id = text.check(
+  z.minLength(1, "must not be empty"),
+  z.maxLength(limits.idCharacters, `must have at most ${limits.idCharacters} characters`),
+);
+const list = <T extends z.ZodMiniType>(item: T) =>
+  z.optional(z.array(item, "must be an array of objects"));
+
+/** `CallToolRequest`: what it says of itself is closed, the objects in it are open. */
+const requestSchema = z.strictObject(
+  {
+    call_id: z.optional(id),
+    trace_id: z.optional(id),
+    tool_id: text.check(
+      z.regex(
+        /^[A-Za-z0-9_]+\.[A-Za-z0-9_]+(@([0-9]+|[0-9]+\.[0-9]+\.[0-9]+))?$/,
+        "must be Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.0.0, of letters, digits and _",
+      ),
+    ),
+    input: z.optional(z.custom<Json>(isObject, "must be an object")),
+    context: z.optional(
+      z.object(
+        {
+          authorization: list(z.object({ id: text, token: text }, "must be an object")),
+          secrets: list(z.object({ id: text, value: text }, "must be an object")),
+          user_id: z.optional(text),
+        },
+        "must be an object",
+      ),
+    ),
+  },
+  {
+    error: ({ code }) =>
+      code === "unrecognized_keys"
+        ? "may have call_id, trace_id, tool_id, input and context, and nothing else"
+        : "must be an object",
+  },
+);
+
+export type CallToolRequest = z.infer<typeof requestSchema>;
+
+/**
+ * The `$schema` that a body has and that its response will have.
+ *
+ * Throws `unsupported_version`.
+ */
+export function schemaOf(body: unknown): string {
+  const given = isObject(body) ? body["$schema"] : undefined;
+  if (given === undefined) return LATEST;
+  if (typeof given === "string" && VERSION_1.test(given)) return given;
+  throw new Fault(
+    "unsupported_version",
+    `This $schema is not served. Leave it out, or send one of version 1.0: ${LATEST}, otc://1.0 or urn:oxp:1.0.`,
+  );
+}
+
+/** Throws `invalid_request` that says where, and repeats nothing of what was sent. */
+export function requestIn(body: unknown): CallToolRequest {
+  const request = isObject(body) ? body["request"] : undefined;
+  if (request === undefined) {
+    throw new Fault("invalid_request", 'The body must be {"request": {"tool_id": …, "input": …}}.');
+  }
+  const read = requestSchema.safeParse(request);
+  if (read.success) return read.data;
+  const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
+  throw new Fault("invalid_request", `${["request", ...path].join(".")} ${message}.`);
+}
+
+/**
+ * What the request brings of what the tool needs, and nothing else: a caller does not get to set other
+ * config of a servlet.
+ *
+ * Throws `invalid_request` that says what is missing.
+ */
+export function lentBy(
+  { context = {} }: CallToolRequest,
+  { id: tool, requirements: needs = {} }: ToolDefinition,
+): Lent {
+  const missing = (what: string) =>
+    new Fault("invalid_request", `${tool} needs ${what} in request.context.`);
+  const pick = (
+    wanted: readonly { id: string }[] = [],
+    given: ReadonlyMap<string, string>,
+    what: (id: string) => string,
+  ) =>
+    new Map(
+      wanted.map(({ id: of }) => {
+        const value = given.get(of);
+        if (!value) throw missing(what(of));
+        return [of, value];
+      }),
+    );
+  const { authorization = [], secrets = [], user_id } = context;
+  const tokens = new Map(authorization.map((one) => [one.id, one.token]));
+  const values = new Map(secrets.map((one) => [one.id, one.value]));
+  if (needs.user_id === true && !user_id) throw missing("user_id");
+  return {
+    tokens: pick(needs.authorization, tokens, (of) => `a token for ${of} (authorization)`),
+    secrets: pick(needs.secrets, values, (of) => `the secret ${of} (secrets)`),
+    ...(needs.user_id === true && user_id && { userId: user_id }),
+  };
+}
+
+/** The same text for requests that ask for the same: they may be traced differently, and order keys as they like. */
+export function canonical({ tool_id, input = {}, context = {} }: CallToolRequest): string {
+  return JSON.stringify({ tool_id, input, context }, (_key, value: unknown) =>
+    isObject(value) ? sorted(value) : value,
+  );
+}
+
+const sorted = (object: Json): Json =>
+  Object.fromEntries(Object.entries(object).toSorted(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,0 +1,92 @@
+import { Fault } from "../errors.ts";
+import type { Lent } from "../model.ts";
+import type { Lending } from "../wasm/call.ts";
+import type { BundledServlet } from "./bundle.ts";
+
+/** What deployments and callers give to a servlet: config, secrets, tokens. */
+
+type Variables = Readonly<Record<string, string>>;
+
+/** The servlet's config, with the Worker's variables in it. */
+export function configOf(
+  { name, manifest }: BundledServlet,
+  variables: Variables,
+): Record<string, string> {
+  const expand = (text: string) =>
+    text.replace(
+      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+      (whole, variable: string | undefined, otherwise: string | undefined) => {
+        if (variable === undefined) return "${";
+        const value = variables[variable] || otherwise;
+        if (value !== undefined) return value;
+        throw new Fault(
+          "servlet_failed",
+          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
+          { cause: whole },
+        );
+      },
+    );
+  return Object.fromEntries(
+    Object.entries(manifest.env_vars ?? {}).map(([key, text]) => [key, expand(text)]),
+  );
+}
+
+interface Asked {
+  service: string;
+  user: string;
+}
+
+const allowedTo = ({ manifest }: BundledServlet, { service, user }: Asked) =>
+  manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
+
+const variableOf = ({ service, user }: Asked): string =>
+  `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+
+/** A secret of the deployment, if the manifest lets the servlet have it. */
+export function secretOf(
+  servlet: BundledServlet,
+  variables: Variables,
+  asked: Asked,
+): string | undefined {
+  const allowed = allowedTo(servlet, asked);
+  return allowed && variables[allowed.variable ?? variableOf(asked)];
+}
+
+/** What a caller lends to one call, as the servlet may ask for it. */
+export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
+  const { secrets, tokens, userId } = lent;
+  return {
+    config: (key) => tokens.get(key) ?? secrets.get(key) ?? (key === USER_ID ? userId : undefined),
+    secret: (service, user) => {
+      const asked = { service, user };
+      const variable = allowedTo(servlet, asked)?.variable ?? variableOf(asked);
+      return secrets.get(variable) ?? secrets.get(service);
+    },
+    token: (id) => tokens.get(id),
+    hide: hiding(lent),
+  };
+}
+
+/** The config key of the caller's user. */
+export const USER_ID = "user_id";
+
+/**
+ * Strikes what was lent out of a text: as it is, and as it stands in JSON, in URLs (where hosts are in lower
+ * case) and in Basic.
+ */
+export function hiding({ secrets, tokens }: Lent): (text: string) => string {
+  const forms = [...secrets.values(), ...tokens.values()].flatMap((value) => [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    new URLSearchParams({ "": value }).toString().slice(1),
+    new TextEncoder().encode(value).toBase64(),
+  ]);
+  if (forms.length === 0) return (text) => text;
+  // The longest first: one may be part of another.
+  const sources = [...new Set(forms)].toSorted((a, b) => b.length - a.length).map(escaped);
+  const pattern = new RegExp(sources.join("|"), "gi");
+  return (text) => text.replace(pattern, "[hidden]");
+}
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");

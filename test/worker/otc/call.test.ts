@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { BundledServlet } from "../../../src/servlets/bundle.ts";
+import { ask, callTool } from "../server.ts";
+import {
+  call,
+  examplesAs,
+  failureOf,
+  list,
+  plainOf,
+  post,
+  server,
+  valueOf,
+  type Json,
+} from "./client.ts";
+import { EMAILS, examples } from "./examples.ts";
+import { wrongAsPublished, wrongRequest } from "./published.ts";
+
+/** What the guests have asked of the world. */
+let asked: { url: string; authorization: string | null }[];
+
+beforeEach(() => {
+  asked = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    const { url, headers } = new Request(input);
+    asked.push({ url, authorization: headers.get("authorization") });
+    return url.startsWith("https://gmail.") ? Response.json(EMAILS) : new Response("sent");
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+describe("the examples of the specification", () => {
+  const servlets = examples.map(({ toolkit, tool, manifest }) =>
+    examplesAs(toolkit, [tool], manifest),
+  );
+  const own = plainOf({ servlets });
+
+  test.each(examples)("$definition.id", async ({ request, value, definition }) => {
+    expect(wrongRequest({ request })).toEqual([]);
+    const answer = await post({ request }, own);
+    expect(valueOf(answer)).toEqual(value);
+    expect("value" in answer.result!).toBe(definition.output_schema !== null);
+    expect(answer.result).toMatchObject({
+      call_id: request["call_id"],
+      duration: expect.any(Number),
+    });
+  });
+
+  test("are all that is listed", async () => {
+    const { tools } = await list(own);
+    expect(tools).toEqual(examples.map(({ definition }) => definition));
+  });
+
+  test("use what they are lent", async () => {
+    for (const { request } of examples) await post({ request }, own);
+    expect(asked).toEqual([
+      {
+        url: "https://gmail.example/user_123?q=is:unread",
+        authorization: "Bearer ya29.a0AfH6SMC...",
+      },
+      { url: "https://twilio.example/", authorization: "TWILIO_SECRET_VALUE" },
+    ]);
+  });
+
+  test("fail as the specification's do", async () => {
+    const answer = await post(
+      { request: { tool_id: "Doorbell.Ring", input: { doorbell_id: "x" } } },
+      own,
+    );
+    expect(failureOf(answer)).toEqual({ message: "Doorbell ID not found" });
+  });
+});
+
+test("the schema as it was published takes no value, which is its mistake", async () => {
+  const { result } = await call("hello.greet", { name: "Ada" });
+  expect(wrongAsPublished(result).join()).toContain("value");
+  expect(wrongAsPublished({ call_id: "1", success: true })).toEqual([]);
+});
+
+describe("POST /tools/call", () => {
+  test("calls the tool that MCP calls", async () => {
+    const { result } = await callTool("greet", { name: "Ada" });
+    expect(valueOf(await call("hello.greet", { name: "Ada" }))).toBe(result?.["content"][0].text);
+  });
+
+  test("makes a call_id where there is none", async () => {
+    const ids = [await call("clock.now"), await call("clock.now")].map(
+      ({ result }) => result?.["call_id"],
+    );
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(ids[0]).not.toBe(ids[1]);
+  });
+
+  test("runs without input and context", async () => {
+    const answer = await post({ request: { tool_id: "http_status.list_statuses" } });
+    expect((valueOf(answer) as Json)["statuses"]).toContainEqual(
+      expect.objectContaining({ code: 404, name: "Not Found" }),
+    );
+  });
+
+  test.each<[string, Json, unknown]>([
+    ["http_status.lookup_status", { code: 404 }, expect.objectContaining({ name: "Not Found" })],
+    ["hello.greet", { name: "Ada" }, "Hello, Ada!"],
+    [
+      "otc.Plain",
+      { what: "blocks" },
+      [
+        { type: "text", text: "a" },
+        { type: "text", text: "b" },
+      ],
+    ],
+    ["otc.Add", { a: 0.5, b: -0.5 }, 0],
+    ["seasonal.pick_plums", { n: 1 }, "picked"],
+    ["clock.wait", { seconds: 0 }, undefined],
+  ])("%s of %j gives %j", async (tool, input, value) => {
+    expect(valueOf(await call(tool, input))).toEqual(value);
+  });
+
+  test("says what a tool says that fails", async () => {
+    const { message } = failureOf(await call("http_status.lookup_status", { code: 599 }));
+    expect(message).toContain("no registered HTTP status code 599");
+  });
+
+  test.each([
+    ["faulty.trap", /crashed/],
+    ["faulty.not_json", /not JSON/],
+  ])("%s fails with 200", async (tool, why) => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    expect(failureOf(await call(tool))["message"]).toMatch(why);
+  });
+
+  test.each<[string, Json, RegExp[]]>([
+    [
+      "approval.request_approval",
+      { what: "Paint" },
+      [/Please approve: Paint/, /approve \(boolean, required\): Approve: Yes/, /note \(string\)/],
+    ],
+    ["otc.Plain", { what: "roots" }, [/which folders/]],
+    ["durable.rounds", { rounds: 1 }, [/Name 1\?/, /name \(string, required\)/]],
+    ["durable.plan", { steps: [{ do: "sample", message: "Say it" }] }, [/Of a model: .*Say it/]],
+    [
+      "durable.plan",
+      { steps: [{ do: "elicit_url", message: "Pay", url: "https://pay.example/" }] },
+      [/Pay \(https:\/\/pay\.example\/\)/],
+    ],
+  ])("%s of %j says what it would ask for", async (tool, input, contents) => {
+    const { can_retry, additional_prompt_content } = failureOf(await call(tool, input));
+    expect(can_retry).toBe(true);
+    for (const content of contents) expect(additional_prompt_content).toMatch(content);
+  });
+
+  test("tells the tool who calls, and the trace", async () => {
+    const context = {
+      authorization: [{ id: "google", token: "t" }],
+      secrets: [{ id: "TWILIO_API_KEY", value: "s" }],
+      user_id: "u",
+    };
+    const answer = await call("otc.Look", {}, { context, trace_id: "trace_1" });
+    expect(valueOf(answer)).toMatchObject({
+      principal: "anonymous",
+      meta: { trace_id: "trace_1" },
+    });
+  });
+
+  test("is stopped where its client leaves", async () => {
+    vi.spyOn(console, "info").mockImplementation(() => {});
+    const leaving = new AbortController();
+    const request = new Request("http://localhost:8787/tools/call", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ request: { tool_id: "clock.wait", input: { seconds: 30 } } }),
+      signal: leaving.signal,
+    });
+    const response = server.fetch(request);
+    setTimeout(() => leaving.abort(), 50);
+    const { result } = (await (await response).json()) as Json;
+    expect(result.error.message).toContain("The client has left");
+  });
+});
+
+describe("$schema", () => {
+  const PATH = "spec/http/1.0/openapi.json";
+  const request = { tool_id: "clock.now" };
+
+  test.each([
+    "otc://1.0",
+    "urn:oxp:1.0",
+    `https://github.com/OpenToolCalling/Specification/tree/main/${PATH}`,
+    `https://github.com/OpenExecProtocol/Specification/blob/45b1208/${PATH}`,
+    `https://raw.githubusercontent.com/OpenToolCalling/Specification/refs/heads/main/${PATH}`,
+    "https://github.com/ArcadeAI/OpenToolCalling/tree/main/specification/http/1.0/openapi.json",
+  ])("%s is served, and answered", async ($schema) => {
+    const answer = await post({ $schema, request });
+    expect([answer.status, answer["$schema"]]).toEqual([200, $schema]);
+  });
+
+  test("is the latest where there is none", async () => {
+    const { $schema } = await post({ request });
+    expect($schema).toBe(`https://github.com/OpenToolCalling/Specification/tree/main/${PATH}`);
+    expect((await list())["$schema"]).toBe($schema);
+  });
+
+  test.each([
+    "otc://2.0",
+    "",
+    1,
+    null,
+    "https://github.com/OpenToolCalling/Specification/tree/main/spec/http/2.0/openapi.json",
+    `https://evil.example/OpenToolCalling/Specification/tree/main/${PATH}`,
+  ])("%j is not served", async ($schema) => {
+    const { status, message } = await post({ $schema, request });
+    expect(status).toBe(400);
+    expect(message).toContain("$schema");
+  });
+});
+
+describe("versions", () => {
+  const kit = (version: string): BundledServlet =>
+    examplesAs(`kit-${version}`, version === "1.0.0" ? ["Add", "Ring"] : ["Add"], {
+      toolkit: "Kit",
+      version,
+      prefix: `v${version}`,
+    });
+  const versions = plainOf({ servlets: ["1.0.0", "10.0.0", "2.1.0", "2.0.0"].map(kit) });
+  const SUM = { a: 1, b: 2 };
+
+  test("stand side by side", async () => {
+    const { tools } = await list(versions);
+    const ids = tools.map(({ id }: Json) => id);
+    expect(ids).toHaveLength(5);
+    for (const id of ids) {
+      const input = id.includes("Add") ? SUM : { doorbell_id: "doorbell42" };
+      expect((await call(id, input, {}, versions)).status).toBe(200);
+    }
+  });
+
+  test.each(["Kit.Add", "Kit.Add@1", "Kit.Add@2", "Kit.Add@2.1.0", "Kit.Add@10.0.0", "Kit.Ring"])(
+    "%s is there",
+    async (id) => {
+      const input = id.includes("Add") ? SUM : { doorbell_id: "doorbell42" };
+      expect((await call(id, input, {}, versions)).status).toBe(200);
+    },
+  );
+
+  test.each([
+    ["Kit.Add@3", /no version 3\.0\.0 of Kit\.Add: there is 10\.0\.0, 2\.1\.0, 2\.0\.0, 1\.0\.0/],
+    ["Kit.Add@2.1.1", /no version 2\.1\.1/],
+    ["Kit.Ring@2", /no version 2\.0\.0 of Kit\.Ring/],
+    ["Kit.Sub", /no tool Kit\.Sub/],
+  ])("%s is not", async (id, why) => {
+    const { status, message } = await call(id, SUM, {}, versions);
+    expect(status).toBe(400);
+    expect(message).toMatch(why);
+  });
+
+  test("MCP sees the newest", async () => {
+    const { result } = await ask("tools/list", {}, {}, versions);
+    expect(result?.["tools"].map(({ name }: Json) => name)).toEqual(["v10.0.0-Add"]);
+  });
+});

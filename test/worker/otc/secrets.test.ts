@@ -1,0 +1,188 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { CallRecordObject } from "../../../src/durable/call-record.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { Suspended, Wait, type CallContext, type Entry } from "../../../src/model.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";
+
+/** What a call brings for its tool reaches the tool, and nothing else. */
+const TOKEN = "tok3n-á\"'\\-of-google";
+const SECRET = "s3cr3t\n-of-twilio-which-is-longer";
+const CONTEXT = {
+  authorization: [{ id: "google", token: TOKEN }],
+  secrets: [{ id: "TWILIO_API_KEY", value: SECRET }],
+  user_id: "ada",
+};
+
+/** Every form in which one might be written; pieces, for lines are cut. */
+const FORMS = [TOKEN, SECRET]
+  .flatMap((one) => [one, JSON.stringify(one).slice(1, -1), encodeURIComponent(one)])
+  .flatMap((one) => [one, one.slice(0, 6)]);
+
+const found = (text: string) => FORMS.filter((form) => text.includes(form));
+
+let logged: string[];
+
+beforeEach(() => {
+  logged = [];
+  for (const level of ["error", "warn", "info", "log", "debug"] as const) {
+    vi.spyOn(console, level).mockImplementation((...all: unknown[]) => {
+      logged.push(all.map((one) => (one instanceof Error ? `${one.stack}` : String(one))).join());
+    });
+  }
+});
+afterEach(() => vi.restoreAllMocks());
+
+describe("the tool is lent", () => {
+  test("what it needs, by config, keyring and token", async () => {
+    expect(valueOf(await call("otc.Look", {}, { context: CONTEXT }))).toEqual({
+      google: TOKEN,
+      key: SECRET,
+      user: "ada",
+      other: "the deployment's",
+      bySecret: SECRET,
+      byVariable: SECRET,
+      byService: SECRET,
+      byToken: { access_token: TOKEN, expires_at: null, scopes: null },
+      byClient: { access_token: TOKEN, expires_at: null, scopes: ["read"] },
+      principal: "anonymous",
+      meta: {},
+    });
+  });
+
+  test("nothing else that the call brings: the rest is the deployment's", async () => {
+    const context = {
+      ...CONTEXT,
+      secrets: [...CONTEXT.secrets, { id: "other", value: "mine" }, { id: "extra", value: "mine" }],
+      authorization: [...CONTEXT.authorization, { id: "extra", token: "mine" }],
+    };
+    const value = valueOf(await call("otc.Look", {}, { context }));
+    expect(value).toMatchObject({ other: "the deployment's" });
+    expect(value).not.toHaveProperty("extra");
+  });
+
+  test("it for that call alone", async () => {
+    await call("otc.Look", {}, { context: CONTEXT });
+    const context = {
+      ...CONTEXT,
+      user_id: "eve",
+      authorization: [{ id: "google", token: "eve's" }],
+    };
+    expect(valueOf(await call("otc.Look", {}, { context }))).toMatchObject({
+      google: "eve's",
+      user: "eve",
+    });
+  });
+});
+
+const LEAKS = [
+  "log",
+  "cut",
+  "json",
+  "tell",
+  "throw",
+  "refuse",
+  "result",
+  "ask",
+  "host",
+  "header",
+  "trap",
+];
+/** Those whose failure the log tells, too. */
+const LOGGED_TOO = new Set(["throw", "header"]);
+const durable = serverOf();
+
+describe.each([
+  ["in the request", server, false],
+  ["with a call_id", durable, true],
+])("run %s, nothing is told of it", (_, at, isKept) => {
+  test.each(LEAKS)("by a tool that would: %s", async (how) => {
+    const more = { context: CONTEXT, ...(isKept && { call_id: `leak-${how}` }) };
+    const answer = await call("otc.Leak", { how }, more, at);
+    expect(answer.status).toBe(200);
+    expect(answer.result).toHaveProperty("success");
+    expect(found(JSON.stringify(answer))).toEqual([]);
+    expect(found(logged.join("\n"))).toEqual([]);
+    const isLogged = ["log", "cut", "json"].includes(how);
+    expect(logged.join().includes("[hidden]")).toBe(isLogged || LOGGED_TOO.has(how));
+    expect(answer.result!["success"]).toBe(isLogged || how === "tell");
+  });
+});
+
+test("no stored row has it, not even where the tool gives it back", async () => {
+  const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
+  const ids: DurableObjectId[] = [];
+  const { getByName } = objects;
+  vi.spyOn(objects, "getByName").mockImplementation((name) => {
+    const stub = getByName.call(objects, name);
+    ids.push(stub.id);
+    return stub;
+  });
+  const own = serverOf();
+  const answer = await call("otc.Look", {}, { context: CONTEXT, call_id: "rows" }, own);
+  expect(valueOf(answer)).toMatchObject({ google: TOKEN });
+  expect(ids).toHaveLength(1);
+  const rows = await runInDurableObject(objects.get(ids[0]!), (_, { storage: { sql } }) =>
+    sql
+      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .toArray()
+      .filter(({ name }) => !name.startsWith("_cf"))
+      .flatMap(({ name }) => sql.exec(`SELECT * FROM ${name}`).toArray()),
+  );
+  const text = rows
+    .flatMap((row) => Object.values(row))
+    .map((cell) =>
+      cell instanceof ArrayBuffer ? new TextDecoder("latin1").decode(cell) : String(cell),
+    )
+    .join("\n");
+  expect(text.length).toBeGreaterThan(100);
+  expect(found(text)).toEqual([]);
+  expect(text).not.toContain("ada");
+});
+
+test("no journal has it", async () => {
+  const registry = new Registry(bundle, { variables: {}, logLevel: "info", log: () => {} });
+  const { versions } = await registry.catalog();
+  const entry = (own: string) =>
+    versions.find(({ servlet, own: name }) => servlet.name === "otc" && name === own)!;
+  const kept: Entry[] = [];
+  const context: CallContext = {
+    id: "1",
+    meta: {},
+    principal: { name: "anonymous" },
+    client: { capabilities: {} },
+    signal: () => new AbortController().signal,
+    notify: () => {},
+    ask: (asks) => Promise.reject(new Wait({ kind: "input", asks, given: {} })),
+    lent: {
+      tokens: new Map([["google", TOKEN]]),
+      secrets: new Map([["TWILIO_API_KEY", SECRET]]),
+      userId: "ada",
+    },
+    keeper: {
+      begin: async () => {},
+      intend: async () => ({ isRepeated: false }),
+      keep: async (_position, one) => void kept.push(one),
+    },
+  };
+  const outcome = await registry.callEntry(entry("Leak"), { how: "ask" }, context);
+  if (!(outcome instanceof Suspended)) throw new Error("it was not interrupted");
+  expect(outcome.recorded?.entries).toEqual([]);
+  expect(found(JSON.stringify([outcome.recorded, kept]))).toEqual([]);
+  await registry.callEntry(entry("Look"), {}, context);
+  expect(found(JSON.stringify(kept))).toEqual([]);
+});
+
+test("the list tells what is needed, and nothing that anybody has lent", async () => {
+  await call("otc.Look", {}, { context: CONTEXT });
+  const { tools } = await list();
+  expect(found(JSON.stringify(tools))).toEqual([]);
+  expect(tools.find(({ id }: Json) => id === "otc.Look@1.0.0").requirements).toEqual({
+    authorization: [{ id: "google", oauth2: { scopes: ["read"] } }],
+    secrets: [{ id: "TWILIO_API_KEY" }],
+    user_id: true,
+  });
+});
