@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { httpStatus, report, type Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { errorMessage, readable, type Message } from "../mcp/message.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../mcp/message.ts";
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/reply.ts";
 import type { Introduced, Post } from "../mcp/session.ts";
@@ -84,7 +84,8 @@ export function sessionObject(bundle: Bundle) {
       for (const message of read) {
         if (message.kind === "notification") await this.#notified(message);
         else if (message.kind === "response") refused = await this.#calls.asks.take(message);
-        else if (message.kind === "unreadable" && !isBatch) refused = message.fault;
+        else if (message.kind === "unreadable" && !isBatch)
+          return replyOf(message.fault, message.id);
         if (refused !== undefined && !isBatch) return replyOf(refused);
       }
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
@@ -172,8 +173,8 @@ export function sessionObject(bundle: Bundle) {
 
 const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: "ping" });
 
-function replyOf(error: unknown): Reply {
+function replyOf(error: unknown, id: RequestId | null = null): Reply {
   const fault = report(error);
   const status = httpStatus(fault);
-  return { status: status === 200 ? 400 : status, body: errorMessage(null, fault) };
+  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
 }

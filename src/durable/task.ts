@@ -243,12 +243,14 @@ export function taskObject(bundle: Bundle) {
         const isThere = await this.#tellOwner(async (session, id) =>
           session.progressed(id, await this.#store.progress()),
         );
+        if (!this.#store.exists) return true;
         if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
           if (this.#store.isOver && this.#running === undefined) await this.#store.forget();
           return true;
         }
       } catch (error) {
+        if (!this.#store.exists) return true; // It was told before, and is forgotten.
         console.error(error);
         if (owner !== undefined) return false;
       }
@@ -271,7 +273,11 @@ export function taskObject(bundle: Bundle) {
       const id = this.ctx.id.toString();
       const telling = this.#telling.then(() =>
         // A stub whose object has died is of no more use.
-        again(() => tell(sessions.get(sessions.idFromString(owner.session)), id)),
+        again(async () =>
+          this.#store.exists
+            ? tell(sessions.get(sessions.idFromString(owner.session)), id)
+            : undefined,
+        ),
       );
       this.#telling = Promise.allSettled([telling]);
       return telling;

@@ -1,6 +1,6 @@
 import { Fault, httpStatus } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject } from "../model.ts";
+import { excessOf, isObject } from "../model.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
@@ -99,23 +99,13 @@ function parse(text: string): unknown {
 
 /** Throws `too_large` for what is nested too deeply, or has too many members. */
 function checkShape(body: unknown): void {
-  let members = 0;
-  let level: unknown[] = [body];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.bodyDepth) {
-      throw new Fault("too_large", `The body is nested more than ${limits.bodyDepth} deep.`);
-    }
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value !== "object" || value === null) continue;
-      for (const member of Object.values(value)) {
-        if (++members > limits.bodyMembers) {
-          throw new Fault("too_large", `The body has more than ${limits.bodyMembers} members.`);
-        }
-        if (typeof member === "object" && member !== null) next.push(member);
-      }
-    }
-    level = next;
+  const { bodyDepth: depth, bodyMembers: members } = limits;
+  const excess = excessOf(body, { depth, members });
+  if (excess === "depth") {
+    throw new Fault("too_large", `The body is nested more than ${depth} deep.`);
+  }
+  if (excess === "members") {
+    throw new Fault("too_large", `The body has more than ${members} members.`);
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { entryOf, merge, wholeMatch, type Catalog, type Clash } from "./catalog.ts";
+import { entryOf, merge, wholeMatch, type Catalog, type Clash, type ToolEntry } from "./catalog.ts";
 import { configOf, recordedRun, secretOf, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
@@ -73,7 +73,8 @@ export class Registry {
     if (this.#narrower === undefined) return;
     const { all, may } = this.#narrower;
     const catalog = await all.catalog();
-    const entry = entryOf(catalog, method, String(name ?? uri));
+    const subject = name ?? uri;
+    const entry = typeof subject === "string" ? entryOf(catalog, method, subject) : undefined;
     if (entry === undefined || may(entry.servlet.name, entry.own)) return;
     const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
     throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
@@ -83,6 +84,11 @@ export class Registry {
   async toolIn(method: unknown, { name }: Json): Promise<string | undefined> {
     if (method !== "tools/call" || typeof name !== "string") return undefined;
     return (await this.catalog()).tools.has(name) ? name : undefined;
+  }
+
+  /** The tool of this name; what is no name is none's. */
+  async toolNamed(name: unknown): Promise<ToolEntry | undefined> {
+    return typeof name === "string" ? (await this.catalog()).tools.get(name) : undefined;
   }
 
   get servlets(): readonly BundledServlet[] {

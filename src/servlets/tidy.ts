@@ -62,7 +62,9 @@ function inferredType(block: Json): string {
   if (typeof block["text"] === "string" && block["text"] !== "") return "text";
   if (isObject(block["resource"]) || isObject(block["Resource"])) return "resource";
   if (typeof block["data"] === "string" && block["data"] !== "") {
-    return String(block["mimeType"]).startsWith("audio/") ? "audio" : "image";
+    return string(block["mimeType"] ?? "", "a block's mimeType").startsWith("audio/")
+      ? "audio"
+      : "image";
   }
   return typeof block["uri"] === "string" ? "resource_link" : "text";
 }
