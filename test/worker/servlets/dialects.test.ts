@@ -31,6 +31,11 @@ describe("what a guest must not give is its own fault", () => {
     expect((await told(text)).error?.message).toMatch(message);
   });
 
+  test("whether it is an error is yes or no, whatever else there is", async () => {
+    const { result } = await told('{"structuredContent":{"a":1},"isError":"yes"}');
+    expect(result).toMatchObject({ content: [{ text: '{"a":1}' }], isError: false });
+  });
+
   test.each([
     ["sample", `{"messages":${DEEP}}`, /nested too deeply/],
     ["message", `{"data":${DEEP}}`, /nested too deeply/],
