@@ -63,7 +63,7 @@ const variables = {
 
 /** What the log may have: what guests say, and clients that leave. */
 const HARMLESS =
-  /^\s*$|^\[\w+\] |^\s+at |disconnected|support HTTPS|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read/;
+  /^\s*$|^\[\w+\] |^\s+at |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read/;
 
 export async function fuzz({ seed, count, port, step: only, log }: Options): Promise<Outcome> {
   const failures: string[] = [];
