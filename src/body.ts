@@ -1,5 +1,6 @@
 import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
+import { excessOf } from "./model.ts";
 
 /**
  * The body of a request, which says that it is JSON.
@@ -25,23 +26,13 @@ export async function readJson(request: Request): Promise<unknown> {
 
 /** Throws `too_large` for what is nested too deeply, or has too many members. */
 function checkShape(body: unknown): void {
-  let members = 0;
-  let level: unknown[] = [body];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.bodyDepth) {
-      throw new Fault("too_large", `The body is nested more than ${limits.bodyDepth} deep.`);
-    }
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value !== "object" || value === null) continue;
-      for (const member of Object.values(value)) {
-        if (++members > limits.bodyMembers) {
-          throw new Fault("too_large", `The body has more than ${limits.bodyMembers} members.`);
-        }
-        if (typeof member === "object" && member !== null) next.push(member);
-      }
-    }
-    level = next;
+  const { bodyDepth: depth, bodyMembers: members } = limits;
+  const excess = excessOf(body, { depth, members });
+  if (excess === "depth") {
+    throw new Fault("too_large", `The body is nested more than ${depth} deep.`);
+  }
+  if (excess === "members") {
+    throw new Fault("too_large", `The body has more than ${members} members.`);
   }
 }
 

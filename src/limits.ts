@@ -17,6 +17,8 @@ export const limits = {
   pageItems: 500,
   /** Pages that a servlet's list may have before it is taken to be endless. */
   listPages: 100,
+  /** How deep what a guest says may be nested: objects hand it to each other, which a depth of some thousands breaks. */
+  outputDepth: 256,
   /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
   memoryBytes: 64 * 1024 * 1024,
   /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */

@@ -224,8 +224,7 @@ export class SessionCalls {
   /** Makes a task of a call whose client wants one; undefined where it does not. */
   async #asTask(call: Call, { task, ...params }: Json, meta: Json) {
     const { store, registry, id: session } = this.#setting;
-    const { tools } = await registry.within(call.scopes).catalog();
-    const entry = tools.get(String(params["name"]));
+    const entry = await registry.within(call.scopes).toolNamed(params["name"]);
     if (entry === undefined || !isExperimental(store.row.version)) return undefined;
     const ttlMs = wantedTtl(entry.tool, { task });
     if (ttlMs === undefined) return undefined;

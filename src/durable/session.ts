@@ -86,7 +86,7 @@ export function sessionObject(bundle: Bundle) {
         else if (message.kind === "response" && !isPing(message.id)) {
           refused = (await this.#calls.asks.take(message)) ?? refused;
         }
-        if (message.kind === "unreadable" && !isBatch) refused = message.fault;
+        if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
         if (refused !== undefined && !isBatch) return replyOf(refused);
       }
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
@@ -179,8 +179,8 @@ const ping = (number: number) =>
 /** What answers a ping says by that all that it can. */
 const isPing = (id: RequestId) => String(id).startsWith(PING);
 
-function replyOf(error: unknown): Reply {
+function replyOf(error: unknown, id: RequestId | null = null): Reply {
   const fault = report(error);
   const status = httpStatus(fault);
-  return { status: status === 200 ? 400 : status, body: errorMessage(null, fault) };
+  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
 }

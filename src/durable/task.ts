@@ -270,6 +270,7 @@ export function taskObject(bundle: Bundle) {
           return true;
         }
       } catch (error) {
+        if (!this.#store.exists) return true; // It was told before, and is forgotten.
         console.error(error);
         if (owner !== undefined) return false;
       }
@@ -291,6 +292,7 @@ export function taskObject(bundle: Bundle) {
       if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
       const id = this.ctx.id.toString();
       const telling = this.#telling.then(async () => {
+        if (!this.#store.exists) return undefined;
         const there = owners.map((owner) =>
           // A stub whose object has died is of no more use.
           again(() => tell(sessions.get(sessions.idFromString(owner)), id)),

@@ -43,7 +43,9 @@ function changeOf({ method, params = {} }: Notification): Notification | undefin
     case "notifications/resources/list_changed":
       return { method };
     case "notifications/resources/updated":
-      return { method, params: { uri: params["uri"] } };
+      return typeof params["uri"] === "string"
+        ? { method, params: { uri: params["uri"] } }
+        : undefined;
     default:
       return undefined;
   }

@@ -76,9 +76,8 @@ async function mayPass(message: unknown, { registry, admit }: Setting): Promise<
   const { method } = message;
   if (method !== undefined && admit !== undefined) {
     // Only tools that are there are counted: of other names there is no end.
-    const { tools } = await registry.catalog();
-    const name = method === "tools/call" ? String(params["name"]) : "";
-    await admit(tools.has(name) ? name : undefined);
+    const called = method === "tools/call" ? await registry.toolNamed(params["name"]) : undefined;
+    await admit(called?.tool.name);
   }
   await registry.demandScope(method, params);
 }

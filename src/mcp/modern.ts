@@ -117,7 +117,7 @@ async function answer(request: Request, exchange: Exchange, call: CallContext): 
     demandTasks(call.client);
     result = await taskMethods[method]!(params, tasks);
   } else if (method === "tools/call") {
-    const entry = (await registry.catalog()).tools.get(String(params["name"]));
+    const entry = await registry.toolNamed(params["name"]);
     if (entry !== undefined) checkParamHeaders(headers, entry.tool, params["arguments"]);
     result = await callTool(request, exchange, { call, entry });
   } else {

@@ -135,6 +135,11 @@ const TASK_SUPPORT = {
   required: "required",
 } as const;
 
+/** Does the manifest keep a resource of the servlet from clients? */
+export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
+  return wholeMatch(manifest.skip_resources)(uri);
+}
+
 /** Does one of these patterns match the whole of a text? */
 export function wholeMatch(patterns: readonly string[] | undefined): (text: string) => boolean {
   const all = (patterns ?? []).map((source) => new RegExp(`^(?:${source})$`));

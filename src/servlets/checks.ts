@@ -1,4 +1,5 @@
 import { Validator } from "@cfworker/json-schema";
+import { Fault } from "../errors.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -41,11 +42,21 @@ export function compiled(validate: CompiledSchema): Check {
   };
 }
 
-/** A check that interprets its schema, for lists that are known only at run time. */
+/**
+ * A check that interprets its schema, for those that are known only at run time. It throws
+ * `servlet_failed` where the schema is none.
+ */
 export function interpreted(schema: object): Check {
-  const validator = new Validator(schema, "2020-12", false);
+  let validator: Validator | undefined;
+  const validated = (value: unknown) => {
+    try {
+      return (validator ??= new Validator(schema, "2020-12", false)).validate(value);
+    } catch (cause) {
+      throw new Fault("servlet_failed", "The servlet's schema for this is not valid.", { cause });
+    }
+  };
   return (value) => {
-    const { valid, errors } = validator.validate(value);
+    const { valid, errors } = validated(value);
     if (valid) return undefined;
     const issues = errors
       .filter(({ keyword }) => keyword !== "properties" && keyword !== "items")

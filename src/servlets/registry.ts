@@ -16,7 +16,7 @@ import {
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { entryOf, merge, wholeMatch } from "./catalog.ts";
+import { entryOf, isSkipped, merge } from "./catalog.ts";
 import type { Catalog, Clash, ToolEntry } from "./catalog.ts";
 import { told } from "./checks.ts";
 import { configOf, lendingOf, secretOf } from "./config.ts";
@@ -77,10 +77,16 @@ export class Registry {
     if (this.#narrower === undefined) return;
     const { all, may } = this.#narrower;
     const catalog = await all.catalog();
-    const entry = entryOf(catalog, method, String(name ?? uri));
+    const subject = name ?? uri;
+    const entry = typeof subject === "string" ? entryOf(catalog, method, subject) : undefined;
     if (entry === undefined || may(entry.servlet.name, entry.own)) return;
     const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
     throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+  }
+
+  /** The tool of this name; what is no name is none's. */
+  async toolNamed(name: unknown): Promise<ToolEntry | undefined> {
+    return typeof name === "string" ? (await this.catalog()).tools.get(name) : undefined;
   }
 
   /** Those that MCP sees: of each toolkit the newest version. */
@@ -310,8 +316,4 @@ export class Registry {
 function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
   if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
   return outcome;
-}
-
-function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
-  return wholeMatch(manifest.skip_resources)(uri);
 }

@@ -1,6 +1,8 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import {
   ANONYMOUS,
+  excessOf,
   isObject,
   Suspended,
   type Ask,
@@ -76,6 +78,11 @@ export function outputOf(ending: Ending): Json {
   }
   if (!isObject(output))
     throw new Fault("servlet_failed", "The servlet's output is not an object.");
+  // A short one cannot be deep.
+  const isLong = ending.output.length > 2 * limits.outputDepth;
+  if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined) {
+    throw new Fault("servlet_failed", "The servlet's output is nested too deeply.");
+  }
   if (isObject(output["error"]) && typeof output["error"]["code"] === "number") {
     throw chosenError(output["error"]["code"], output["error"]);
   }

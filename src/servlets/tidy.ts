@@ -62,7 +62,9 @@ function inferredType(block: Json): string {
   if (typeof block["text"] === "string" && block["text"] !== "") return "text";
   if (isObject(block["resource"]) || isObject(block["Resource"])) return "resource";
   if (typeof block["data"] === "string" && block["data"] !== "") {
-    return String(block["mimeType"]).startsWith("audio/") ? "audio" : "image";
+    return string(block["mimeType"] ?? "", "a block's mimeType").startsWith("audio/")
+      ? "audio"
+      : "image";
   }
   return typeof block["uri"] === "string" ? "resource_link" : "text";
 }
@@ -126,12 +128,11 @@ function contents(value: unknown, uri: string | undefined): ReadResourceResult["
 export function toolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
   const structured = result["structuredContent"];
-  if (result["content"] === undefined && structured !== undefined) {
-    return { ...result, content: [{ type: "text", text: JSON.stringify(structured) }] };
-  }
+  const text = structured === undefined ? undefined : JSON.stringify(structured);
+  const blocks = result["content"] ?? (text === undefined ? undefined : [{ type: "text", text }]);
   return {
     ...result,
-    content: array(result["content"], "the result's content").map(content),
+    content: array(blocks, "the result's content").map(content),
     ...(result["isError"] === undefined ? {} : { isError: result["isError"] === true }),
   };
 }

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Asker, Json, Notification, Trace } from "../model.ts";
-import { isObject } from "../model.ts";
+import { excessOf, isObject } from "../model.ts";
 import type { GuestResponse } from "./http.ts";
 import type { Journal, Question } from "./journal.ts";
 import type { World } from "./world.ts";
@@ -140,6 +140,9 @@ export class Guest {
       value = undefined;
     }
     if (!isObject(value)) throw new GuestError(`${who} was called with what is no JSON object.`);
+    if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {
+      throw new GuestError(`${who} was called with what is nested too deeply.`);
+    }
     return value;
   }
 

@@ -138,6 +138,8 @@ async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Prom
   return { ...answer, body: Uint8Array.fromBase64(answer.body) };
 }
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
 /** Method and host: a path or a query may hold a secret. */
 function requestLine({ url, method }: Json): string {
   const host = typeof url === "string" && URL.canParse(url) ? new URL(url).host : "";
@@ -216,7 +218,7 @@ export const userFunctions: HostFunctions = {
   },
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
-    const [of, by] = [String(service), String(user)];
+    const [of, by] = [textOf(service), textOf(user)];
     const lent = guest.setup.lent?.secret(of, by);
     if (lent !== undefined) return guest.put(lent);
     const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };

@@ -18,6 +18,20 @@ export declare function get_log_level(): i32;
 export declare function config_get_json(key: u64): u64;
 @external("extism:host/user", "get_keyring_secret")
 export declare function get_keyring_secret(key: u64): u64;
+@external("extism:host/user", "create_elicitation")
+export declare function create_elicitation(params: u64): u64;
+@external("extism:host/user", "create_message")
+export declare function create_message(params: u64): u64;
+@external("extism:host/user", "request_input")
+export declare function request_input(params: u64): u64;
+@external("extism:host/user", "get_access_token")
+export declare function get_access_token(params: u64): u64;
+@external("extism:host/user", "http_fetch")
+export declare function http_fetch(head: u64, body: u64): u64;
+@external("extism:host/user", "notify_resource_updated")
+export declare function notify_resource_updated(params: u64): void;
+@external("extism:host/user", "notify_url_elicitation_completed")
+export declare function notify_url_elicitation_completed(params: u64): void;
 @external("extism:host/usr", "list_roots")
 export declare function list_roots(): u64;
 @external("wasi_snapshot_preview1", "random_get")

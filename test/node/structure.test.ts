@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "env.ts": ["limits.ts"],
   "limits.ts": [],
   "errors.ts": [],
-  "body.ts": ["errors.ts", "limits.ts"],
+  "body.ts": ["errors.ts", "limits.ts", "model.ts"],
 };
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */

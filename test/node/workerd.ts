@@ -57,6 +57,8 @@ interface Options {
   objects?: Record<string, string>;
   /** What it logs is not shown: workerd says two lines for each client that closes its stream. */
   quiet?: boolean;
+  /** Takes what it logs instead. */
+  log?: (text: string) => void;
 }
 
 /**
@@ -66,7 +68,7 @@ interface Options {
 export async function serve(
   folder: string,
   port: number,
-  { variables = {}, durable, objects = DURABLE, quiet = false }: Options = {},
+  { variables = {}, durable, objects = DURABLE, quiet = false, log }: Options = {},
 ): Promise<Served> {
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
   const modules = files
@@ -117,9 +119,11 @@ const worker :Workerd.Worker = (
   const began = performance.now();
   // Its output is read, or it would stop when the pipe is full.
   const process = spawn(binary, ["serve", config], {
-    stdio: ["ignore", "pipe", quiet ? "ignore" : "inherit"],
+    stdio: ["ignore", "pipe", log ? "pipe" : quiet ? "ignore" : "inherit"],
   });
-  process.stdout?.resume();
+  for (const output of [process.stdout, process.stderr]) {
+    output?.setEncoding("utf8").on("data", (text: string) => log?.(text));
+  }
   while (!(await answers(port))) {
     if (process.exitCode !== null) throw new Error(`workerd ended with ${process.exitCode}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

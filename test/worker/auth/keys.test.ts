@@ -126,7 +126,9 @@ describe("scopes", () => {
     expect(older.status).toBe(403);
     const page = await send(server, "eve", "resources/read", { uri: "http-status://404" });
     expect(page.status).toBe(403);
-    expect((await send(server, "eve", "tools/call", { ...greet, name: "nope" })).status).toBe(200);
+    for (const name of ["nope", { toString: 1, valueOf: 1 }]) {
+      expect((await send(server, "eve", "tools/call", { ...greet, name })).status).toBe(200);
+    }
   });
 });
 

@@ -14,10 +14,12 @@ import {
   prepare,
   ROOTS,
   SAID,
+  server as usual,
   serverOf,
   textIn,
   type Json,
 } from "./client.ts";
+import { answerOf, post } from "../server.ts";
 
 /** What a client may bring back that is not as it was given, or not what was asked for. */
 prepare();
@@ -264,6 +266,34 @@ describe("answers", () => {
     );
     expect(answer).toMatchObject(refused(/ask_1 must have an action/));
   });
+});
+
+test.each(["true", '[],"$ref":"#/nope"'])(
+  "an answer to a form that has no schema is its servlet's fault: required %s",
+  async (required) => {
+    const text = `{"message":"?","requestedSchema":{"properties":{},"required":${required}}}`;
+    const headers = { "mcp-param-through": "elicit" };
+    const round = await beginTool("told", { through: "elicit", text }, { headers });
+    const { status, error } = await goOn(round, { ask_1: accept("x") });
+    expect(status).toBe(200);
+    expect(error?.message).toBe("The servlet's schema for this is not valid.");
+  },
+);
+
+test("a message of a session that cannot be read is refused under its id", async () => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {} };
+  const opened = await post(
+    { jsonrpc: "2.0", id: 0, method: "initialize", params },
+    { "mcp-protocol-version": "2025-11-25" },
+    usual,
+  );
+  await opened.text();
+  const headers = {
+    "mcp-protocol-version": "2025-11-25",
+    "mcp-session-id": opened.headers.get("mcp-session-id")!,
+  };
+  const body = { jsonrpc: "2.0", id: "x", method: "tools/list", params: [] };
+  expect(await answerOf(await post(body, headers, usual))).toMatchObject({ status: 400, id: "x" });
 });
 
 describe("a servlet that returns what it asks for ever is stopped", () => {

@@ -130,6 +130,7 @@ describe("methods", () => {
     ["tools/list", { cursor: "made up" }],
     ["tools/list", { cursor: btoa("tools:0:1") }],
     ["prompts/list", { cursor: 7 }],
+    ["tools/call", { name: { toString: 1, valueOf: 1 } }],
     ["prompts/get", { name: "explain_status" }],
     [
       "completion/complete",

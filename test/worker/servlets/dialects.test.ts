@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dialectOf } from "../../../src/servlets/dialects.ts";
-import { ask, callTool } from "../server.ts";
+import { answerOf, ask, callTool, modern, post, type Answer } from "../server.ts";
 
 test.each([
   [["call_tool"], "hyper-v2"],
@@ -12,6 +12,38 @@ test.each([
   [[], undefined],
 ])("a plugin with %j is of dialect %s", (exports, dialect) => {
   expect(dialectOf(exports)).toBe(dialect);
+});
+
+const DEEP = "[".repeat(20_000) + "]".repeat(20_000);
+
+/** What comes of a guest that hands this to the host by one of its functions, or gives it as its output. */
+async function told(text: string, through?: string): Promise<Answer> {
+  const { body, headers } = modern("tools/call", { name: "told", arguments: { text, through } });
+  if (through !== undefined) headers["mcp-param-through"] = through;
+  return answerOf(await post(body, headers));
+}
+
+describe("what a guest must not give is its own fault", () => {
+  test.each([
+    ['{"content":[{"data":"aGk=","mimeType":{"toString":1,"valueOf":1}}]}', /mimeType is not/],
+    [`{"content":[],"structuredContent":${DEEP}}`, /nested too deeply/],
+  ])("an output such as %.60s", async (text, message) => {
+    expect((await told(text)).error?.message).toMatch(message);
+  });
+
+  test("whether it is an error is yes or no, whatever else there is", async () => {
+    const { result } = await told('{"structuredContent":{"a":1},"isError":"yes"}');
+    expect(result).toMatchObject({ content: [{ text: '{"a":1}' }], isError: false });
+  });
+
+  test.each([
+    ["sample", `{"messages":${DEEP}}`, /nested too deeply/],
+    ["message", `{"data":${DEEP}}`, /nested too deeply/],
+    ["secret", '{"service":{"toString":1,"valueOf":1}}', /^$/],
+  ])("%s with %.40s", async (through, text, message) => {
+    const { result } = await told(text, through);
+    expect(result?.["content"][0].text).toMatch(message);
+  });
 });
 
 describe("what plugins of other hosts give becomes valid MCP", () => {

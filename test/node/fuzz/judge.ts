@@ -1,0 +1,141 @@
+import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./generate.ts";
+
+/** What came back. */
+export interface Got {
+  status: number;
+  /** Names and values, as they came. */
+  head: string;
+  type: string;
+  text: string;
+  /** JSON-RPC messages, of a body or of a stream's events. */
+  messages: Json[];
+  /** Ids of a stream's events. */
+  eventIds: string[];
+  /** Has it come to its end? Streams may be left before that. */
+  isWhole: boolean;
+  session: string | undefined;
+}
+
+/** What no answer may have in it: none of it is ever sent, or said by a guest. */
+const HIDDEN = "hidden-7d0c55aa";
+export const SECRETS = {
+  STATE_KEY: "5eed".repeat(16),
+  UNREAD_SECRET: HIDDEN,
+};
+const NEVER = [...Object.values(SECRETS), ...PRINCIPALS.map(keyOf)];
+
+/** Of what the server is made, and where. */
+const INSIDES =
+  /node_modules|\/work\b|\.ts:\d|\n\s+at \S|\bat \S+ \(\S+:\d+|worker\.js|index\.js:\d/;
+
+/** Statuses of what is refused before its body is read. */
+const UNREAD = new Set([401, 403, 405, 406, 413, 415, 429]);
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is wrong with an answer; undefined for one that is as it should be. `ids` are those of its session's requests. */
+export function wrongWith(sent: Sent, got: Got, ids: unknown[] = []): string | undefined {
+  return leaked(sent, got) ?? misshapen(sent, got, ids);
+}
+
+function leaked({ as }: Sent, { head, text }: Got): string | undefined {
+  const all = `${head}\n${text}`;
+  const secret = NEVER.find((one) => all.includes(one));
+  if (secret !== undefined) return `the answer has the secret ${secret}`;
+  const other = PRINCIPALS.find((name) => name !== as && all.includes(markOf(name)));
+  if (other !== undefined) return `the answer to ${as} has what is ${other}'s`;
+  const inside = INSIDES.exec(all);
+  return inside ? `the answer shows the inside: ${JSON.stringify(inside[0])}` : undefined;
+}
+
+function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
+  const { status, type, text, messages } = got;
+  if (status >= 500) return `the status is ${status}`;
+  const isOurs = new URL(sent.path, "http://x").pathname === "/mcp";
+  if (sent.method === "HEAD" || text === "") {
+    return text === "" ? undefined : "an answer without a body has one";
+  }
+  if (type === "text/event-stream") return firstOf(messages, (one) => badMessage(one, sent, ids));
+  if (type.startsWith("text/html")) return text.includes("<html") ? undefined : "no page";
+  // What workerd itself refuses: it is no HTTP, or of another host.
+  if (text.startsWith("ERROR: ") && (status === 400 || status === 431)) return undefined;
+  if (type !== "application/json") return `the answer is ${type || "of no type"}`;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return "the answer is no JSON";
+  }
+  if (!isOurs && isObject(body) && !("jsonrpc" in body)) {
+    return status === 404 || status === 200 ? undefined : "an unknown path has another status";
+  }
+  return Array.isArray(body)
+    ? badBatch(body, sent, status)
+    : (badMessage(body, sent, ids, status) ?? undefined);
+}
+
+function badBatch(body: unknown[], sent: Sent, status: number): string | undefined {
+  const asked = bodyOf(sent);
+  if (!Array.isArray(asked)) return "one request has an array for its answer";
+  if (body.length === 0) return "an empty batch";
+  return firstOf(body, (one) => badMessage(one, sent, [], status));
+}
+
+function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): string | undefined {
+  if (!isObject(one) || one["jsonrpc"] !== "2.0") return "no JSON-RPC";
+  const { id, method, params, result, error } = one;
+  if (method !== undefined) {
+    if (typeof method !== "string") return "a method that is no string";
+    return params === undefined || isObject(params) ? undefined : "params that are no object";
+  }
+  if ((result === undefined) === (error === undefined)) return "neither a result nor an error";
+  if (error !== undefined) {
+    if (!isObject(error) || !Number.isInteger(error["code"])) return "an error without a code";
+    if (typeof error["message"] !== "string") return "an error without a message";
+    if (error["message"] === "Internal error") return "an internal error";
+  } else if (!isObject(result)) return "a result that is no object";
+  else if (sent.headers["mcp-protocol-version"] === MODERN && more.length === 0) {
+    if (!KINDS.has(result["resultType"])) return `resultType ${String(result["resultType"])}`;
+  }
+  if (id === null && error !== undefined && (UNREAD.has(status) || unreadable(sent)))
+    return undefined;
+  const known = [...idsIn(bodyOf(sent)), ...more];
+  return known.some((other) => JSON.stringify(other) === JSON.stringify(id))
+    ? undefined
+    : `the id is ${JSON.stringify(id)}, and none of ${JSON.stringify(known).slice(0, 200)}`;
+}
+
+const KINDS = new Set<unknown>(["complete", "input_required", "task"]);
+
+const bodyOf = ({ body }: Sent): unknown => {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+};
+
+/** Is it, or has it, what is no request with an id that can be given back? */
+function unreadable(sent: Sent): boolean {
+  const body = bodyOf(sent);
+  const isRequest = isObject(body) && typeof body["method"] === "string";
+  return sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
+}
+
+/** The ids of a body's messages as they must come back: null for what has none. */
+function idsIn(body: unknown): unknown[] {
+  if (Array.isArray(body) && body.length > 0)
+    return body.flatMap((one: unknown) => idsIn(Array.isArray(one) ? 0 : one));
+  const id: unknown = isObject(body) ? body["id"] : undefined;
+  return [typeof id === "string" || Number.isSafeInteger(id) ? id : null];
+}
+
+function firstOf<T>(all: T[], wrong: (one: T) => string | undefined): string | undefined {
+  for (const one of all) {
+    const found = wrong(one);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,228 @@
+import { createHash } from "node:crypto";
+import { Agent } from "node:http";
+import { parseArgs } from "node:util";
+import { buildWorker, residentMB, serve, stop } from "../workerd.ts";
+import { exchange, messageOf } from "./client.ts";
+import { changed, Chance, keyOf, modern, type Draft, type Json, type Sent } from "./generate.ts";
+import { SECRETS, wrongWith, type Got } from "./judge.ts";
+import { play, type Catalog, type Sending } from "./scenes.ts";
+
+/**
+ * `npm run fuzz -- --count 1000000 --seed 7`: sends requests of every kind, changed a little, to the
+ * Worker of the tests in workerd itself. `--step` plays one step of a seed again, and shows all of it.
+ */
+export interface Options {
+  seed: number;
+  /** About how many requests. */
+  count: number;
+  port: number;
+  /** The only step. */
+  step?: number | undefined;
+  log?: ((line: string) => void) | undefined;
+}
+
+export interface Outcome {
+  requests: number;
+  perSecond: number;
+  /** Resident memory of workerd in MB, at each quarter of the requests. */
+  residentMB: number[];
+  /** How often each kind of answer came. */
+  answers: Record<string, number>;
+  failures: string[];
+}
+
+/** Steps that are played at once. */
+const AT_ONCE = 48;
+/** More of them are more of the same. */
+const MOST_FAILURES = 100;
+
+/** Numbers that let a run see the end of what else takes minutes or days. */
+const LIMITS = {
+  ...{ waitMs: 400, httpMs: 300, keepAliveMs: 300, listenKeepAliveMs: 300, promoteAfterMs: 150 },
+  ...{ sleepInPlaceMs: 100, listenMs: 5000, sessionStreamMs: 3000, callStreamMs: 3000 },
+  ...{ sessionIdleMs: 10_000, sessionPingMs: 1000, taskMs: 20_000, hubSessions: 20 },
+  ...{ concurrentCalls: 1000, journalEntries: 500, notifications: 200, sessionEvents: 50 },
+};
+
+const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
+
+const variables = {
+  ...SECRETS,
+  SEASON: "plums",
+  GREETING: "hi",
+  VAULT_PROBE: "opened",
+  LOG_LEVEL: "error",
+  SCOPES: JSON.stringify({ narrow: ["hello:*", "told:*", "durable:*"] }),
+  API_KEYS: JSON.stringify({
+    alice: hashOf(keyOf("alice")),
+    bob: hashOf(keyOf("bob")),
+    carol: { hash: hashOf(keyOf("carol")), scopes: ["narrow"] },
+  }),
+  LIMITS: JSON.stringify(LIMITS),
+};
+
+/** What the log may have: what guests say, and clients that leave. */
+const HARMLESS =
+  /^\s*$|^\[\w+\] |^\s+at |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read/;
+
+export async function fuzz({ seed, count, port, step: only, log }: Options): Promise<Outcome> {
+  const failures: string[] = [];
+  const playing = new Set<number>();
+  const fail = (why: string) => {
+    failures.push(why);
+    log?.(why);
+  };
+  const heard = (text: string) => {
+    const odd = text.split("\n").filter((line) => !HARMLESS.test(line));
+    if (odd.length === 0) return;
+    fail(`seed ${seed}, one of the steps ${[...playing].join(" ")}: logged ${text.slice(0, 3000)}`);
+  };
+  const folder = await buildWorker("test/worker/index.ts", `.bundle/fuzz-${port}`);
+  const served = await serve(folder, port, { variables, durable: true, log: heard });
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  const taking = { port, agent };
+  const plain = changed(
+    modern(
+      "alice",
+      { method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } },
+      1,
+    ),
+    0,
+    new Chance(1),
+  );
+
+  const answers: Record<string, number> = {};
+  const memory: number[] = [];
+  let requests = 0;
+  const began = performance.now();
+
+  async function take(step: number, catalog: Catalog): Promise<void> {
+    const chance = new Chance(Math.imul(seed, 0x9e3779b1) ^ Math.imul(step + 1, 0x85ebca6b));
+    const asked: unknown[] = [];
+    let last = "nothing";
+    const stage = {
+      chance,
+      catalog,
+      fail(why: string): never {
+        throw new Error(why);
+      },
+      async send(draft: Draft, { changes, ...how }: Sending = {}) {
+        const sent = changed(draft, changes ?? chance.pick([0, 0, 1, 1, 1, 2, 3]), chance);
+        requests++;
+        last = shown(sent);
+        if (only !== undefined) log?.(last);
+        const got = await exchange(sent, { ...taking, patienceMs: patienceFor(sent), ...how });
+        if (got === undefined) return got;
+        if (only !== undefined) log?.(`→ ${got.status} ${got.text.slice(0, 2000)}`);
+        const inSession = sent.headers["mcp-session-id"] !== undefined;
+        if (inSession) asked.push(...idsOf(sent));
+        answers[kindOf(got)] = (answers[kindOf(got)] ?? 0) + 1;
+        const wrong = wrongWith(sent, got, inSession ? asked : []);
+        if (wrong !== undefined)
+          throw new Error(`${wrong}\n← ${got.status} ${got.text.slice(0, 800)}`);
+        return got;
+      },
+    };
+    playing.add(step);
+    try {
+      await play(stage);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      fail(`seed ${seed}, step ${step} (npm run fuzz -- --seed ${seed} --step ${step}): ${why}
+${last}`);
+    } finally {
+      playing.delete(step);
+    }
+  }
+
+  try {
+    const catalog = await catalogOf(taking);
+    let step = 0;
+    const going = async () => {
+      while (requests < count && failures.length < MOST_FAILURES) {
+        await take(step++, catalog);
+        if (requests >= (count * (memory.length + 1)) / 4) {
+          const at = memory.push(0) - 1;
+          memory[at] = Math.round(await residentMB(served));
+          log?.(`${requests} requests, ${step} steps, ${memory[at]} MB`);
+        }
+      }
+    };
+    if (only === undefined) await Promise.all(Array.from({ length: AT_ONCE }, going));
+    else await take(only, catalog);
+    const got = await exchange(plain, taking).catch(() => undefined);
+    if (!got?.text.includes("Hello, Ada"))
+      fail(`seed ${seed}: a plain call is not answered any more`);
+  } finally {
+    agent.destroy();
+    await stop(served);
+  }
+  const perSecond = Math.round((requests / (performance.now() - began)) * 1000);
+  return { requests, perSecond, residentMB: memory, answers, failures };
+}
+
+/** All that alice can see. */
+async function catalogOf(taking: { port: number; agent: Agent }): Promise<Catalog> {
+  const list = async (method: string, kind: string): Promise<Json[]> => {
+    const sent = changed(modern("alice", { method, params: {} }, 1), 0, new Chance(1));
+    const got = await exchange(sent, taking);
+    return got === undefined ? [] : messageOf(got)["result"][kind];
+  };
+  return {
+    tools: await list("tools/list", "tools"),
+    prompts: await list("prompts/list", "prompts"),
+    resources: await list("resources/list", "resources"),
+    resourceTemplates: await list("resources/templates/list", "resourceTemplates"),
+  };
+}
+
+/** Streams that are opened by what was changed have no end of their own. */
+const patienceFor = ({ method, headers, body }: Sent): number | undefined =>
+  method === "GET" || headers["mcp-session-id"] !== undefined || body?.includes("/listen")
+    ? 60
+    : undefined;
+
+function idsOf({ body }: Sent): unknown[] {
+  try {
+    return [JSON.parse(String(body))].flat().map((one: unknown) => (one as Json | null)?.["id"]);
+  } catch {
+    return [];
+  }
+}
+
+/** The request, so that it can be read and sent again. */
+function shown({ as, method, path, headers, body, isChunked }: Sent): string {
+  const told = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const text = body === undefined ? "" : body.toString();
+  const more = text.length > 1500 ? `${text.slice(0, 1500)}… (${body?.length} bytes)` : text;
+  return [`${method} ${path} of ${as}${isChunked ? ", chunked" : ""}`, ...told, "", more].join(
+    "\n",
+  );
+}
+
+function kindOf(got: Got): string {
+  const [first] = got.messages.length > 0 ? got.messages.slice(-1) : [];
+  const code = /"error":\{"code":(-?\d+)/.exec(got.text)?.[1];
+  const stream = got.type === "text/event-stream" ? " stream" : "";
+  return `${got.status}${stream}${code !== undefined && first === undefined ? ` ${code}` : ""}`;
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: "string", default: String(Date.now() % 1e6) },
+      count: { type: "string", default: "100000" },
+      port: { type: "string", default: "8911" },
+      step: { type: "string" },
+    },
+  });
+  const { failures, ...outcome } = await fuzz({
+    seed: Number(values.seed),
+    count: Number(values.count),
+    port: Number(values.port),
+    step: values.step === undefined ? undefined : Number(values.step),
+    log: (line) => console.log(line),
+  });
+  console.log(`seed ${values.seed}`, outcome, `${failures.length} failures`);
+  process.exit(failures.length > 0 ? 1 : 0);
+}

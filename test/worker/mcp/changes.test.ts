@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { changes } from "../../../src/mcp/changes.ts";
+import type { Notification } from "../../../src/model.ts";
+
+test("an update of what is no URI is nothing to hear of", async () => {
+  const published: Notification[][] = [];
+  const hub = { publish: (all: Notification[]) => Promise.resolve(void published.push(all)) };
+  const tell = changes({ hub: () => hub as never, report: (error) => error as never }, () => {});
+  for (const uri of [{ a: [1] }, undefined, 7, "a:b"]) {
+    tell({ method: "notifications/resources/updated", params: { uri } });
+  }
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(published.flat().map(({ params }) => params)).toEqual([{ uri: "a:b" }]);
+});
