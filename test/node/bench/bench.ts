@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
+import { doors } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
@@ -73,6 +74,9 @@ const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
 const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
 const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
 
+const { variables, key, token } = await doors();
+const small = modern("tools/call", greet, "greet");
+
 const kinds = {
   callModern: { ...modern("tools/call", greet, "greet"), check: greeted },
   callLegacy: {
@@ -89,6 +93,9 @@ const kinds = {
     peer: { ...modern("tools/call", greet, "greet"), path: "/mcp" },
     check: greeted,
   },
+  /** Beside the same call of a server that anybody may call. */
+  callKey: { ...small, headers: { ...small.headers, ...key }, check: greeted },
+  callJwt: { ...small, headers: { ...small.headers, ...token }, check: greeted },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
   callTypeScript: {
     ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
@@ -162,7 +169,8 @@ const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
   objects: { SESSIONS: "PeerSession" },
 });
 const oursToo = await serve(oursFolder, 8889, { durable: true });
-const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo];
+const locked = await serve(oursFolder, 8890, { durable: true, variables });
+const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 /** What is not driven beside the peer. */
@@ -170,7 +178,10 @@ const others: Record<string, Served> = {
   megabyte: stockEcho,
   callSession: sessionPeer,
   callOtc: oursToo,
+  callKey: oursToo,
+  callJwt: oursToo,
 };
+const IS_LOCKED = new Set(["callKey", "callJwt"]);
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
   cells
@@ -190,7 +201,8 @@ console.log(
 );
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
-  const mine = IN_GUESTS.has(name) ? oursGuests : ours;
+  const open = IN_GUESTS.has(name) ? oursGuests : ours;
+  const mine = IS_LOCKED.has(name) ? locked : open;
   const other = others[name] ?? peer;
   const { middle, ratio } = await compare(wanted, mine, other);
   ratios[name] = rounded(ratio);
