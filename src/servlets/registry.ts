@@ -210,6 +210,7 @@ export class Registry {
           resends: manifest.resend_requests === true,
           secret: (service, user) => secretOf(bundled, variables, { service, user }),
           logLevel,
+          fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
           signal: call.signal,
           log: (level, text) => log(bundled.name, level, text),
           notify: call.notify,
