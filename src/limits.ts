@@ -21,6 +21,18 @@ export const limits = {
   outputDepth: 256,
   /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
   memoryBytes: 64 * 1024 * 1024,
+  /**
+   * What a guest may compute in one run of a call, in units of about a nanosecond: five to ten seconds.
+   * Its isolate serves nobody else meanwhile, and a Worker's request may by default compute for 30.
+   */
+  guestFuel: 10_000_000_000,
+  fuelPerSecond: 1_000_000_000,
+  /** What of it a host function costs, and one that suspends the guest or throws. */
+  hostCallFuel: 500,
+  slowCallFuel: 2000,
+  /** The same for each byte that the host reads or writes for a guest, and each that it makes up. */
+  byteFuel: 8,
+  randomByteFuel: 64,
   /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */
   waitMs: 5 * 60 * 1000,
   /** Guests that wait at once, in one isolate: each keeps its memory, and V8 a stack. */

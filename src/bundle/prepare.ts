@@ -8,6 +8,7 @@ import { namespaces } from "../wasm/namespaces.ts";
 import { outline, rewrite, type Export, type Import, type Outline } from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
+import { metered } from "./fuel.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Prepared {
@@ -132,7 +133,9 @@ async function lastingChanges(wasm: Uint8Array): Promise<string> {
 async function ingredients(): Promise<string> {
   const own = [
     KERNEL,
-    ...["prepare.ts", "binary.ts"].map((name) => join(import.meta.dirname, name)),
+    ...["prepare.ts", "binary.ts", "bytes.ts", "fuel.ts", "instructions.ts"].map((name) =>
+      join(import.meta.dirname, name),
+    ),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
   return sha256(await version(), ...FEATURES, ...texts);
@@ -283,9 +286,9 @@ async function transform(
         ),
       maximumPages,
     });
-    await writeFile(file("bounded.wasm"), bounded);
+    await writeFile(file("metered.wasm"), metered(bounded));
     const out = file("optimised.wasm");
-    await tool("wasm-opt", [file("bounded.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
+    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
     return readFile(out);
   });
 }

@@ -81,6 +81,13 @@ export const manifestSchema = z
       .string()
       .refine((text) => memoryBytes(text) !== undefined, 'is no size; write, for example, "64Mi"')
       .describe('The most memory that an instance may have, for example "16Mi". 64Mi by default.'),
+    compute_limit: z
+      .number()
+      .positive()
+      .max(300)
+      .describe(
+        "What one call may compute before it is stopped, in seconds of a usual machine or so. 10 by default; a Worker's own limit is limits.cpu_ms of wrangler.toml.",
+      ),
     isolation: z
       .enum(["restored", "fresh"])
       .describe(

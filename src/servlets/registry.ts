@@ -8,6 +8,7 @@ import {
   type CallToolResult,
   type CompleteResult,
   type GetPromptResult,
+  type Head,
   type Json,
   type Lists,
   type Outcome,
@@ -251,10 +252,8 @@ export class Registry {
       run: (name, input, call) => {
         config ??= configOf(bundled, variables);
         const { recorded, keeper, lent } = call;
-        const { version, hash } = recorded?.head ?? {
-          version: JOURNAL_VERSION,
-          hash: bundled.hash,
-        };
+        const head: Partial<Head> = recorded?.head ?? {};
+        const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
         if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
           throw new Fault(
             "invalid_params",
@@ -270,6 +269,7 @@ export class Registry {
           logLevel,
           ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
           trace: call.trace,
+          fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
           signal: call.signal,
           log: (level, text) => log(bundled.name, level, text),
           notify: call.notify,

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
-import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
+import { Exit, Guest, GuestError, TOO_LONG, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
@@ -14,7 +14,7 @@ export type Ending =
   | { kind: "returned"; output: string | undefined }
   /** With another code or an error message: the servlet's own word, meant for the caller. */
   | { kind: "refused"; message: string }
-  /** By a trap. The message is short and meant for the caller; the details are in the log. */
+  /** By a trap, or because it computed for too long. The message is short and meant for the caller; the details are in the log. */
   | { kind: "trapped"; message: string }
   /** By a `Wait`: the guest is gone, and the call can be run again. */
   | { kind: "suspended"; suspended: Suspended };
@@ -46,7 +46,7 @@ export async function callExport(
   try {
     const instance = await borrow(program, guest);
     const { exports } = instance;
-    guest.attach(exports);
+    guest.attach(exports, setup.fuel);
     const start = exports["edge_start"];
     if (start !== undefined && !isBornStarted(program)) await run(module, start);
     guest.setInput(recorded?.head.input ?? input);
@@ -83,6 +83,10 @@ function unwound(guest: Guest, error: unknown): Ending {
     throw error;
   }
   if (error instanceof Exit) return finished(guest, error.code);
+  if (guest.isExhausted) {
+    guest.log("error", TOO_LONG);
+    return { kind: "trapped", message: TOO_LONG };
+  }
   if (error instanceof GuestError) {
     guest.log("warn", error.message);
     return { kind: "refused", message: error.message };
@@ -98,6 +102,10 @@ function trapMessage(error: unknown): string | undefined {
   // V8 reports an exhausted stack as a RangeError, whichever side of the border it happens on.
   if (error instanceof RangeError && /call stack/i.test(error.message)) {
     return "The servlet recursed too deeply and was stopped.";
+  }
+  // What a `DataView` of the guest's memory says of an address that is not in it.
+  if (error instanceof RangeError && /outside the bounds/.test(error.message)) {
+    return "The servlet crashed.";
   }
   if (error instanceof WebAssembly.Exception)
     return "The servlet threw an exception and was stopped.";

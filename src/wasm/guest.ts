@@ -35,6 +35,8 @@ export interface Setup {
   trace?: Trace | undefined;
   /** Who is calling, where that is known. */
   caller?: string;
+  /** What it may compute; `limits.guestFuel` where it is not given. */
+  fuel?: number | undefined;
   /** Aborts when nobody waits for the call any more. */
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
@@ -48,6 +50,8 @@ export interface Setup {
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
 export class GuestError extends Error {}
 
+export const TOO_LONG = "The servlet computed for too long and was stopped.";
+
 /** `proc_exit`. */
 export class Exit {
   readonly code: number;
@@ -59,6 +63,8 @@ export class Exit {
 /** What a prepared servlet exports, the servlet's own functions aside. */
 interface KernelExports {
   memory?: WebAssembly.Memory;
+  /** What the guest may still compute; below zero it traps. The bundle step counts it (fuel.ts). */
+  edge_fuel: { value: bigint };
   edge_memory: WebAssembly.Memory;
   edge_alloc(length: number): number;
   edge_input(block: number, length: number): void;
@@ -100,9 +106,25 @@ export class Guest {
     this.journal = journal;
   }
 
-  /** Takes the exports of a new instance; before that, host functions that touch memory throw. */
-  attach(exports: WebAssembly.Exports): void {
+  /**
+   * Takes the exports of an instance and lets it compute so much; before that, host functions that touch
+   * memory throw.
+   */
+  attach(exports: WebAssembly.Exports, fuel: number = limits.guestFuel): void {
     this.#kernel = exports as unknown as KernelExports;
+    this.#kernel.edge_fuel.value = BigInt(fuel);
+  }
+
+  /** Takes from what the guest may compute. Throws where that is used up. */
+  pay(units: number): void {
+    const { edge_fuel: fuel } = this.#kernel;
+    const left = fuel.value - BigInt(units);
+    fuel.value = left;
+    if (left < 0n) throw new GuestError(TOO_LONG);
+  }
+
+  get isExhausted(): boolean {
+    return this.#kernel !== undefined && this.#kernel.edge_fuel.value < 0n;
   }
 
   /** The guest's own memory. The view is good until the guest runs again. */
@@ -118,13 +140,16 @@ export class Guest {
     if ((at >>> 0) + (length >>> 0) > buffer.byteLength) {
       throw new WebAssembly.RuntimeError("memory access out of bounds");
     }
+    this.#payForBytes(length >>> 0);
     return new Uint8Array(buffer, at >>> 0, length >>> 0);
   }
 
   /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */
   bytes(block: bigint): Uint8Array {
     const address = Number(BigInt.asUintN(32, block));
-    return this.#kernelRange(address, this.#kernel.edge_length(address));
+    const length = this.#kernel.edge_length(address);
+    this.#payForBytes(length);
+    return this.#kernelRange(address, length);
   }
 
   text(block: bigint): string {
@@ -149,6 +174,7 @@ export class Guest {
   /** Makes a block of these bytes for the guest; 0n where there are none. */
   put(content: string | Uint8Array): bigint {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
+    this.#payForBytes(bytes.length);
     const block = this.#kernel.edge_alloc(bytes.length);
     this.#kernelRange(block, bytes.length).set(bytes);
     return BigInt(block >>> 0);
@@ -273,6 +299,11 @@ export class Guest {
   notify(notification: Notification): void {
     if (!this.journal.notice()) return;
     if (++this.#notifications <= limits.notifications) this.setup.notify(notification);
+  }
+
+  /** A few bytes come with the call. */
+  #payForBytes(length: number): void {
+    if (length > 256) this.pay(length * limits.byteFuel);
   }
 
   /** A range that the kernel gave; there is nothing at address 0. */

@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import type { Guest } from "./guest.ts";
 import type { Body } from "./image.ts";
 import type { HostFunction } from "./host.ts";
@@ -63,13 +64,15 @@ function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValu
   const inCall = (): Guest => {
     const { guest } = instance;
     if (guest === undefined) throw new Error("an instance outside of a call has called its host");
-    if (guest.ended !== undefined) throw guest.ended;
-    return guest;
+    if (guest.ended === undefined) return guest;
+    guest.pay(limits.slowCallFuel);
+    throw guest.ended;
   };
   if (call.constructor === AsyncFunction) {
     return new WebAssembly.Suspending(async (...args: unknown[]) => {
       const guest = inCall();
       try {
+        guest.pay(limits.slowCallFuel);
         return await run(guest, ...args);
       } catch (error) {
         throw (guest.ended ??= error);
@@ -79,6 +82,7 @@ function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValu
   return (...args: unknown[]) => {
     const guest = inCall();
     try {
+      guest.pay(limits.hostCallFuel);
       return run(guest, ...args);
     } catch (error) {
       throw (guest.ended ??= error);

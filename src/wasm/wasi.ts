@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import { Exit, type Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host.ts";
 
@@ -34,6 +35,7 @@ const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS
 /** Reads an array of (address, length) pairs. */
 function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
   const memory = guest.memory;
+  guest.range(at, count * 8);
   return Array.from({ length: count }, (_, index) => {
     const entry = (at >>> 0) + index * 8;
     return guest.range(memory.getUint32(entry, true), memory.getUint32(entry + 4, true));
@@ -94,7 +96,9 @@ export const wasiFunctions: HostFunctions = {
     return errno.success;
   },
   random_get: (guest, at: number, length: number) => {
-    guest.journal.random(guest.range(at, length));
+    const bytes = guest.range(at, length);
+    guest.pay(bytes.length * limits.randomByteFuel);
+    guest.journal.random(bytes);
     return errno.success;
   },
   sched_yield: answers(errno.success),

@@ -74,7 +74,7 @@ const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
 const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
 const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
 
-const { variables, key, token } = await doors();
+const { variables, ...proofs } = await doors();
 const small = modern("tools/call", greet, "greet");
 
 const kinds = {
@@ -94,8 +94,8 @@ const kinds = {
     check: greeted,
   },
   /** Beside the same call of a server that anybody may call. */
-  callKey: { ...small, headers: { ...small.headers, ...key }, check: greeted },
-  callJwt: { ...small, headers: { ...small.headers, ...token }, check: greeted },
+  callKey: { ...small, headers: { ...small.headers, ...proofs.key }, check: greeted },
+  callJwt: { ...small, headers: { ...small.headers, ...proofs.token }, check: greeted },
   listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
   callTypeScript: {
     ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),

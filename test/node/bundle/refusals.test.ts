@@ -155,10 +155,10 @@ describe("lists", () => {
     await expect(bundle({ "a.wat": wat })).rejects.toThrow(message);
   });
 
-  test("a servlet that never answers is given up", { timeout: 60_000 }, async () => {
+  test("a servlet that never answers is stopped", { timeout: 60_000 }, async () => {
     const wat =
       '(module (func (export "list_tools") (result i32) (loop $l (br $l)) (i32.const 0)))';
-    await expect(bundle({ "a.wat": wat })).rejects.toThrow(/no answer within 20 seconds/);
+    await expect(bundle({ "a.wat": wat })).rejects.toThrow(/computed for too long/);
   });
 
   test.each<[string, RegExp]>([

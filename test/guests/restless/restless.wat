@@ -1,0 +1,30 @@
+;; restless: its start function throws and catches for ever where it has config, as it has none while a
+;; bundle is made. (These are exceptions of the older kind.)
+(module
+  (import "extism:host/env" "config_get" (func $config (param i64) (result i64)))
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 100) "{\"tools\":[{\"name\":\"rest\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (tag $thrown)
+  (func (export "_initialize")
+    (local $key i64)
+    (local.set $key (call $alloc (i64.const 1)))
+    (call $store (local.get $key) (i32.const 120))
+    (if (i64.ne (call $config (local.get $key)) (i64.const 0))
+      (then (loop $ever
+        (try (do (throw $thrown)) (catch_all))
+        (br $ever)))))
+  (func (export "list_tools") (result i32)
+    (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.const 59)))
+    (loop $more
+      (call $store
+        (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u offset=100 (local.get $i)))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $i) (i32.const 59))))
+    (call $output (local.get $block) (i64.const 59))
+    (i32.const 0))
+  (func (export "call_tool") (result i32) (i32.const 0)))

@@ -1,0 +1,139 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { assemble } from "../../../src/bundle/binaryen.ts";
+import { metered } from "../../../src/bundle/fuel.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "fuel-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const FULL = 1_000_000n;
+
+/** Runs `run` of a module with this body, as it is and metered; gives what both gave, and the fuel it took. */
+async function both(parts: string) {
+  const path = join(folder, "in.wat");
+  await writeFile(
+    path,
+    `(module (memory 1 16) (table $t 4 8 funcref) (global (mut i32) (i32.const 0)) ${parts})`,
+  );
+  const plain = await assemble(path);
+  const instance = async (wasm: Uint8Array) =>
+    (await WebAssembly.instantiate(new Uint8Array(wasm))).instance.exports as {
+      run(): unknown;
+      edge_fuel: { value: bigint };
+    };
+  const counted = await instance(metered(plain));
+  counted.edge_fuel.value = FULL;
+  const [expected, given] = [(await instance(plain)).run(), counted.run()];
+  return { expected, given, used: Number(FULL - counted.edge_fuel.value), counted };
+}
+
+const run = (body: string, result = "i32") =>
+  `(func $run (export "run") (result ${result}) (local $i i32) (local $v v128) ${body})`;
+
+describe("what is counted computes the same", () => {
+  test.each<[string, string]>([
+    [
+      "numbers",
+      run(
+        "(f64.const 1.5) (f32.const -2) (f64.promote_f32) (f64.add) (i64.const -99999999999) (i64.extend8_s) (f64.convert_i64_s) (f64.mul) (i64.trunc_sat_f64_s) (i32.wrap_i64)",
+      ),
+    ],
+    [
+      "addresses",
+      run(
+        "(i64.store offset=6000 align=1 (i32.const 100) (i64.const 7)) (i32.load16_u offset=6000 (i32.const 100))",
+      ),
+    ],
+    [
+      "vectors",
+      run(
+        "(local.set $v (v128.const i32x4 11 2 13 4)) (v128.store offset=16 (i32.const 0) (i8x16.shuffle 0 1 2 3 4 5 6 7 8 9 10 11 16 17 18 19 (local.get $v) (i32x4.splat (i32.const 11)))) (i32x4.extract_lane 3 (v128.load32_lane offset=16 2 (i32.const 0) (v128.load64_zero offset=16 (i32.const 0))))",
+      ),
+    ],
+    [
+      "vectors, more",
+      run(
+        "(i32x4.bitmask (f32x4.lt (f32x4.splat (f32.const 1)) (v128.const f32x4 0 1 2 3))) (i64x2.extract_lane 0 (i64x2.replace_lane 0 (v128.const i64x2 0 0) (i64.const 3))) (i32.wrap_i64) (i32.add) (i32x4.extract_lane 1 (i32x4.trunc_sat_f64x2_u_zero (f64x2.convert_low_i32x4_u (i32x4.splat (i32.const 9))))) (i32.add)",
+      ),
+    ],
+    [
+      "memory in bulk",
+      `(data $d "abcdefgh") ${run("(memory.init $d (i32.const 8) (i32.const 0) (i32.const 8)) (data.drop $d) (memory.copy (i32.const 32) (i32.const 8) (i32.const 8)) (memory.fill (i32.const 36) (i32.const 1) (i32.const 2)) (drop (memory.grow (i32.const 1))) (i32.add (memory.size) (i32.load (i32.const 34)))")}`,
+    ],
+    [
+      "tables",
+      `(elem $e func $f $f) (func $f (result i32) (i32.const 5)) ${run("(table.init $t $e (i32.const 0) (i32.const 0) (i32.const 2)) (elem.drop $e) (table.copy $t $t (i32.const 2) (i32.const 0) (i32.const 1)) (table.fill $t (i32.const 3) (ref.func $f) (i32.const 1)) (drop (table.grow $t (ref.null func) (i32.const 2))) (table.set $t (i32.const 1) (table.get $t (i32.const 0))) (call_indirect $t (result i32) (i32.const 3)) (i32.add (table.size $t)) (i32.add (ref.is_null (table.get $t (i32.const 4))))")}`,
+    ],
+    [
+      "branches",
+      run(
+        "(block $a (result i32) (block $b (block $c (loop $l (local.set $i (i32.add (local.get $i) (i32.const 1))) (br_if $l (i32.lt_u (local.get $i) (i32.const 10))) (br_table $c $b $l $c (i32.sub (local.get $i) (i32.const 9))))) (br $a (i32.const 1))) (if (result i32) (local.get $i) (then (select (local.get $i) (i32.const 2) (i32.const 1))) (else (return (i32.const 4)))))",
+      ),
+    ],
+    [
+      "tail calls",
+      `(func $down (param $n i32) (result i32) (if (result i32) (local.get $n) (then (return_call $down (i32.sub (local.get $n) (i32.const 1)))) (else (i32.const 8)))) ${run("(call $down (i32.const 5000))")}`,
+    ],
+    [
+      "several results",
+      `(func $two (result i32 i64) (i32.const 1) (i64.const 2)) ${run("(call $two) (drop) (block (param i32) (result i32 i32) (i32.const 3)) (i32.add)")}`,
+    ],
+    [
+      "exceptions",
+      `(tag $e (param i32)) (func $f (throw $e (i32.const 6))) ${run("(block $h (result i32) (try_table (catch $e $h) (call $f)) (i32.const 0))")}`,
+    ],
+    [
+      "exceptions that are thrown on",
+      `(tag $e (param i32)) (func $f (throw $e (i32.const 6))) ${run("(block $o (result i32) (try_table (catch $e $o) (block $h (result exnref) (try_table (catch_all_ref $h) (call $f)) (unreachable)) (throw_ref)) (i32.const 0))")}`,
+    ],
+    [
+      "older exceptions",
+      `(tag $e (param i32)) (func $f (throw $e (i32.const 6))) ${run("(try $o (result i32) (do (try (do (try (do (call $f)) (delegate $o))) (catch_all (rethrow 0))) (i32.const 0)) (catch $e) (catch_all (i32.const 2)))")}`,
+    ],
+  ])("%s", async (_name, parts) => {
+    const { expected, given } = await both(parts);
+    expect(given).toBe(expected);
+  });
+});
+
+describe("what is counted grows with what is done", () => {
+  const turns = (body: string) =>
+    run(
+      `(loop $l ${body} (local.set $i (i32.add (local.get $i) (i32.const 1))) (br_if $l (i32.lt_u (local.get $i) (i32.const 1000)))) (i32.const 0)`,
+    );
+  const long = "(drop (f64.sqrt (f64.const 2)))".repeat(1000);
+
+  test.each<[string, string, number, number]>([
+    ["a turn", turns(""), 1000, 1100],
+    ["a long turn", turns(long), 80_000, 100_000],
+    [
+      "a long way that is not taken",
+      turns(`(if (i32.eqz (i32.const 1)) (then ${long}))`),
+      1000,
+      10_000,
+    ],
+    [
+      "small functions",
+      `(func $f (nop) (nop) (nop)) ${turns("(call $f)".repeat(200))}`,
+      20_000,
+      30_000,
+    ],
+    ["bytes", turns("(memory.fill (i32.const 0) (i32.const 0) (i32.const 800))"), 100_000, 110_000],
+  ])("%s", async (_name, parts, least, most) => {
+    const { used } = await both(parts);
+    expect(used).toBeGreaterThanOrEqual(least);
+    expect(used).toBeLessThanOrEqual(most);
+  });
+
+  test("and nothing is done without", async () => {
+    const { counted } = await both(turns(""));
+    counted.edge_fuel.value = 500n;
+    expect(() => counted.run()).toThrow(WebAssembly.RuntimeError);
+    expect(() => counted.run()).toThrow(WebAssembly.RuntimeError);
+  });
+});
