@@ -107,6 +107,11 @@ export const limits = {
   maxRetryMs: 5 * 60_000,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
+  /** HTTP requests of one call, redirects not counted. Asking for a token may take two hundred. */
+  httpRequests: 500,
+  /** A URL that a guest asks for, and all headers that it sends: what servers commonly take. */
+  urlCharacters: 8 * 1024,
+  httpHeaderBytes: 16 * 1024,
   /** Body of one HTTP response that a guest reads. */
   httpBytes: 16 * 1024 * 1024,
   /** Redirects that a guest's HTTP request follows: what browsers do is 20, what APIs need is 1. */

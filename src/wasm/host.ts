@@ -116,6 +116,9 @@ function withDashes(value: unknown): unknown {
 
 /** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
+  if (++guest.httpRequests > limits.httpRequests) {
+    throw new GuestError(`The servlet made more than ${limits.httpRequests} HTTP requests.`);
+  }
   const asked = body.slice();
   const what = `http ${requestLine(head)}`;
   const question = { what, details: `${JSON.stringify(head)}\n${asked.toBase64()}` };
@@ -204,9 +207,9 @@ export const userFunctions: HostFunctions = {
   },
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
-    const [of, by] = [String(service), String(user)];
-    const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };
-    return guest.put(guest.answerNow(question, () => guest.setup.secret(of, by) ?? ""));
+    if (typeof service !== "string" || typeof user !== "string") return 0n;
+    const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
+    return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
   },
   /** Servlets of before December 2024 ask here for config, and get it as JSON. */
   config_get: (guest, key: bigint) => {
