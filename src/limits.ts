@@ -152,12 +152,13 @@ export const limits = {
   formBytes: 16 * 1024,
   /** Refresh tokens: a connector that is used now and then stays connected. Slides with each use. */
   refreshTokenMs: 90 * 86_400_000,
-  /** HTTP requests of one call: the platform allows 1,000 in one request of a paid plan, 50 of a free one. */
-  httpRequests: 200,
-  /** Headers of one of them, names and values, and its URL: servers take no more. */
-  httpHeaderCharacters: 16 * 1024,
   /** One HTTP request of a guest, redirects included. */
   httpMs: 60 * 1000,
+  /** HTTP requests of one call, redirects not counted. Asking for a token may take two hundred. */
+  httpRequests: 500,
+  /** A URL that a guest asks for, and all headers that it sends: what servers commonly take. */
+  urlCharacters: 8 * 1024,
+  httpHeaderBytes: 16 * 1024,
   /** Body of one HTTP response that a guest reads. */
   httpBytes: 16 * 1024 * 1024,
   /** Redirects that a guest's HTTP request follows: what browsers do is 20, what APIs need is 1. */

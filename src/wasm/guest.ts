@@ -92,9 +92,9 @@ export class Guest {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
+  httpRequests = 0;
   /** What the last HTTP response was. */
   http: GuestResponse = { status: 0, headers: {}, body: new Uint8Array() };
-  httpRequests = 0;
   #kernel!: KernelExports;
   #waitedMs = 0;
   #gone: AbortSignal | undefined;

@@ -118,6 +118,9 @@ function withDashes(value: unknown): unknown {
 
 /** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
+  if (++guest.httpRequests > limits.httpRequests) {
+    throw new GuestError(`The servlet made more than ${limits.httpRequests} HTTP requests.`);
+  }
   const asked = body.slice();
   const line = `http ${requestLine(head)}`;
   const what = guest.setup.lent?.hide(line) ?? line;
@@ -137,8 +140,6 @@ async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Prom
   if ("error" in answer) throw new GuestError(answer.error);
   return { ...answer, body: Uint8Array.fromBase64(answer.body) };
 }
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Method and host: a path or a query may hold a secret. */
 function requestLine({ url, method }: Json): string {
@@ -218,11 +219,11 @@ export const userFunctions: HostFunctions = {
   },
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
-    const [of, by] = [textOf(service), textOf(user)];
-    const lent = guest.setup.lent?.secret(of, by);
+    if (typeof service !== "string" || typeof user !== "string") return 0n;
+    const lent = guest.setup.lent?.secret(service, user);
     if (lent !== undefined) return guest.put(lent);
-    const question = { what: `secret ${of}`, details: JSON.stringify([of, by]) };
-    return guest.put(guest.answerNow(question, () => guest.setup.secret(of, by) ?? ""));
+    const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
+    return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
   },
   /** Servlets of before December 2024 ask here for config, and get it as JSON. */
   config_get: (guest, key: bigint) => {

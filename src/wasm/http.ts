@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { isObject, type Json, type Trace } from "../model.ts";
 import { GuestError, type Guest } from "./guest.ts";
+import { isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */
 export interface GuestResponse {
@@ -10,9 +11,18 @@ export interface GuestResponse {
   body: Uint8Array;
 }
 
-/** Headers that belong to the connection and are not the guest's to set. */
-const CONNECTION_HEADERS =
-  /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|proxy-.*|cf-.*|x-forwarded-.*|x-real-ip)$/i;
+/**
+ * Headers that are not the guest's to set: those of the connection, those by which servers are told where
+ * a request comes from, and those that only a browser sets. They are left out.
+ */
+const HOSTS_HEADERS =
+  /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|expect|via|forwarded|cdn-loop|true-client-ip|x-real-ip|x-client-ip|x-original-url|x-rewrite-url|(proxy|cf|sec|x-forwarded)-.*)$/i;
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Methods that make a tunnel, or show what proxies have added to the request. */
+const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** Methods that may be sent twice: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2 */
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
@@ -37,12 +47,10 @@ interface Outgoing {
 export async function request(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
   const { url, method: given } = head;
   const method = typeof given === "string" ? given.toUpperCase() : "GET";
-  const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
-  if (++guest.httpRequests > limits.httpRequests) {
-    throw new GuestError(
-      `The servlet made more than ${limits.httpRequests} HTTP requests in one call.`,
-    );
+  if (!TOKEN.test(method) || method.length > 32 || FORBIDDEN_METHODS.has(method)) {
+    throw new GuestError("The servlet made an HTTP request with a method that is not allowed.");
   }
+  const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
   let next: Outgoing = {
     url: allowed(guest, typeof url === "string" ? url : ""),
     method,
@@ -76,40 +84,49 @@ function headersOf(value: unknown): Headers {
   const headers = new Headers();
   if (!isObject(value)) return headers;
   let length = 0;
-  for (const [name, content] of Object.entries(value)) {
-    if (CONNECTION_HEADERS.test(name)) continue;
-    length += name.length + String(content).length;
-    if (length > limits.httpHeaderCharacters) {
-      throw new GuestError("The servlet made an HTTP request with headers that are too large.");
-    }
-    try {
-      headers.set(name, String(content));
-    } catch {
+  for (const [name, given] of Object.entries(value)) {
+    if (HOSTS_HEADERS.test(name)) continue;
+    // JSON's lists and objects are no text, and may have a `toString` that is no function.
+    const content = typeof given === "object" ? undefined : String(given).trim();
+    // A Worker would encode as UTF-8 what is beyond Latin-1; other servers read that in other ways.
+    if (content === undefined || !TOKEN.test(name) || /[\0\r\n\u0100-\uffff]/.test(content)) {
       // Whole or not at all: a piece of what was lent could not be told as such.
-      const which = name.length > 80 ? `a name of ${name.length} characters` : name;
+      const which = name.length > 80 ? `a name of ${name.length} characters` : JSON.stringify(name);
       throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}`);
     }
+    length += name.length + content.length;
+    if (length > limits.httpHeaderBytes) {
+      throw new GuestError(`The servlet set HTTP headers of over ${limits.httpHeaderBytes} bytes.`);
+    }
+    headers.set(name, content);
   }
   return headers;
 }
 
 /** The URL at this address, which may be relative to `base`, if the guest may reach it. */
 function allowed(guest: Guest, address: string, base?: URL): URL {
+  if (address.length > limits.urlCharacters) {
+    throw new GuestError(
+      `The servlet made a request to a URL of over ${limits.urlCharacters} characters.`,
+    );
+  }
   if (!URL.canParse(address, base)) {
     throw new GuestError("The servlet made an HTTP request to what is no URL.");
   }
   const url = new URL(address, base);
-  if (url.href.length > limits.httpHeaderCharacters) {
-    throw new GuestError("The servlet made an HTTP request to a URL that is too long.");
-  }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw new GuestError(`The servlet made a request with ${url.protocol}, which is not HTTP.`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new GuestError(
+      "The servlet made a request to a URL with a user name or a password in it.",
+    );
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
     // Of an address that has something in it that was lent, the host may be a piece of that.
     const host = (guest.setup.lent?.hide(address) ?? address) === address ? url.host : "that host";
     throw new GuestError(
-      `The servlet may not make HTTP requests to ${host}: its manifest does not allow that host.`,
+      `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host.`,
     );
   }
   return url;
@@ -193,62 +210,4 @@ function redirected(guest: Guest, from: Outgoing, status: number, location: stri
     if (name.startsWith("content-")) headers.delete(name);
   }
   return { url, method: "GET", headers };
-}
-
-/**
- * May a guest reach this URL? Patterns are globs on the host name (`*` for any run of characters, `?`
- * for one), with a port where only that one is meant. A host that is private or local by its address
- * or name must be named in full.
- */
-export function isAllowed(url: URL, patterns: readonly string[]): boolean {
-  const host = url.hostname.toLowerCase().replace(/\.$/, "");
-  const withPort = `${host}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
-  return patterns.some((raw) => {
-    const pattern = raw.toLowerCase();
-    if (pattern === host || pattern === withPort) return true;
-    if (isPrivate(host)) return false;
-    return matches(pattern, host) || matches(pattern, withPort);
-  });
-}
-
-function matches(glob: string, text: string): boolean {
-  const source = glob
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  return new RegExp(`^${source}$`).test(text);
-}
-
-/** Hosts that are not on the public internet, as far as their spelling tells; URL has normalised it. */
-function isPrivate(host: string): boolean {
-  if (host.startsWith("[")) {
-    const groups = host.slice(1, -1);
-    const mapped = /^::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(groups);
-    if (mapped !== null) {
-      const high = parseInt(mapped[1]!, 16);
-      const low = parseInt(mapped[2]!, 16);
-      return isPrivateV4([high >> 8, high & 255, low >> 8, low & 255]);
-    }
-    return /^(::1?$|f[cd]|fe[89ab]|ff|64:ff9b:|100:|2001:db8:)/.test(groups);
-  }
-  const v4 = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host);
-  if (v4 !== null) return isPrivateV4(v4.slice(1).map(Number));
-  return !host.includes(".") || /\.(localhost|local|internal|intranet|lan|home|corp)$/.test(host);
-}
-
-/** https://www.iana.org/assignments/iana-ipv4-special-registry */
-function isPrivateV4(address: number[]): boolean {
-  const [a = 0, b = 0, c = 0] = address;
-  return (
-    a === 0 ||
-    a === 10 ||
-    a === 127 ||
-    a >= 224 ||
-    (a === 100 && b >= 64 && b < 128) ||
-    (a === 169 && b === 254) ||
-    (a === 172 && b >= 16 && b < 32) ||
-    (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) ||
-    (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) ||
-    (a === 203 && b === 0 && c === 113)
-  );
 }

@@ -8,6 +8,13 @@ describe("Extism's host functions", () => {
     ["constructor", "own"],
     ["toString", ""],
     ["missing", ""],
+    ["", ""],
+    ["__proto__", ""],
+    ["hasOwnProperty", ""],
+    ["GREETING", ""],
+    ["VAULT_PROBE", ""],
+    ["SEASON", ""],
+    ["\0plain", ""],
   ])("config_get(%s)", async (key, value) => {
     expect(await textOf("config", { key })).toBe(value);
   });
@@ -21,6 +28,21 @@ describe("Extism's host functions", () => {
       settings.VAULT_PROBE,
     );
     expect(await textOf("secret", { of: { service: "vault", user: "other" } })).toBe("");
+  });
+
+  test("config_get of a megabyte finds nothing", async () => {
+    expect(await textOf("config", { key: "plain".repeat(200_000) })).toBe("");
+  });
+
+  test.each([
+    { service: "vault", user: "constructor" },
+    { service: "__proto__", user: "probe" },
+    { service: "vault_probe", user: "" },
+    { service: "VAULT", user: "PROBE" },
+    { service: ["vault"], user: { toString: "probe" } },
+    {},
+  ])("get_keyring_secret(%j) gives nothing", async (of) => {
+    expect(await textOf("secret", { of })).toBe("");
   });
 
   test("variables are set, read and deleted within their bound", async () => {

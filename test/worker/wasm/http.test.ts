@@ -1,0 +1,157 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { callExport, type Setup } from "../../../src/wasm/call.ts";
+import { Guest } from "../../../src/wasm/guest.ts";
+import { extismFunctions } from "../../../src/wasm/host.ts";
+import { Journal } from "../../../src/wasm/journal.ts";
+import { instantiate } from "../../../src/wasm/link.ts";
+import { nobody } from "../../../src/wasm/pool.ts";
+import { liveWorld } from "../../../src/wasm/world.ts";
+import { bundle } from "../../bundle.gen.ts";
+
+const probe = bundle.servlets.find(({ name }) => name === "probe")!;
+
+/** What was sent into the world, which answers each request by `answer`. */
+let sent: Request[];
+let answer: (request: Request) => Response;
+beforeEach(() => {
+  sent = [];
+  answer = () => new Response("there");
+});
+
+const setup: Setup = {
+  ...nobody,
+  world: {
+    ...liveWorld,
+    fetch: (request) => {
+      sent.push(request);
+      return Promise.resolve(answer(request));
+    },
+  },
+  allowedHosts: ["*"],
+};
+
+/** A guest's `http_request`: what it was told, or why it was refused. */
+async function fetchBy(request: object, body = "") {
+  const input = { request: { name: "fetch", arguments: { request, body } }, context: { id: "1" } };
+  const ending = await callExport(probe, "call_tool", JSON.stringify(input), setup);
+  if (ending.kind === "refused") return { refused: ending.message };
+  if (ending.kind !== "returned") throw new Error(ending.kind);
+  const told = JSON.parse(ending.output!).content[0].text;
+  return JSON.parse(told) as { status: number; body: string; headers: Record<string, string> };
+}
+
+const URL_OF = "https://public.example/";
+
+describe("a guest's request is refused", () => {
+  test.each<[string, object, RegExp]>([
+    ["line feed in a header", { headers: { a: "b\nc: d" } }, /header.*"a"/],
+    ["carriage return in a header", { headers: { a: "b\rc" } }, /header/],
+    ["both, with a request of its own", { headers: { a: "b\r\n\r\nGET / HTTP/1.1" } }, /header/],
+    ["NUL in a header", { headers: { a: "b\0c" } }, /header/],
+    ["a letter that would be cut to a line feed", { headers: { a: "bċĊ" } }, /header/],
+    ["line feed in a name", { headers: { "a\nb": "c" } }, /header.*"a\\nb"/],
+    ["colon in a name", { headers: { "host:": "c" } }, /header/],
+    ["space in a name", { headers: { "host ": "c" } }, /header/],
+    ["no name", { headers: { "": "c" } }, /header/],
+    ["an object for a header", { headers: { a: { toString: "b" } } }, /header/],
+    ["header beyond measure", { headers: { a: "x".repeat(20_000) } }, /over \d+ bytes/],
+    [
+      "headers beyond measure",
+      { headers: Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`a${at}`, "12345"])) },
+      /over \d+ bytes/,
+    ],
+    ["URL beyond measure", { url: URL_OF + "x".repeat(10_000) }, /over \d+ characters/],
+    ["user name", { url: "https://ada@public.example/" }, /user name/],
+    ["password", { url: "https://:hush@public.example/" }, /user name/],
+    ["tunnel", { method: "CONNECT" }, /method/],
+    ["trace", { method: "trace" }, /method/],
+    ["method with a line", { method: "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET" }, /method/],
+    ["no method", { method: "" }, /method/],
+    ...[
+      "file:///etc/passwd",
+      "data:,x",
+      "blob:x",
+      "ws://public.example/",
+      "gopher://public.example/",
+    ].map((url): [string, object, RegExp] => [url, { url }, /not HTTP/]),
+    ["no host", { url: "https:///" }, /no URL/],
+    ["port beyond 65535", { url: "https://public.example:65536/" }, /no URL/],
+    ["NUL in a host", { url: "https://public\0.example/" }, /no URL/],
+  ])("%s", async (_name, request, message) => {
+    expect(await fetchBy({ url: URL_OF, ...request })).toEqual({
+      refused: expect.stringMatching(message),
+    });
+    expect(sent).toEqual([]);
+  });
+});
+
+test("headers that are not the guest's are left out, others arrive", async () => {
+  const own = { authorization: "Bearer x\n", cookie: "a=b", accept: "text/plain", "x-mine": 7 };
+  const others = [
+    ...["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "TE", "Trailer"],
+    ...["Keep-Alive", "Expect", "Via", "Forwarded", "X-Forwarded-For", "X-Real-IP", "X-Client-IP"],
+    ...["CF-Connecting-IP", "CF-Worker", "True-Client-IP", "CDN-Loop", "Proxy-Authorization"],
+    ...["Sec-Fetch-Site", "X-Original-URL", "X-Rewrite-URL"],
+  ];
+  const headers = { ...own, ...Object.fromEntries(others.map((name) => [name, "chunked"])) };
+  await fetchBy({ url: URL_OF, headers });
+  expect(Object.fromEntries(sent[0]!.headers)).toEqual({
+    ...own,
+    authorization: "Bearer x",
+    "x-mine": "7",
+  });
+});
+
+describe("redirects", () => {
+  const leading = (location: string) => (request: Request) =>
+    request.url === URL_OF
+      ? new Response(null, { status: 307, headers: { location } })
+      : new Response("there");
+
+  test.each([
+    ...["http://127.0.0.1/", "//0x7f.1/", "http://[::ffff:7f00:1]/", "http://localhost./"],
+    ...["http://169.254.169.254/latest/meta-data/", "//metadata.google.internal/", "file:///etc"],
+    ...["https://ada:hush@other.example/", "javascript:1", "http://", `/${"x".repeat(10_000)}`],
+  ])("to %s are not followed", async (location) => {
+    answer = leading(location);
+    expect(await fetchBy({ url: URL_OF })).toHaveProperty("refused");
+    expect(sent).toHaveLength(1);
+  });
+
+  test("to another host take no credentials along", async () => {
+    answer = leading("https://other.example/");
+    const headers = { authorization: "a", cookie: "b", "x-mine": "c" };
+    expect(await fetchBy({ url: URL_OF, method: "POST", headers }, "x")).toMatchObject({
+      body: "there",
+    });
+    const { authorization, cookie, ...rest } = Object.fromEntries(sent[1]!.headers);
+    expect([authorization, cookie, rest["x-mine"]]).toEqual([undefined, undefined, "c"]);
+  });
+
+  test("to the same host without its encryption take none along either", async () => {
+    answer = leading("http://public.example/");
+    await fetchBy({ url: URL_OF, headers: { authorization: "a" } });
+    expect(sent[1]!.headers.has("authorization")).toBe(false);
+  });
+});
+
+test("headers of a response are the guest's to read, one by one", async () => {
+  answer = () => new Response("x", { headers: { "set-cookie": "a=b", "x-one": "1" } });
+  expect(await fetchBy({ url: URL_OF })).toMatchObject({
+    headers: { "set-cookie": "a=b", "x-one": "1" },
+  });
+});
+
+test("a call makes so many requests and no more", async () => {
+  const journal = new Journal({ hash: "", input: "" }, setup.world, undefined);
+  const guest = new Guest(setup, journal);
+  guest.attach(instantiate(probe.module, guest).exports);
+  const head = guest.put(JSON.stringify({ url: URL_OF }));
+  const http = extismFunctions["http_request"] as (
+    ...args: [Guest, bigint, bigint]
+  ) => Promise<bigint>;
+  for (let at = 0; at < limits.httpRequests; at++) await http(guest, head, 0n);
+  await expect(http(guest, head, 0n)).rejects.toThrow(/more than \d+ HTTP requests/);
+  expect(sent).toHaveLength(limits.httpRequests);
+});
