@@ -87,8 +87,8 @@ function headersOf(value: unknown): Headers {
   for (const [name, given] of Object.entries(value)) {
     if (HOSTS_HEADERS.test(name)) continue;
     // JSON's lists and objects are no text, and may have a `toString` that is no function.
-    const isText = ["string", "number", "boolean"].includes(typeof given);
-    const content = isText ? `${given as string}`.trim() : undefined;
+    const text = typeof given === "string" ? given : JSON.stringify(given);
+    const content = typeof given === "object" ? undefined : text.trim();
     // A Worker would encode as UTF-8 what is beyond Latin-1; other servers read that in other ways.
     if (content === undefined || !TOKEN.test(name) || /[\0\r\n\u0100-\uffff]/.test(content)) {
       // Whole or not at all: a piece of what was lent could not be told as such.
