@@ -48,7 +48,11 @@ export function createApp(bundle: Bundle, env: object) {
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
   const otc = {
     registry,
-    authenticate: (request: Request) => otcPrincipal(request, { door, shared }),
+    async authenticate(request: Request) {
+      const principal = await otcPrincipal(request, { door, shared });
+      await gatekeeper.count(callerOf(principal, request), undefined);
+      return principal;
+    },
     records: recordsOf(env),
   };
 

@@ -154,6 +154,17 @@ describe("limits", () => {
       expect((await send(server, "bob", "tools/list")).status).toBe(200);
     }));
 
+  test("bound the calls of a minute over Open Tool Calling too", () =>
+    limited({ callsPerMinute: 1 }, async (server) => {
+      const address = "http://localhost:8787/tools";
+      const list = async () =>
+        server.fetch(new Request(address, { headers: { "otc-api-key": "bob" } }));
+      expect((await list()).status).toBe(200);
+      const refused = await list();
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    }));
+
   test("bound the calls of a tool", () =>
     limited({ toolCallsPerMinute: 1 }, async (server) => {
       const twice = [1, 2].map(() => send(server, "ada", "tools/call", greet));
