@@ -53,7 +53,8 @@ function leaked({ as }: Sent, { head, text }: Got): string | undefined {
 function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   const { status, type, text, messages } = got;
   if (status >= 500) return `the status is ${status}`;
-  const isOurs = new URL(sent.path, "http://x").pathname === "/mcp";
+  const { pathname } = new URL(sent.path, "http://x");
+  const isOurs = pathname === "/mcp";
   if (sent.method === "HEAD" || text === "") {
     return text === "" ? undefined : "an answer without a body has one";
   }
@@ -68,12 +69,24 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   } catch {
     return "the answer is no JSON";
   }
+  if (/^\/tools(\/call)?$/.test(pathname)) return badOpenCall(body, status);
   if (!isOurs && isObject(body) && !("jsonrpc" in body)) {
     return status === 404 || status === 200 ? undefined : "an unknown path has another status";
   }
   return Array.isArray(body)
     ? badBatch(body, sent, status)
     : (badMessage(body, sent, ids, status) ?? undefined);
+}
+
+/** What Open Tool Calling answers. */
+function badOpenCall(body: unknown, status: number): string | undefined {
+  if (!isObject(body)) return "an open call's answer is no object";
+  if (status === 403 && "jsonrpc" in body) return undefined; // Of what stands before all routes.
+  if (typeof body["$schema"] !== "string") return "an open call's answer has no $schema";
+  if (status !== 200) return typeof body["message"] === "string" ? undefined : "it says not why";
+  if (Array.isArray(body["tools"])) return undefined;
+  const { result } = body;
+  return isObject(result) && typeof result["success"] === "boolean" ? undefined : "no result";
 }
 
 function badBatch(body: unknown[], sent: Sent, status: number): string | undefined {

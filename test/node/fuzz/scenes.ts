@@ -516,10 +516,40 @@ async function visitors({ chance, send }: Stage): Promise<void> {
   await send({ ...draft, method, path }, { changes: chance.below(3), patienceMs: 40 });
 }
 
+/** Calls over Open Tool Calling. */
+async function openCalls({ chance, send }: Stage): Promise<void> {
+  const as = chance.pick(PRINCIPALS);
+  const call = {
+    tool_id: chance.pick([
+      "hello.greet",
+      "hello.greet@1",
+      "clock.now",
+      "http_status.list_statuses",
+    ]),
+    input: { name: markOf(as) },
+    ...(chance.below(2) === 0 && { call_id: `${as}-${chance.below(20)}` }),
+    ...(chance.below(3) === 0 && { context: { secrets: [{ id: "x", value: markOf(as) }] } }),
+  };
+  const draft = { ...draftOf(as, { request: call }, {}), path: "/tools/call" };
+  await send(draft, { changes: chance.below(4) });
+}
+
 /** By how often they are played. */
 const SCENES = [
   ...Array.from({ length: 20 }, () => strangers),
-  ...[rounds, rounds, rounds, tasks, session, session, listening, visitors, visitors],
+  ...[
+    rounds,
+    rounds,
+    rounds,
+    tasks,
+    session,
+    session,
+    listening,
+    visitors,
+    visitors,
+    openCalls,
+    openCalls,
+  ],
 ];
 
 export const play = (stage: Stage): Promise<void> => stage.chance.pick(SCENES)(stage);
