@@ -80,8 +80,9 @@ export const answering = {
   test_reconnection: defineTool({
     description: "Takes a while, in which the client's stream may be closed and opened again",
     input: NOTHING,
-    async handler(_args, { sleep }) {
-      await sleep(100);
+    async handler(_args, { log, sleep }) {
+      log("info", "The stream begins, and ends before the call does.");
+      await sleep(2500);
       return "Whoever reads this has waited, or come back.";
     },
   }),
