@@ -13,12 +13,11 @@ import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
 import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
-import { httpStatus, report } from "./errors.ts";
+import { report } from "./errors.ts";
 import { configureLimits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
-import { errorMessage } from "./mcp/message.ts";
-import { jsonResponse } from "./mcp/reply.ts";
+import { refusalResponse } from "./mcp/reply.ts";
 import { ANONYMOUS, type Principal } from "./model.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
@@ -42,8 +41,6 @@ export function createApp(bundle: Bundle, env: object) {
   const gatekeeper = new Gatekeeper(env);
   configureLimits(settings.LIMITS ?? {});
 
-  let hasWarned = false;
-
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
   const otc = {
@@ -61,7 +58,11 @@ export function createApp(bundle: Bundle, env: object) {
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
   const exposed = ["Mcp-Session-Id", "WWW-Authenticate"];
   const readable = cors({ origin: (origin) => origin, exposeHeaders: exposed, maxAge: 86400 });
+  let hasLooked = false;
   app.use((c, next) => {
+    // By the first request it shows whether this is somebody's own machine.
+    if (!hasLooked && isOpenTo(c.req.url)) console.warn(`It is open to everybody. ${HOW_TO_CLOSE}`);
+    hasLooked = true;
     const origin = c.req.raw.headers.get("origin");
     checkOrigin(c.req.url, origin, doors);
     return origin === null ? next() : readable(c, next);
@@ -114,7 +115,6 @@ export function createApp(bundle: Bundle, env: object) {
         vault,
         tasks: tasks?.(principal),
         sessions: sessions?.(principal),
-        report,
       }),
     );
   });
@@ -127,19 +127,12 @@ export function createApp(bundle: Bundle, env: object) {
   app.onError((error, c) => {
     const fault = report(error);
     if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
-    const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(null, fault) });
-    const challenge = door.challenge(c.req.raw, fault);
-    if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
-    return response;
+    return refusalResponse(fault, { challenge: door.challenge(c.req.raw, fault) });
   });
 
   /** May anybody on the internet call, without anyone having said so? */
-  function isOpenTo(url: string): boolean {
-    const isOpen = door.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
-    if (isOpen && !hasWarned) console.warn(`This server is open to everybody. ${HOW_TO_CLOSE}`);
-    hasWarned ||= isOpen;
-    return isOpen;
-  }
+  const isOpenTo = (url: string): boolean =>
+    door.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
 
   async function showPage(url: string) {
     return page({

@@ -53,3 +53,10 @@ async function readText(request: Request): Promise<string> {
 }
 
 const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);
+
+/** The headers of an answer: it is its caller's alone, and no web page's to guess the type of. */
+export const jsonHeaders = new Headers({
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+});

@@ -118,6 +118,12 @@ function rpcCode(fault: Fault): number {
   }
 }
 
+/** What `Retry-After` says with a fault, if it says when to come back. */
+export function retryAfterOf({ data }: Fault): string | undefined {
+  const isObject = typeof data === "object" && data !== null;
+  return isObject && "retryAfter" in data ? String(data.retryAfter) : undefined;
+}
+
 /** The HTTP status of a response whose whole body is this fault. */
 export function httpStatus(
   fault: Fault,

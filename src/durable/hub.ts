@@ -49,7 +49,7 @@ export class Hub extends DurableObject implements Streams {
     );
     sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
     sql.exec(
-      "DELETE FROM sessions WHERE at <= (SELECT MAX(at) FROM sessions) - ?",
+      "DELETE FROM sessions WHERE at NOT IN (SELECT at FROM sessions ORDER BY at DESC LIMIT ?)",
       limits.hubSessions,
     );
   }

@@ -188,7 +188,7 @@ export class SessionCalls {
     const kept = await this.#taskCall(call, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
-    const tell = changes({ hub, report }, (notice) => this.#tell(call, nth, notice));
+    const tell = changes({ hub }, (notice) => this.#tell(call, nth, notice));
     const context: CallContext = {
       ...kept,
       signal: () => stop.signal,

@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { cursorText, string } from "../mcp/methods.ts";
 import { logLevelIn } from "../mcp/notices.ts";
 import { isOver, olderTask } from "../mcp/older-tasks.ts";
 import { isExperimental } from "../mcp/older.ts";
@@ -31,7 +32,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
     return {};
   },
   async "resources/subscribe"(params, { store, enlist }) {
-    if (!store.subscribe(textIn(params, "uri"))) {
+    if (!store.subscribe(string(params, "uri"))) {
       const message = `A session may subscribe to ${limits.sessionSubscriptions} resources: unsubscribe from others first.`;
       throw new Fault("too_many", message);
     }
@@ -39,7 +40,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
     return {};
   },
   "resources/unsubscribe"(params, { store }) {
-    store.unsubscribe(textIn(params, "uri"));
+    store.unsubscribe(string(params, "uri"));
     return {};
   },
   async "tasks/get"(params, scope) {
@@ -79,7 +80,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
 /** The task that params name. Throws `invalid_params` where there is none, or none of this principal. */
 export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> {
   demandTasks(scope);
-  const id = textIn(params, "taskId");
+  const id = string(params, "taskId");
   const task = await scope.tasks().get(id);
   if (task === undefined) throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
   return task;
@@ -91,20 +92,8 @@ function demandTasks({ store }: Scope): void {
   throw new Fault("method_not_found", message);
 }
 
-function textIn(params: Json, key: string): string {
-  const value = params[key];
-  if (typeof value === "string") return value;
-  throw new Fault("invalid_params", `params.${key} must be a string.`);
-}
-
 function placeOf(cursor: unknown): number {
-  let text = "";
-  try {
-    text = atob(String(cursor));
-  } catch {
-    // It is no cursor of ours; the message below says so.
-  }
-  const [, place] = /^tasks:(\d+)$/.exec(text) ?? [];
+  const [, place] = /^tasks:(\d+)$/.exec(cursorText(cursor)) ?? [];
   if (place !== undefined) return Number(place);
   throw new Fault("invalid_params", "The cursor is unknown: list again without one.");
 }

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
-import { Fault, report } from "../errors.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { changes } from "../mcp/changes.ts";
@@ -238,7 +238,7 @@ export function taskObject(bundle: Bundle) {
       const hubs = namespaceOf<Hub>(this.env, "HUBS");
       const hub = hubs && (() => hubs.getByName(principal));
       let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
-      const tell = changes({ hub, report }, (notice) => {
+      const tell = changes({ hub }, (notice) => {
         const number = nth;
         if (owner?.isHidden === true) {
           this.#tellOwner((session, id) => session.told(id, number, notice)).catch(console.error);

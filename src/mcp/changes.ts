@@ -1,4 +1,5 @@
 import { waitUntil } from "cloudflare:workers";
+import { report } from "../errors.ts";
 import type { Notification } from "../model.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -7,7 +8,7 @@ import type { Exchange } from "./exchange.ts";
  * not wait for that; what it says in one go is told once.
  */
 export function changes(
-  { hub, report }: Pick<Exchange, "hub" | "report">,
+  { hub }: Pick<Exchange, "hub">,
   rest: (notice: Notification) => void,
 ): (notice: Notification) => void {
   if (hub === undefined) return rest;

@@ -1,12 +1,12 @@
 import { readJson } from "../body.ts";
-import { Fault, httpStatus } from "../errors.ts";
+import { Fault, report } from "../errors.ts";
 import { isObject } from "../model.ts";
 import { classify } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
-import { errorMessage, idOf } from "./message.ts";
+import { idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
-import { accepts, jsonResponse } from "./reply.ts";
+import { accepts, refusalResponse } from "./reply.ts";
 
 interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving"> {
   /** Counts a call, and its tool. Throws `too_many`. */
@@ -55,15 +55,11 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
         return await handleLegacy(body, kind.version, exchange);
     }
   } catch (error) {
-    const fault = setting.report(error);
-    const response = jsonResponse({
-      status: httpStatus(fault),
-      body: errorMessage(idOf(body), fault),
+    const fault = report(error);
+    const response = refusalResponse(fault, {
+      id: idOf(body),
+      challenge: setting.challenge?.(fault),
     });
-    const { retryAfter } = isObject(fault.data) ? fault.data : {};
-    if (typeof retryAfter === "number") response.headers.set("retry-after", String(retryAfter));
-    const challenge = setting.challenge?.(fault);
-    if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
     if (fault.code === "method_not_allowed") response.headers.set("allow", methodsOf(setting));
     return response;
   }

@@ -1,4 +1,3 @@
-import type { Fault } from "../errors.ts";
 import type { Json, Principal } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
@@ -40,6 +39,4 @@ export interface Exchange {
   sessions?: Sessions | undefined;
   /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
   leaving(): AbortSignal;
-  /** Logs what the caller must not see of an error, and gives what it may. */
-  report(error: unknown): Fault;
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, Suspended } from "../model.ts";
 import type { CallContext, Json } from "../model.ts";
@@ -207,7 +207,7 @@ async function answer(
     const result = older(await settled(run, params, call, exchange.registry), version);
     return resultMessage(id, JSON.stringify(result));
   } catch (error) {
-    return errorMessage(id, olderError(method, exchange.report(error)));
+    return errorMessage(id, olderError(method, report(error)));
   }
 }
 

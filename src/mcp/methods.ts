@@ -12,7 +12,8 @@ export type Method = (
   registry: Registry,
 ) => Promise<Outcome<Json>>;
 
-function string(params: Json, key: string): string {
+/** A param that must be a string. Throws `invalid_params`. */
+export function string(params: Json, key: string): string {
   const value = params[key];
   if (typeof value === "string") return value;
   throw new Fault("invalid_params", `params.${key} must be a string.`);
@@ -44,14 +45,17 @@ function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown):
   return { [kind]: items, nextCursor: btoa(`${kind}:${end}:${whole.length}`) };
 }
 
-function startOf(cursor: unknown, kind: string, length: number): number {
-  let text = "";
+/** What is written in a cursor; nothing where it is none of ours. */
+export function cursorText(cursor: unknown): string {
   try {
-    text = atob(String(cursor));
+    return atob(String(cursor));
   } catch {
-    // It is no cursor of ours; the message below says so.
+    return "";
   }
-  const [, of, start, before] = /^(\w+):(\d+):(\d+)$/.exec(text) ?? [];
+}
+
+function startOf(cursor: unknown, kind: string, length: number): number {
+  const [, of, start, before] = /^(\w+):(\d+):(\d+)$/.exec(cursorText(cursor)) ?? [];
   if (of !== kind || Number(before) !== length || Number(start) >= length) {
     throw new Fault("invalid_params", "The cursor is unknown or stale: list again without one.");
   }

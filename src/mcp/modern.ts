@@ -1,4 +1,4 @@
-import { Fault, httpStatus } from "../errors.ts";
+import { Fault, httpStatus, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   isObject,
@@ -93,7 +93,7 @@ export async function handleModern(
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
-      const fault = exchange.report(error);
+      const fault = report(error);
       return { status: httpStatus(fault), body: errorMessage(message.id, fault) };
     }
   });
@@ -227,7 +227,7 @@ async function callTool(
 ): Promise<Json> {
   const mode = entry === undefined ? "never" : taskMode(entry);
   if (mode === "required") demandTasks(call.client);
-  const { tasks, report } = exchange;
+  const { tasks } = exchange;
   const gate = taskGate(mode);
   if (tasks === undefined || gate === undefined || !takesTasks(call.client)) {
     return runMethod(request, exchange, call);

@@ -1,5 +1,8 @@
+import { jsonHeaders } from "../body.ts";
+import { httpStatus, retryAfterOf, type Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json } from "../model.ts";
+import { errorMessage, type RequestId } from "./message.ts";
 
 /** What a POST is answered with when all is said. */
 export interface Reply {
@@ -137,14 +140,19 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
 
 const encoder = new TextEncoder();
 
-/** Answers are their caller's alone, and no web page's to guess the type of. */
-const jsonHeaders = new Headers({
-  "content-type": "application/json",
-  "cache-control": "no-store",
-  "x-content-type-options": "nosniff",
-});
-
 export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
   const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
   return new Response(text, { status, headers: jsonHeaders });
+}
+
+/** The refusal of a whole request, which says what to do about it in its headers too. */
+export function refusalResponse(
+  fault: Fault,
+  { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },
+): Response {
+  const response = jsonResponse({ status: httpStatus(fault), body: errorMessage(id, fault) });
+  const retryAfter = retryAfterOf(fault);
+  if (retryAfter !== undefined) response.headers.set("retry-after", retryAfter);
+  if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
+  return response;
 }

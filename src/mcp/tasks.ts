@@ -16,6 +16,7 @@ import {
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { responsesIn } from "./answers.ts";
 import { TASKS_EXTENSION } from "./extensions.ts";
+import { string } from "./methods.ts";
 
 /** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 
@@ -135,26 +136,21 @@ type TaskMethod = (params: Json, tasks: Tasks) => Promise<Json>;
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
 export const taskMethods: Readonly<Record<string, TaskMethod>> = {
   "tasks/get": async (params, tasks) => {
-    const id = idIn(params);
+    const id = string(params, "taskId");
     return found(await tasks.get(id), id);
   },
   "tasks/update": async (params, tasks) => {
-    const id = idIn(params);
+    const id = string(params, "taskId");
     const { wrong } = found(await tasks.update(id, responsesIn(params["inputResponses"])), id);
     if (wrong !== undefined) throw new Fault("invalid_params", wrong);
     return {};
   },
   "tasks/cancel": async (params, tasks) => {
-    const id = idIn(params);
+    const id = string(params, "taskId");
     found((await tasks.cancel(id)) || undefined, id);
     return {};
   },
 };
-
-function idIn({ taskId }: Json): string {
-  if (typeof taskId === "string") return taskId;
-  throw new Fault("invalid_params", "params.taskId must be a string.");
-}
 
 function found<T>(value: T | undefined, id: string): T {
   if (value !== undefined) return value;

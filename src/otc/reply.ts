@@ -1,16 +1,9 @@
-import { httpStatus, type Fault } from "../errors.ts";
-import { isObject } from "../model.ts";
+import { jsonHeaders } from "../body.ts";
+import { httpStatus, retryAfterOf, type Fault } from "../errors.ts";
 import { LATEST } from "./request.ts";
 
 export const jsonResponse = (body: string, status = 200): Response =>
-  new Response(body, { status, headers: HEADERS });
-
-/** Answers are their caller's alone, and no web page's to guess the type of. */
-const HEADERS = {
-  "content-type": "application/json",
-  "cache-control": "no-store",
-  "x-content-type-options": "nosniff",
-};
+  new Response(body, { status, headers: jsonHeaders });
 
 /**
  * What is wrong with a request, before a tool is called.
@@ -22,9 +15,8 @@ export function errorResponse(fault: Fault, $schema = LATEST): Response {
   const details = status === 422 && { parameter_errors: data };
   const response = jsonResponse(JSON.stringify({ $schema, message, ...details }), status);
   if (status === 405) response.headers.set("allow", String(data));
-  if (status === 429 && isObject(data)) {
-    response.headers.set("retry-after", String(data["retryAfter"]));
-  }
+  const retryAfter = retryAfterOf(fault);
+  if (retryAfter !== undefined) response.headers.set("retry-after", retryAfter);
   if (status === 401) response.headers.set("www-authenticate", "Bearer");
   return response;
 }

@@ -180,7 +180,9 @@ describe("limits", () => {
       const many = Array.from({ length: 1000 }, () => send(server, "ada", "tools/call", slow));
       expect((await send(server, "bob", "tools/call", greet)).status).toBe(200);
       const all = await Promise.all(many);
-      expect(all.filter(({ status }) => status === 429)).toHaveLength(980);
+      const refused = all.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(980);
+      expect(refused[0]!.headers.get("retry-after")).toBe("1");
       await Promise.all(all.map((response) => response.text()));
       expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
     }));
@@ -243,6 +245,16 @@ describe("the page", () => {
     expect(await (await pageOf({ AUTH: "none" })).text()).not.toContain("open to everybody");
     expect(await (await pageOf({}, "http://localhost:8787/")).text()).not.toContain("open to");
     expect(await (await pageOf({ API_KEYS: "{}" })).text()).not.toContain("open to everybody");
+    warn.mockRestore();
+  });
+
+  test("need not be looked at for the log to say so", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const server = createApp(bundle, env);
+    for (let time = 0; time < 2; time++)
+      await server.fetch(new Request("https://tools.example/health"));
+    expect(warn.mock.calls.join()).toContain("open to everybody");
+    expect(warn).toHaveBeenCalledTimes(1);
     warn.mockRestore();
   });
 

@@ -5,7 +5,7 @@ import type { Notification } from "../../../src/model.ts";
 test("an update of what is no URI is nothing to hear of", async () => {
   const published: Notification[][] = [];
   const hub = { publish: (all: Notification[]) => Promise.resolve(void published.push(all)) };
-  const tell = changes({ hub: () => hub as never, report: (error) => error as never }, () => {});
+  const tell = changes({ hub: () => hub as never }, () => {});
   for (const uri of [{ a: [1] }, undefined, 7, "a:b"]) {
     tell({ method: "notifications/resources/updated", params: { uri } });
   }
