@@ -31,6 +31,11 @@ const hash = z
   .string()
   .check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex: make keys by npm run keys"));
 
+/** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
+export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
+export const KEY_NAME_RULE =
+  "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
+
 const apiKey = z.strictObject({
   hash,
   scopes: z.optional(z.array(z.string())),
@@ -121,7 +126,18 @@ const settingsSchema = z.object({
       ),
   ),
   /** A secret: by name, the SHA-256 of the key in hex, or that with what it may be used for. `npm run keys` makes it. */
-  API_KEYS: z.optional(json(z.record(z.string(), z.union([hash, apiKey])))),
+  API_KEYS: z.optional(
+    json(
+      z
+        .record(z.string(), z.union([hash, apiKey]))
+        .check(
+          z.refine(
+            (keys) => Object.keys(keys).every((name) => KEY_NAME.test(name)),
+            `names of keys ${KEY_NAME_RULE}`,
+          ),
+        ),
+    ),
+  ),
   /** What scopes are for: `{"reader": ["http-status:*", "web:fetch"]}`, as JSON. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)))),
   /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
@@ -189,21 +205,17 @@ export function storeOf(env: object, binding: string): KVNamespace | undefined {
   return Object.entries(env).find(([name]) => name === binding)?.[1];
 }
 
-/** The API keys of these settings; undefined where there are none, and so none are needed. */
-export function apiKeysOf({ API_KEYS }: Settings) {
-  return (
-    API_KEYS &&
-    Object.entries(API_KEYS).map(([name, key]) => {
-      const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : { ...key };
-      return {
-        name,
-        hash: new Uint8Array(Uint8Array.fromHex(hex)),
-        ...(scopes && { scopes }),
-        ...(expires !== undefined && { expires: Date.parse(expires) }),
-      };
-    })
-  );
-}
+/** The API keys of these settings. */
+export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
+  Object.entries(API_KEYS).map(([name, key]) => {
+    const { hash: hex, scopes, expires } = typeof key === "string" ? { hash: key } : key;
+    return {
+      name,
+      hash: new Uint8Array(Uint8Array.fromHex(hex)),
+      ...(scopes && { scopes }),
+      ...(expires !== undefined && { expires: Date.parse(expires) }),
+    };
+  });
 
 /** What servlets are given by these variables. */
 export function deploymentOf(env: object) {

@@ -12,7 +12,7 @@ import { consentPage, refusalPage, type Site } from "./consent-page.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
-import type { Known } from "./token-memory.ts";
+import type { Known } from "./principal.ts";
 
 /** Counts attempts, strictly: the Durable Object `Attempts`. KV would lose those that come at once. */
 export interface Counter extends Rpc.DurableObjectBranded {

@@ -8,9 +8,9 @@ import {
   type Counter,
 } from "./authorization-server.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { bearerIn, ownerOf, principalOf } from "./principal.ts";
+import { bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
-import { TokenMemory, type Known } from "./token-memory.ts";
+import { TokenMemory } from "./token-memory.ts";
 
 /** Who may come in, by whatever is configured: API keys, the owner's sign-in, other issuers, or none of them. */
 export interface Door {
@@ -33,20 +33,20 @@ export function createDoor(settings: Settings, env: object): Door {
   const verify = resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
   const authorization = ownServer(settings, env);
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
+  const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const remembered = new TokenMemory();
   const scopes = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
-  async function tokenHolder(token: string, request: Request): Promise<Principal> {
+  async function holderOf(token: string, request: Request): Promise<Known> {
     if (token.length > limits.tokenCharacters) {
       throw new Fault("unauthorized", "The access token is too long.");
     }
-    const key = await TokenMemory.keyOf(token, request.url);
-    const known = remembered.get(key);
-    if (known !== undefined) return known;
+    const owner = ownerOf(token, keys);
+    if (owner !== undefined) return owner;
+    if (!hasOAuth) throw new Fault("unauthorized", "The API key is not known.");
     const own = await authorization?.verify(token, request);
-    const found = own ?? foreign(await verify(token, resourceOf(request)));
-    remembered.set(key, found, own ? limits.ownTokenMemoryMs : limits.tokenMemoryMs);
-    return found.principal;
+    if (own === undefined) return foreign(await verify(token, resourceOf(request)));
+    return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
   /** Another server's scopes limit what may be used only where the configuration knows scopes at all. */
@@ -56,21 +56,26 @@ export function createDoor(settings: Settings, env: object): Door {
   });
 
   return {
-    isOpen: keys === undefined && !hasOAuth,
+    isOpen,
     authorization,
     async identify(request) {
-      if (keys === undefined && !hasOAuth) return ANONYMOUS;
+      if (isOpen) return ANONYMOUS;
       if (hasQueryToken(request.url)) {
         throw new Fault(
           "invalid_request",
           "Tokens belong in the Authorization header, not the URL.",
         );
       }
-      const header = request.headers.get("authorization");
-      if (!hasOAuth) return principalOf(header, keys ?? []);
-      const token = bearerIn(header);
-      if (token === undefined) throw new Fault("unauthorized", "An access token is needed.");
-      return (keys && ownerOf(token, keys)) ?? tokenHolder(token, request);
+      const token = bearerIn(request.headers.get("authorization"));
+      if (token === undefined) {
+        const what = hasOAuth ? "an access token" : "an API key";
+        throw new Fault("unauthorized", `Authorization: Bearer with ${what} is needed.`);
+      }
+      const known = remembered.get(token, request.url);
+      if (known !== undefined) return known;
+      const holder = await holderOf(token, request);
+      remembered.set(token, request.url, holder);
+      return holder.principal;
     },
     challenge(request, fault) {
       if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;

@@ -17,11 +17,18 @@ export interface ApiKey {
 export const bearerIn = (authorization: string | null): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
 
+/** Whose a token is. */
+export interface Known {
+  principal: Principal;
+  /** Unix time in ms, from which on it is nobody's; Infinity where there is none. */
+  expires: number;
+}
+
 /**
  * Whose key this is; undefined where it is nobody's. All keys are looked at, each for the same time, so
  * how long it takes says nothing. Throws `unauthorized` for a key that has expired.
  */
-export function ownerOf(token: string, keys: readonly ApiKey[]): Principal | undefined {
+export function ownerOf(token: string, keys: readonly ApiKey[]): Known | undefined {
   const hash = new Uint8Array(sha256(utf8ToBytes(token)));
   let found: ApiKey | undefined;
   for (const key of keys) if (crypto.subtle.timingSafeEqual(key.hash, hash)) found = key;
@@ -33,16 +40,5 @@ export function ownerOf(token: string, keys: readonly ApiKey[]): Principal | und
       `The API key ${name} has expired: npm run keys -- create another.`,
     );
   }
-  return { name, ...(scopes && { scopes }) };
-}
-
-/** Who is calling with this header. Throws `unauthorized`. */
-export function principalOf(authorization: string | null, keys: readonly ApiKey[]): Principal {
-  const token = bearerIn(authorization);
-  if (token === undefined) {
-    throw new Fault("unauthorized", "Authorization: Bearer with an API key is needed.");
-  }
-  const owner = ownerOf(token, keys);
-  if (owner === undefined) throw new Fault("unauthorized", "The API key is not known.");
-  return owner;
+  return { principal: { name, ...(scopes && { scopes }) }, expires };
 }

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { KEY_NAME, KEY_NAME_RULE } from "../env.ts";
 
 /** A key as the Worker's secret API_KEYS has it. */
 interface Key {
@@ -68,8 +69,8 @@ function known(): string {
 
 switch (command) {
   case "create": {
-    if (name === undefined || !/^[\w.@-]{1,64}$/.test(name)) {
-      fail(`A key needs a name of letters, digits and . _ @ -, at most 64.\n\n${USAGE}`);
+    if (name === undefined || !KEY_NAME.test(name)) {
+      fail(`The name of a key ${KEY_NAME_RULE}.\n\n${USAGE}`);
     }
     if (keys[name] !== undefined) fail(`There is a key ${name} already: revoke it first.`);
     const key = `esk_${randomBytes(32).toString("base64url")}`;

@@ -69,7 +69,9 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   } catch {
     return "the answer is no JSON";
   }
-  if (/^\/tools(\/call)?$/.test(pathname)) return badOpenCall(body, status);
+  // What stands before all routes answers as Open Tool Calling does where its paths begin.
+  const isOpen = status === 403 ? /^\/(tools|health)\b/ : /^\/tools(\/call)?$/;
+  if (isOpen.test(pathname)) return badOpenCall(body, status);
   if (!isOurs && isObject(body) && !("jsonrpc" in body)) {
     return status === 404 || status === 200 ? undefined : "an unknown path has another status";
   }
@@ -81,7 +83,6 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
 /** What Open Tool Calling answers. */
 function badOpenCall(body: unknown, status: number): string | undefined {
   if (!isObject(body)) return "an open call's answer is no object";
-  if (status === 403 && "jsonrpc" in body) return undefined; // Of what stands before all routes.
   if (typeof body["$schema"] !== "string") return "an open call's answer has no $schema";
   if (status !== 200) return typeof body["message"] === "string" ? undefined : "it says not why";
   if (Array.isArray(body["tools"])) return undefined;

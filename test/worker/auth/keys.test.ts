@@ -41,6 +41,9 @@ describe("a key", () => {
     const at = (ms: number) => ({ expires: new Date(Date.now() + ms).toISOString() });
     const server = await serverOf({ ada: at(hour), bob: at(-hour) });
     expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
+    vi.setSystemTime(Date.now() + 2 * hour);
+    expect((await send(server, "ada", "tools/call", greet)).status).toBe(401);
+    vi.useRealTimers();
     const late = await send(server, "bob", "tools/call", greet);
     expect(late.status).toBe(401);
     expect(late.headers.get("www-authenticate")).toMatch(/^Bearer/);
@@ -74,6 +77,8 @@ describe("a key", () => {
   test.each([
     [{ API_KEYS: '{"ada":"123"}' }, "API_KEYS.ada"],
     [{ API_KEYS: "{" }, "API_KEYS: is not JSON"],
+    // It would be the one whom the owner's passphrase lets in.
+    [{ API_KEYS: `{"owner":"${"0".repeat(64)}"}` }, "API_KEYS: names of keys must be"],
     [{ API_KEYS: `{"ada":{"hash":"${"0".repeat(64)}","scopes":["nope"]}}` }, "nope"],
     [{ API_KEYS: `{"ada":"${"0".repeat(64)}"}`, AUTH: "none" }, "AUTH is none"],
     [{ SCOPES: '{"all":["*"]}' }, "hello:greet"],

@@ -1,0 +1,104 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, test } from "vitest";
+import { isPassphrase } from "../../../src/auth/passphrase.ts";
+
+/** `npm run keys` and `npm run passphrase`, as an operator runs them. */
+
+const run = promisify(execFile);
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keys-"));
+});
+
+async function keys(...args: string[]): Promise<string> {
+  const { stdout } = await run("node", [resolve("src/operator/keys.ts"), ...args], { cwd: folder });
+  return stdout;
+}
+
+/** What is typed goes in as its standard input. */
+function passphrase(typed: string): Promise<{ stdout: string; stderr: string }> {
+  const running = run("node", [resolve("src/operator/passphrase.ts")], { cwd: folder });
+  running.child.stdin!.end(`${typed}\n`);
+  return running;
+}
+
+const kept = async () => JSON.parse(await readFile(join(folder, ".keys.json"), "utf8"));
+const variables = () => readFile(join(folder, ".dev.vars"), "utf8");
+
+describe("npm run keys", () => {
+  test("makes a key, shows it once, and keeps no more than its hash", async () => {
+    const said = await keys("create", "ada", "--scopes", "hello:*, web:fetch", "--expires", "30d");
+    const [key = ""] = said.split("\n");
+    expect(key).toMatch(/^esk_[\w-]{43}$/);
+    const hash = createHash("sha256").update(key).digest("hex");
+    const { ada } = await kept();
+    expect(ada).toMatchObject({ hash, scopes: ["hello:*", "web:fetch"] });
+    expect(Date.parse(ada.expires) - Date.now()).toBeGreaterThan(29 * 86_400_000);
+    expect(await variables()).toContain(hash);
+    expect(
+      (await variables()) + (await readFile(join(folder, ".keys.json"), "utf8")),
+    ).not.toContain(key);
+    expect((await stat(join(folder, ".keys.json"))).mode & 0o077).toBe(0);
+  });
+
+  test("lists what each key may do, and until when", async () => {
+    expect(await keys("list")).toContain("anybody may call");
+    await keys("create", "ada", "--scopes", "hello:*");
+    await keys("create", "bob", "--expires", "2099-01-31");
+    const [ada, bob] = (await keys("list")).split("\n");
+    expect(ada).toMatch(/^ada +hello:\* +for ever$/);
+    expect(bob).toMatch(/^bob +everything +until 2099-01-31/);
+  });
+
+  test("takes a key away: without any left nobody may call, and other variables stay", async () => {
+    await writeFile(join(folder, ".dev.vars"), "OTHER=1\n");
+    await keys("create", "ada");
+    expect(await keys("revoke", "ada")).toContain("gone");
+    expect(await kept()).toEqual({});
+    expect(await variables()).toBe("OTHER=1\nAPI_KEYS='{}'\n");
+    expect(await keys("list")).toContain("nobody may call");
+  });
+
+  test.each([
+    [["create"], "name of a key"],
+    [["create", "a b"], "name of a key"],
+    [["create", "owner"], "not anonymous, owner or jwt"],
+    [["create", "ada", "--expires", "yesterday"], "no time to come"],
+    [["revoke", "eve"], "no key eve"],
+    [["make"], "npm run keys -- create NAME"],
+  ])("says what to do: %j", async (args, what) => {
+    await expect(keys(...args)).rejects.toThrow(what);
+  });
+
+  test("does not make a key twice", async () => {
+    await keys("create", "ada");
+    await expect(keys("create", "ada")).rejects.toThrow("revoke it first");
+  });
+});
+
+describe("npm run passphrase", () => {
+  test("gives the hash of what was typed, and says where it goes", async () => {
+    const { stdout, stderr } = await passphrase("correct horse battery");
+    expect(await isPassphrase("correct horse battery", stdout.trim())).toBe(true);
+    expect(await isPassphrase("correct horse battery!", stdout.trim())).toBe(false);
+    expect(stderr).toContain("wrangler secret put OWNER_PASSPHRASE");
+    expect(stdout + stderr).not.toContain("correct horse");
+  });
+
+  test("makes one where none is typed", async () => {
+    const { stdout, stderr } = await passphrase("");
+    const made = /not kept anywhere: (\S+)/.exec(stderr)?.[1] ?? "";
+    expect(made.length).toBeGreaterThanOrEqual(20);
+    expect(await isPassphrase(made, stdout.trim())).toBe(true);
+  });
+
+  test("refuses one that is short", async () => {
+    await expect(passphrase("secret")).rejects.toThrow("take 12 or more");
+  });
+});
