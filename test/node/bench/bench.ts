@@ -1,24 +1,28 @@
 /**
  * `npm run bench`: this project beside the official SDK's handler and the stock Extism SDK, each served
  * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times.
- * `--quick` is for a first look.
+ * `--quick` is for a first look; names of rows (`npm run bench -- callKey callJwt`) for no more than these.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
-import { doors } from "./doors.ts";
+import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
-const quick = process.argv.includes("--quick");
-const ROUNDS = quick ? 2 : 5;
-const ROUND_MS = quick ? 1000 : 3000;
+const { values: options, positionals: only } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: "boolean", default: false } },
+});
+const { quick } = options;
+const ROUNDS = quick ? 4 : 15;
+const ROUND_MS = quick ? 500 : 1000;
 const MEMORY_CALLS = quick ? 20_000 : 200_000;
 const CONNECTIONS = 16;
 const VERSION = "2026-07-28";
@@ -74,7 +78,7 @@ const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
 const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
 const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
 
-const { variables, ...proofs } = await doors();
+const { variables, jwks, newTokens, ...proofs } = await doors();
 const small = modern("tools/call", greet, "greet");
 
 const kinds = {
@@ -170,6 +174,7 @@ const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
 });
 const oursToo = await serve(oursFolder, 8889, { durable: true });
 const locked = await serve(oursFolder, 8890, { durable: true, variables });
+const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
@@ -201,6 +206,7 @@ console.log(
 );
 const ratios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
+  if (only.length > 0 && !only.includes(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
   const mine = IS_LOCKED.has(name) ? locked : open;
   const other = others[name] ?? peer;
@@ -220,6 +226,16 @@ for (const [name, wanted] of Object.entries(kinds)) {
   );
 }
 
+if (only.length > 0) {
+  console.log(`bench: ${JSON.stringify(ratios)}`);
+  process.exit(0);
+}
+
+const door = await measureNewTokens(
+  locked,
+  { ...kinds.callJwt, connections: CONNECTIONS },
+  { jwks, newTokens, folder: verifierFolder, port: 8892, ms: ROUND_MS },
+);
 const memory: number[] = [];
 const fresh = await serve(oursFolder, 8885, { durable: true });
 all.push(fresh);
@@ -234,7 +250,10 @@ const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,
   ...Object.fromEntries(
-    Object.entries({ ...durable, ...sessions }).map(([name, value]) => [name, rounded(value)]),
+    Object.entries({ ...door, ...durable, ...sessions }).map(([name, value]) => [
+      name,
+      rounded(value),
+    ]),
   ),
   memoryGrowth: rounded(memory[1]! / memory[0]!),
   startupMs: Math.round(fresh.startupMs),

@@ -18,6 +18,8 @@ export interface Load {
   connections: number;
   /** What each connection has in its heads besides, from the first one on. */
   own?: Record<string, string>[];
+  /** What its requests have in their heads besides, each the next. */
+  turns?: Record<string, string>[];
 }
 
 /** A whole HTTP request, ready to be written over and over. */
@@ -45,12 +47,16 @@ export async function drive(
   until: (count: number, elapsedMs: number) => boolean,
   check: (body: string) => boolean,
 ): Promise<Measured> {
+  const { turns = [{}] } = load;
   const times: number[] = [];
+  let next = 0;
   let bytes = 0;
   const began = performance.now();
   const connection = (at: number) =>
     new Promise<void>((resolve, reject) => {
-      const request = wire({ ...load, headers: { ...load.headers, ...load.own?.[at] } });
+      const requests = turns.map((turn) =>
+        wire({ ...load, headers: { ...load.headers, ...load.own?.[at], ...turn } }),
+      );
       const socket = connect(load.port, "127.0.0.1");
       socket.setNoDelay(true);
       let sent = 0;
@@ -62,7 +68,7 @@ export async function drive(
         length = 0;
         expected = Infinity;
         sent = performance.now();
-        socket.write(request);
+        socket.write(requests[next++ % requests.length]!);
       };
       socket.on("connect", send);
       socket.on("error", reject);
