@@ -11,7 +11,11 @@ export default defineConfig({
           cloudflareTest({
             main: "./test/worker/index.ts",
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: settings, kvNamespaces: ["OAUTH_KV"] },
+            miniflare: {
+              bindings: settings,
+              kvNamespaces: ["OAUTH_KV"],
+              ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
+            },
           }),
         ],
         test: { name: "workerd", include: ["test/worker/**/*.test.ts"] },

@@ -43,15 +43,7 @@ export function createApp(bundle: Bundle, env: object) {
 
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
-  const otc = {
-    registry,
-    async authenticate(request: Request) {
-      const principal = await otcPrincipal(request, { door, shared });
-      await gatekeeper.count(callerOf(principal, request), undefined);
-      return principal;
-    },
-    records: recordsOf(env),
-  };
+  const records = recordsOf(env);
 
   const app = new Hono();
 
@@ -103,11 +95,10 @@ export function createApp(bundle: Bundle, env: object) {
     const { raw } = c.req;
     const principal = await door.identify(raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
-    const caller = callerOf(principal, raw);
-    return gatekeeper.serve(caller, () =>
+    return gatekeeper.serve(callerOf(principal, raw), (share) =>
       mcpEndpoint(raw, {
+        ...share,
         challenge: (fault) => door.challenge(raw, fault),
-        admit: gatekeeper.counts ? (tool) => gatekeeper.count(caller, tool) : undefined,
         server,
         registry: registry.within(principal.scopes),
         principal,
@@ -119,8 +110,15 @@ export function createApp(bundle: Bundle, env: object) {
     );
   });
 
-  app.all("/tools", (c) => listTools(c.req.raw, otc));
-  app.all("/tools/call", (c) => callTool(c.req.raw, otc));
+  for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
+    app.all(path, async (c) => {
+      const { raw } = c.req;
+      const principal = await otcPrincipal(raw, { door, shared });
+      return gatekeeper.serve(callerOf(principal, raw), (share) =>
+        answer(raw, { ...share, registry: registry.within(principal.scopes), principal, records }),
+      );
+    });
+  }
 
   app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
 

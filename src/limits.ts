@@ -11,6 +11,12 @@ export const limits = {
   /** What one caller may call in a minute, all together and each tool; 0 is no bound, and asks nobody. */
   callsPerMinute: 0,
   toolCallsPerMinute: 0,
+  /**
+   * Sessions, tasks, states that their clients cannot carry, and calls with an id that are kept for one
+   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used, and none without
+   * bounds of its own.
+   */
+  keptPerDay: 50_000,
   /** Messages in one legacy batch. */
   batchMessages: 50,
   /** Items on one page of a list: clients that never ask for a second page still see all of most servers. */
@@ -100,6 +106,8 @@ export const limits = {
   sessionPingMs: 60_000,
   /** Calls of one session at once: all run in its object. */
   sessionCalls: 100,
+  /** Tasks that the client of one session has asked for. */
+  sessionTasks: 1000,
   /** Resources that one session may subscribe to. */
   sessionSubscriptions: 1000,
   /** Tasks on one page of a session's list: each is asked for by itself. */

@@ -9,14 +9,14 @@ import {
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { consentPage, refusalPage, type Site } from "./consent-page.ts";
+import type { Attempts } from "./gatekeeper.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 
-/** Counts attempts, strictly: the Durable Object `Attempts`. KV would lose those that come at once. */
-export interface Counter extends Rpc.DurableObjectBranded {
-  take(most: number, ms: number): Promise<boolean>;
+/** Counts attempts, strictly. KV would lose those that come at once. */
+export interface Counter extends Attempts {
   giveBack(): void;
 }
 
@@ -110,15 +110,16 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     // Whoever has one address of IPv6 has all of its /64.
     return address.includes(":") ? address.split(":").slice(0, 4).join(":") : address;
   };
-  const mayBegin = (request: Request): Promise<boolean> =>
-    counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs);
+  const mayBegin = async (request: Request): Promise<boolean> =>
+    (await counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs)) === 0;
 
   /** Undefined where it was tried too often. Tries are counted before they are made: many can come at once. */
   async function knows(request: Request, passphrase: string): Promise<boolean | undefined> {
     const own = counter(`passphrase ${addressOf(request)}`);
     const all = counter("passphrase");
-    if (!(await own.take(limits.wrongPassphrases, limits.attemptsMs))) return undefined;
-    if (!(await all.take(limits.wrongPassphrasesOfAll, limits.attemptsMs))) return undefined;
+    const { wrongPassphrases, wrongPassphrasesOfAll, attemptsMs } = limits;
+    if ((await own.take(wrongPassphrases, attemptsMs)) > 0) return undefined;
+    if ((await all.take(wrongPassphrasesOfAll, attemptsMs)) > 0) return undefined;
     if (!(await isPassphrase(passphrase, owner.passphrase))) return false;
     await Promise.all([own.giveBack(), all.giveBack()]);
     return true;

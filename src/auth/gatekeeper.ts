@@ -9,13 +9,29 @@ interface RateLimit {
 
 /** Counts the calls of one caller, in an object; gives how long to wait where there were too many, in ms. */
 interface Quota extends Rpc.DurableObjectBranded {
-  take(counts: { what: string; perMinute: number }[]): Promise<number>;
+  take(what: string, perMinute: number): Promise<number>;
 }
 
-/** Lets each caller, if it is known which one it is, have so many calls at once, and in a minute, and no more. */
+/** The same of anything, durably. */
+export interface Attempts extends Rpc.DurableObjectBranded {
+  take(most: number, ms: number): Promise<number>;
+}
+
+/** What one caller's requests have to ask for. Both throw `too_many`. */
+export interface Share {
+  /** Counts a call, or, by the tool's name, what is known to be one of a tool; absent where neither is counted. */
+  admit?: ((tool?: string) => Promise<void>) | undefined;
+  /** Counts what is kept for the caller for longer than the request: a session, a task, a state, a call. */
+  keep(): Promise<void>;
+}
+
+const DAY = 86_400_000;
+
+/** Gives each caller, if it is known which one it is, its share of everything, and no more. */
 export class Gatekeeper {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
+  readonly #attempts: DurableObjectNamespace<Attempts> | undefined;
   readonly #inside = new Map<string, number>();
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. */
@@ -23,43 +39,50 @@ export class Gatekeeper {
     const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
     this.#rateLimit = isRateLimit(bound) ? bound : undefined;
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
+    this.#attempts = namespaceOf<Attempts>(env, "ATTEMPTS");
   }
 
   /** Serves one of the caller's requests, which has its place until it is answered, or begins to be. Throws `too_many`. */
-  async serve(caller: string | undefined, work: () => Promise<Response>): Promise<Response> {
-    if (caller === undefined) return work();
+  async serve(
+    caller: string | undefined,
+    work: (share: Share) => Promise<Response>,
+  ): Promise<Response> {
+    if (caller === undefined) return work(BOUNDLESS);
     const inside = this.#inside.get(caller) ?? 0;
     if (inside >= limits.concurrentCalls) {
       throw tooMany(1000, `${limits.concurrentCalls} requests at once`);
     }
     this.#inside.set(caller, inside + 1);
     try {
-      return await work();
+      return await work({
+        admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
+        keep: () => this.#keep(caller),
+      });
     } finally {
       this.#leave(caller);
     }
   }
 
-  /** Is there anything to count for? */
-  get counts(): boolean {
+  get #counts(): boolean {
     const { callsPerMinute, toolCallsPerMinute } = limits;
     return this.#rateLimit !== undefined || callsPerMinute + toolCallsPerMinute > 0;
   }
 
-  /** Counts a call, which may be of a tool. Throws `too_many`. */
-  async count(caller: string | undefined, tool: string | undefined): Promise<void> {
-    if (caller === undefined) return;
-    if (this.#rateLimit !== undefined) {
+  async #count(caller: string, tool = ""): Promise<void> {
+    if (this.#rateLimit !== undefined && tool === "") {
       const { success } = await this.#rateLimit.limit({ key: caller });
-      if (!success) throw tooMany(60_000, "calls in a minute");
+      if (success) return;
+      throw tooMany(60_000, "calls in a minute");
     }
-    const counts = [
-      { what: "", perMinute: this.#rateLimit === undefined ? limits.callsPerMinute : 0 },
-      { what: tool ?? "", perMinute: tool === undefined ? 0 : limits.toolCallsPerMinute },
-    ].filter(({ perMinute }) => perMinute > 0);
-    if (counts.length === 0 || this.#quotas === undefined) return;
-    const waitMs = await this.#quotas.getByName(caller).take(counts);
-    if (waitMs > 0) throw tooMany(waitMs, "calls in a minute");
+    const perMinute = tool === "" ? limits.callsPerMinute : limits.toolCallsPerMinute;
+    if (perMinute === 0) return;
+    const waitMs = await this.#quotas?.getByName(caller).take(tool, perMinute);
+    if (waitMs) throw tooMany(waitMs, `calls${tool && ` of ${tool}`} in a minute`);
+  }
+
+  async #keep(caller: string): Promise<void> {
+    const waitMs = await this.#attempts?.getByName(`kept ${caller}`).take(limits.keptPerDay, DAY);
+    if (waitMs) throw tooMany(waitMs, `${limits.keptPerDay} sessions, tasks and the like in a day`);
   }
 
   #leave(caller: string): void {
@@ -68,6 +91,8 @@ export class Gatekeeper {
     else this.#inside.delete(caller);
   }
 }
+
+const BOUNDLESS: Share = { keep: async () => {} };
 
 const isRateLimit = (bound: unknown): bound is RateLimit =>
   typeof bound === "object" && bound !== null && "limit" in bound;

@@ -1,15 +1,16 @@
 import { DurableObject } from "cloudflare:workers";
 
-/** How often something was tried of late; one object for each thing that is counted. */
+/** How often something was done of late; one object for each thing that is counted. */
 export class Attempts extends DurableObject {
-  /** Counts one more. False, and not counted, where there were `most` of them in `ms`. */
-  async take(most: number, ms: number): Promise<boolean> {
-    const { kv } = this.ctx.storage;
-    const count = kv.get<number>("count") ?? 0;
-    if (count >= most) return false;
-    kv.put("count", count + 1);
-    if (count === 0) await this.ctx.storage.setAlarm(Date.now() + ms);
-    return true;
+  /** Counts one more, or, where there were `most` of them in `ms`, none; gives how long to wait then, in ms. */
+  async take(most: number, ms: number): Promise<number> {
+    const { storage } = this.ctx;
+    const count = storage.kv.get<number>("count") ?? 0;
+    const ends = await storage.getAlarm();
+    if (count >= most) return Math.max(1, (ends ?? 0) - Date.now());
+    storage.kv.put("count", count + 1);
+    if (ends === null) await storage.setAlarm(Date.now() + ms);
+    return 0;
   }
 
   /** Takes one back. */

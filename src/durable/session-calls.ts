@@ -230,7 +230,10 @@ export class SessionCalls {
     if (ttlMs === undefined) return undefined;
     const tasks = this.#setting.tasks();
     const object = tasks.newId();
-    store.addTask(object);
+    if (!store.addTask(object)) {
+      const message = `A session may have ${limits.sessionTasks} tasks: wait for one to be forgotten.`;
+      throw new Fault("too_many", message);
+    }
     const kept = await this.#taskCall(call, params, meta);
     const owner = { session, isHidden: false };
     return tasks.create({ ...kept, owner, ttlMs }, undefined, object);

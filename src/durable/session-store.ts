@@ -216,8 +216,13 @@ export class SessionStore {
     return found.toArray().length > 0;
   }
 
-  addTask(id: string): void {
-    this.#storage.sql.exec("INSERT OR IGNORE INTO tasks (id) VALUES (?)", id);
+  /** False, and not added, where there are too many. */
+  addTask(id: string): boolean {
+    const { sql } = this.#storage;
+    const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM tasks").one();
+    if (count >= limits.sessionTasks) return false;
+    sql.exec("INSERT OR IGNORE INTO tasks (id) VALUES (?)", id);
+    return true;
   }
 
   /** Tasks that the client has asked for, oldest first, behind this place in the list. */

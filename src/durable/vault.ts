@@ -1,6 +1,6 @@
 import { namespaceOf, readSettings } from "../env.ts";
 import { limits } from "../limits.ts";
-import type { Vault } from "../mcp/exchange.ts";
+import type { Sealing, Vault } from "../mcp/exchange.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 import type { States } from "./states.ts";
 
@@ -117,13 +117,14 @@ class StateVault implements Vault {
     this.#states = states;
   }
 
-  async seal(text: string, { until, once }: { until: number; once: boolean }): Promise<string> {
+  async seal(text: string, { until, once, keep }: Sealing): Promise<string> {
     const packed = await through(
       new Uint8Array(encoder.encode(text)),
       new CompressionStream("deflate-raw"),
     );
     const content = await this.#sealer.seal(marked(HERE, packed));
     if (!once && content.length <= limits.carriedStateBytes) return write(content);
+    await keep();
     const id = this.#states.newUniqueId();
     await this.#states.get(id).put(content, until);
     const pointer = marked(once ? STORED_ONCE : STORED, encoder.encode(id.toString()));

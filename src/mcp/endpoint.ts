@@ -9,8 +9,8 @@ import { handleModern } from "./modern.ts";
 import { accepts, refusalResponse } from "./reply.ts";
 
 interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving"> {
-  /** Counts a call, and its tool. Throws `too_many`. */
-  admit?: ((tool: string | undefined) => Promise<void>) | undefined;
+  /** Counts a call, or what is known to be one of a tool; absent where neither is counted. Throws `too_many`. */
+  admit?: ((tool?: string) => Promise<void>) | undefined;
   /** The `WWW-Authenticate` that goes with a fault, if one does. */
   challenge?(fault: Fault): string | undefined;
 }
@@ -71,9 +71,10 @@ async function mayPass(message: unknown, { registry, admit }: Setting): Promise<
   const params = isObject(message["params"]) ? message["params"] : {};
   const { method } = message;
   if (method !== undefined && admit !== undefined) {
+    await admit();
     // Only tools that are there are counted: of other names there is no end.
     const called = method === "tools/call" ? await registry.toolNamed(params["name"]) : undefined;
-    await admit(called?.tool.name);
+    if (called !== undefined) await admit(called.tool.name);
   }
   await registry.demandScope(method, params);
 }

@@ -12,10 +12,19 @@ export interface Server {
   instructions?: string;
 }
 
+/** For how long something is sealed. */
+export interface Sealing {
+  /** Unix time in ms. */
+  until: number;
+  /** May it be spent, so that it is good for one use? */
+  once: boolean;
+  /** Called before it is stored, where it has to be. */
+  keep(): Promise<void>;
+}
+
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {
-  /** `until` is a Unix time in ms; with `once`, it can be spent. */
-  seal(text: string, keep: { until: number; once: boolean }): Promise<string>;
+  seal(text: string, how: Sealing): Promise<string>;
   /** Undefined for what is not of this vault, was altered, has expired, or was spent. */
   open(sealed: string): Promise<string | undefined>;
   /** Spends what was sealed with `once`; false where that was done before. */
@@ -37,6 +46,8 @@ export interface Exchange {
   tasks?: Tasks | undefined;
   /** The principal's sessions; absent where each request is by itself. */
   sessions?: Sessions | undefined;
+  /** Counts what is kept for the caller for longer than the request. Throws `too_many`. */
+  keep(): Promise<void>;
   /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
   leaving(): AbortSignal;
 }

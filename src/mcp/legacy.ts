@@ -129,6 +129,7 @@ async function initialize(
   const { capabilities: declared, clientInfo } = params;
   const text = (key: string) =>
     isObject(clientInfo) && typeof clientInfo[key] === "string" ? { [key]: clientInfo[key] } : {};
+  await exchange.keep();
   const session = await sessions.create({
     protocolVersion: result.protocolVersion,
     capabilities: isObject(declared) ? declared : {},

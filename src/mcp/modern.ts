@@ -237,8 +237,10 @@ async function callTool(
     message = progressOf(notice) ?? message;
     call.notify(notice);
   };
-  const create = async (so: Partial<TaskCall>, end?: TaskEnd) =>
-    createTaskResult(await tasks.create({ ...taskCall(request.params, call), ...so }, end));
+  const create = async (so: Partial<TaskCall>, end?: TaskEnd) => {
+    await exchange.keep();
+    return createTaskResult(await tasks.create({ ...taskCall(request.params, call), ...so }, end));
+  };
   const running = runMethod(request, exchange, { ...call, notify, gate }, (so) =>
     create({ ...so, ...(message !== undefined && { message }) }),
   );

@@ -113,7 +113,7 @@ const refused = (why: string) =>
 /** The result that asks the client for input. */
 export async function inputRequired(
   { method, params }: Request,
-  { vault, principal }: Exchange,
+  { vault, principal, keep }: Exchange,
   state: Omit<State, "call" | "principal" | "until">,
 ): Promise<Json> {
   if (vault === undefined) throw noVault();
@@ -126,7 +126,7 @@ export async function inputRequired(
   const until = Date.now() + limits.stateMs;
   const call = await digest(method, params);
   const text = JSON.stringify({ ...state, call, principal: principal.name, until });
-  const requestState = await vault.seal(text, { until, once: state.once });
+  const requestState = await vault.seal(text, { until, once: state.once, keep });
   return {
     resultType: "input_required",
     ...(Object.keys(state.asks).length > 0 && {

@@ -12,9 +12,13 @@ import { canonical, LATEST, lentBy, requestIn, schemaOf } from "./request.ts";
 
 /** What answering a request needs. */
 export interface Setting {
+  /** What the principal may use. */
   registry: Registry;
-  /** Who is calling. Throws `unauthorized`. */
-  authenticate(request: Request): Promise<Principal>;
+  principal: Principal;
+  /** Counts a call, or what is known to be one of a tool; absent where neither is counted. Throws `too_many`. */
+  admit?: ((tool?: string) => Promise<void>) | undefined;
+  /** Counts what is kept for the caller for longer than the request. Throws `too_many`. */
+  keep(): Promise<void>;
   /** The principal's calls that are run once; absent where none is kept. */
   records?: ((principal: Principal) => Records) | undefined;
 }
@@ -24,9 +28,9 @@ export async function listTools(request: Request, setting: Setting): Promise<Res
   let $schema = LATEST;
   try {
     demandMethod(request, "GET");
-    const { scopes } = await setting.authenticate(request);
+    await setting.admit?.();
     if (request.body !== null) $schema = schemaOf(await readJson(request));
-    const list = listOf(await setting.registry.within(scopes).catalog());
+    const list = listOf(await setting.registry.catalog());
     // OXP, which it was renamed to, reads the list as `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
   } catch (error) {
@@ -39,10 +43,9 @@ export async function callTool(request: Request, setting: Setting): Promise<Resp
   let $schema = LATEST;
   try {
     demandMethod(request, "POST");
-    const principal = await setting.authenticate(request);
     const body = await readJson(request);
     $schema = schemaOf(body);
-    const result = await call(body, principal, { ...setting, signal: () => request.signal });
+    const result = await call(body, setting, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
     return refusal(error, $schema);
@@ -51,13 +54,14 @@ export async function callTool(request: Request, setting: Setting): Promise<Resp
 
 async function call(
   body: unknown,
-  principal: Principal,
-  { registry: all, records, signal }: Setting & { signal: () => AbortSignal },
+  { registry, principal, records, admit, keep }: Setting,
+  signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
-  const registry = all.within(principal.scopes);
   const asked = requestIn(body);
   const { call_id, trace_id, input = {} } = asked;
+  await admit?.();
   const { entry, definition } = directoryOf(await registry.catalog()).find(asked.tool_id);
+  await admit?.(entry.tool.name);
   const lent = lentBy(asked, definition);
   const wrong = entry.input?.(input);
   if (wrong !== undefined) {
@@ -68,6 +72,7 @@ async function call(
   if (call_id === undefined || records === undefined) {
     return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
   }
+  await keep();
   const result = await records(principal).run({ ...tool, call_id }, canonical(asked));
   if (result !== undefined) return result;
   throw new Fault(

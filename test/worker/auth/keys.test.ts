@@ -1,39 +1,11 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
+import { greet, send, serverOf } from "./key-holders.ts";
 
-/** What API keys let their owners do, and how much of it. */
-
-async function hashOf(key: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  return new Uint8Array(digest).toHex();
-}
-
-const SCOPES = { reader: ["http-status:*"], greeter: ["hello:gre*", "clock:*"] };
-
-async function serverOf(
-  keys: Record<string, object>,
-  settings: object = { SCOPES: JSON.stringify(SCOPES) },
-) {
-  const hashed = Object.entries(keys).map(async ([name, key]) => [
-    name,
-    { hash: await hashOf(name), ...key },
-  ]);
-  const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(hashed)));
-  return createApp(bundle, { ...env, ...settings, API_KEYS });
-}
-
-type Server = Awaited<ReturnType<typeof serverOf>>;
-
-function send(server: Server, key: string, method: string, params: Record<string, unknown> = {}) {
-  const { body, headers } = modern(method, params);
-  return post(body, { ...headers, authorization: `Bearer ${key}` }, server);
-}
-
-const greet = { name: "greet", arguments: { name: "Ada" } };
+/** What API keys let their owners do. */
 
 describe("a key", () => {
   test("is its owner's until it expires", async () => {
@@ -134,91 +106,6 @@ describe("scopes", () => {
     for (const name of ["nope", { toString: 1, valueOf: 1 }]) {
       expect((await send(server, "eve", "tools/call", { ...greet, name })).status).toBe(200);
     }
-  });
-});
-
-describe("limits", () => {
-  const usual = { ...limits };
-  const limited = async (others: object, work: (server: Server) => Promise<void>) => {
-    const server = await serverOf({ ada: {}, bob: {} }, { LIMITS: JSON.stringify(others) });
-    try {
-      await work(server);
-    } finally {
-      configureLimits(usual);
-    }
-  };
-
-  test("bound the calls of a minute, of each caller, and say when there may be more", () =>
-    limited({ callsPerMinute: 3 }, async (server) => {
-      const all = await Promise.all([1, 2, 3, 4, 5].map(() => send(server, "ada", "tools/list")));
-      expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
-        200, 200, 200, 429, 429,
-      ]);
-      const refused = all.find(({ status }) => status === 429)!;
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect((await send(server, "bob", "tools/list")).status).toBe(200);
-    }));
-
-  test("bound the calls of a minute over Open Tool Calling too", () =>
-    limited({ callsPerMinute: 1 }, async (server) => {
-      const address = "http://localhost:8787/tools";
-      const list = async () =>
-        server.fetch(new Request(address, { headers: { "otc-api-key": "bob" } }));
-      expect((await list()).status).toBe(200);
-      const refused = await list();
-      expect(refused.status).toBe(429);
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    }));
-
-  test("bound the calls of a tool", () =>
-    limited({ toolCallsPerMinute: 1 }, async (server) => {
-      const twice = [1, 2].map(() => send(server, "ada", "tools/call", greet));
-      expect(
-        (await Promise.all(twice)).map(({ status }) => status).toSorted((a, b) => a - b),
-      ).toEqual([200, 429]);
-      expect((await send(server, "ada", "tools/list")).status).toBe(200);
-    }));
-
-  test("bound what one caller has open, while others are served", () =>
-    limited({ concurrentCalls: 20 }, async (server) => {
-      const slow = { name: "wait", arguments: { seconds: 1 } };
-      const many = Array.from({ length: 1000 }, () => send(server, "ada", "tools/call", slow));
-      expect((await send(server, "bob", "tools/call", greet)).status).toBe(200);
-      const all = await Promise.all(many);
-      const refused = all.filter(({ status }) => status === 429);
-      expect(refused).toHaveLength(980);
-      expect(refused[0]!.headers.get("retry-after")).toBe("1");
-      await Promise.all(all.map((response) => response.text()));
-      expect((await send(server, "ada", "tools/call", greet)).status).toBe(200);
-    }));
-
-  test("bound the HTTP requests of a call", () =>
-    limited({ httpRequests: 2 }, async (server) => {
-      const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
-      const steps = [1, 2, 3].map((at) => ({ do: "http", url: `https://a.example/${at}` }));
-      const called = await send(server, "ada", "tools/call", {
-        name: "plan",
-        arguments: { steps },
-      });
-      const { said } = (await answerOf(called)).result!["structuredContent"];
-      expect(said.slice(0, 2)).toEqual([
-        [200, "ok"],
-        [200, "ok"],
-      ]);
-      expect(said[2]).toContain("more than 2 HTTP requests");
-      expect(sent).toHaveBeenCalledTimes(2);
-      sent.mockRestore();
-    }));
-
-  test.each([
-    ["nested too deeply", `${"[".repeat(70)}${"]".repeat(70)}`, "nested"],
-    ["nested a million deep", `${"[".repeat(1e6)}${"]".repeat(1e6)}`, "nested"],
-    ["with too many members", JSON.stringify(Array.from({ length: 200_001 }, () => 0)), "members"],
-  ])("refuse a body %s", async (_what, args, why) => {
-    const { body, headers } = modern("tools/call", { name: "greet", arguments: "ARGS" });
-    const refused = await post(JSON.stringify(body).replace('"ARGS"', args), headers);
-    expect(refused.status).toBe(413);
-    expect((await answerOf(refused)).error?.message).toContain(why);
   });
 });
 

@@ -67,6 +67,14 @@ describe("a call as a task", () => {
     expect((await messageIn(again))["result"]).toEqual(whole);
   });
 
+  test("is refused where its session has too many", async () => {
+    limited({ sessionTasks: 1 });
+    const client = await begin();
+    await startedTask(client, "slow_compute", { seconds: 0.01, label: "it" });
+    const { error } = await started(client, "slow_compute", { seconds: 0.01, label: "it" });
+    expect(error).toMatchObject({ message: expect.stringContaining("1 tasks") });
+  });
+
   test("fails as the call would have failed", async () => {
     const client = await begin();
     const broken = await startedTask(client, "protocol_error_job");

@@ -1,0 +1,39 @@
+import { env } from "cloudflare:workers";
+import { createApp } from "../../../src/app.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { modern, post } from "../server.ts";
+
+/** Servers whose callers have API keys: each owner's key is the owner's name. */
+
+async function hashOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  return new Uint8Array(digest).toHex();
+}
+
+const SCOPES = { reader: ["http-status:*"], greeter: ["hello:gre*", "clock:*"] };
+
+export async function serverOf(
+  keys: Record<string, object>,
+  settings: object = { SCOPES: JSON.stringify(SCOPES) },
+) {
+  const hashed = Object.entries(keys).map(async ([name, key]) => [
+    name,
+    { hash: await hashOf(name), ...key },
+  ]);
+  const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(hashed)));
+  return createApp(bundle, { ...env, ...settings, API_KEYS });
+}
+
+export type Server = Awaited<ReturnType<typeof serverOf>>;
+
+export function send(
+  server: Server,
+  key: string,
+  method: string,
+  params: Record<string, unknown> = {},
+) {
+  const { body, headers } = modern(method, params);
+  return post(body, { ...headers, authorization: `Bearer ${key}` }, server);
+}
+
+export const greet = { name: "greet", arguments: { name: "Ada" } };

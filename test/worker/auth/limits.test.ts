@@ -1,0 +1,177 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import { answerOf, modern, post } from "../server.ts";
+import { greet, send, serverOf, type Server } from "./key-holders.ts";
+
+/** How much callers may have of everything. */
+
+const newId = () => crypto.randomUUID();
+const wait = { tool_id: "clock.wait", input: { seconds: 0.2 } };
+
+function callOpen(server: Server, key: string, call: object = {}, call_id?: string) {
+  const request = { tool_id: "hello.greet", input: { name: "Ada" }, call_id, ...call };
+  return Promise.resolve(
+    server.fetch(
+      new Request("http://localhost:8787/tools/call", {
+        method: "POST",
+        headers: { "content-type": "application/json", "otc-api-key": key },
+        body: JSON.stringify({ request }),
+      }),
+    ),
+  );
+}
+
+function begin(server: Server, key: string): Promise<Response> {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a" } };
+  const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+  return post(body, { authorization: `Bearer ${key}` }, server);
+}
+
+function callAs(server: Server, key: string, capabilities: object, call: Record<string, unknown>) {
+  const meta = { "io.modelcontextprotocol/clientCapabilities": capabilities };
+  const { body, headers } = modern("tools/call", call, meta);
+  return post(body, { ...headers, authorization: `Bearer ${key}` }, server);
+}
+
+const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+const beginTask = (server: Server, key: string) =>
+  callAs(server, key, TASKS, { name: "plan", arguments: { steps: [{ do: "sleep", ms: 4000 }] } });
+
+function askAtLength(server: Server, key: string) {
+  const message = Array.from({ length: 1000 }, newId).join("");
+  const asking = { name: "plan", arguments: { steps: [{ do: "elicit", message }] } };
+  return callAs(server, key, { elicitation: { form: {} } }, asking);
+}
+
+describe("limits", () => {
+  const usual = { ...limits };
+  /** Two callers of whom nothing was counted before. */
+  const limited = async (
+    others: object,
+    work: (server: Server, ada: string, bob: string) => Promise<void>,
+  ) => {
+    const [ada, bob] = [newId(), newId()];
+    const server = await serverOf({ [ada]: {}, [bob]: {} }, { LIMITS: JSON.stringify(others) });
+    try {
+      await work(server, ada, bob);
+    } finally {
+      configureLimits(usual);
+    }
+  };
+
+  test("bound the calls of a minute, of each caller, and say when there may be more", () =>
+    limited({ callsPerMinute: 3 }, async (server, ada, bob) => {
+      const all = await Promise.all([1, 2, 3, 4, 5].map(() => send(server, ada, "tools/list")));
+      expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+        200, 200, 200, 429, 429,
+      ]);
+      const refused = all.find(({ status }) => status === 429)!;
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await send(server, bob, "tools/list")).status).toBe(200);
+    }));
+
+  test("bound the calls of a minute over Open Tool Calling too", () =>
+    limited({ callsPerMinute: 1 }, async (server, ada) => {
+      const address = "http://localhost:8787/tools";
+      const list = async () =>
+        server.fetch(new Request(address, { headers: { "otc-api-key": ada } }));
+      expect((await list()).status).toBe(200);
+      const refused = await list();
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    }));
+
+  test("bound the calls of a tool", () =>
+    limited({ toolCallsPerMinute: 1 }, async (server, ada) => {
+      const twice = [1, 2].map(() => send(server, ada, "tools/call", greet));
+      expect(
+        (await Promise.all(twice)).map(({ status }) => status).toSorted((a, b) => a - b),
+      ).toEqual([200, 429]);
+      expect((await send(server, ada, "tools/list")).status).toBe(200);
+    }));
+
+  test("bound the calls of a tool over Open Tool Calling too", () =>
+    limited({ toolCallsPerMinute: 1 }, async (server, ada, bob) => {
+      const all = [await callOpen(server, ada), await callOpen(server, ada)];
+      expect(all.map(({ status }) => status)).toEqual([200, 429]);
+      expect((await callOpen(server, bob)).status).toBe(200);
+    }));
+
+  test("are the platform's where it counts", async () => {
+    const { LIMITED } = env as { LIMITED?: object };
+    const [ada, bob] = [newId(), newId()];
+    const server = await serverOf({ [ada]: {}, [bob]: {} }, { RATE_LIMIT: LIMITED });
+    const all = [];
+    for (let at = 0; at < 4; at++) all.push(await send(server, ada, "tools/list"));
+    expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(all[3]!.headers.get("retry-after")).toBe("60");
+    expect((await send(server, bob, "tools/list")).status).toBe(200);
+  });
+
+  test("bound what one caller has open over Open Tool Calling", () =>
+    limited({ concurrentCalls: 5 }, async (server, ada) => {
+      const many = Array.from({ length: 20 }, () => callOpen(server, ada, wait));
+      const statuses = (await Promise.all(many)).map(({ status }) => status);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(15);
+      expect((await callOpen(server, ada)).status).toBe(200);
+    }));
+
+  test.each([
+    ["sessions", begin],
+    ["tasks", beginTask],
+    ["states that their clients cannot carry", askAtLength],
+    ["calls with an id", (server: Server, key: string) => callOpen(server, key, {}, newId())],
+  ])("bound what is kept for one caller: %s", (_what, keep) =>
+    limited({ keptPerDay: 2 }, async (server, ada, bob) => {
+      for (let at = 0; at < 2; at++) expect((await keep(server, ada)).status).toBe(200);
+      const refused = await keep(server, ada);
+      expect(refused.status).toBe(429);
+      expect(await refused.text()).toContain("2 sessions, tasks and the like in a day");
+      expect((await keep(server, bob)).status).toBe(200);
+      expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
+    }),
+  );
+
+  test("bound what one caller has open, while others are served", () =>
+    limited({ concurrentCalls: 20 }, async (server, ada, bob) => {
+      const slow = { name: "wait", arguments: { seconds: 1 } };
+      const many = Array.from({ length: 1000 }, () => send(server, ada, "tools/call", slow));
+      expect((await send(server, bob, "tools/call", greet)).status).toBe(200);
+      const all = await Promise.all(many);
+      const refused = all.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(980);
+      expect(refused[0]!.headers.get("retry-after")).toBe("1");
+      await Promise.all(all.map((response) => response.text()));
+      expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
+    }));
+
+  test("bound the HTTP requests of a call", () =>
+    limited({ httpRequests: 2 }, async (server, ada) => {
+      const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("ok"));
+      const steps = [1, 2, 3].map((at) => ({ do: "http", url: `https://a.example/${at}` }));
+      const called = await send(server, ada, "tools/call", {
+        name: "plan",
+        arguments: { steps },
+      });
+      const { said } = (await answerOf(called)).result!["structuredContent"];
+      expect(said.slice(0, 2)).toEqual([
+        [200, "ok"],
+        [200, "ok"],
+      ]);
+      expect(said[2]).toContain("more than 2 HTTP requests");
+      expect(sent).toHaveBeenCalledTimes(2);
+      sent.mockRestore();
+    }));
+
+  test.each([
+    ["nested too deeply", `${"[".repeat(70)}${"]".repeat(70)}`, "nested"],
+    ["nested a million deep", `${"[".repeat(1e6)}${"]".repeat(1e6)}`, "nested"],
+    ["with too many members", JSON.stringify(Array.from({ length: 200_001 }, () => 0)), "members"],
+  ])("refuse a body %s", async (_what, args, why) => {
+    const { body, headers } = modern("tools/call", { name: "greet", arguments: "ARGS" });
+    const refused = await post(JSON.stringify(body).replace('"ARGS"', args), headers);
+    expect(refused.status).toBe(413);
+    expect((await answerOf(refused)).error?.message).toContain(why);
+  });
+});
