@@ -19,27 +19,45 @@ import { isObject } from "../model.ts";
 const bad = (what: string) =>
   new Fault("servlet_failed", `The servlet's output is not valid: ${what}.`);
 
-/** The object without its members that are null, and annotations that say nothing. */
+const isString = (value: unknown) => typeof value === "string";
+const isNumber = (value: unknown) => typeof value === "number";
+const isBoolean = (value: unknown) => typeof value === "boolean";
+const isList = (fits: (one: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) && value.every(fits);
+
+/** What members must be that need not be there: clients refuse the whole of what has others. */
+const FITS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  ...{ title: isString, description: isString, lastModified: isString },
+  ...{ _meta: isObject, outputSchema: isObject, execution: isObject },
+  ...{ size: isNumber, total: isNumber, hasMore: isBoolean, required: isBoolean },
+  ...{ readOnlyHint: isBoolean, destructiveHint: isBoolean },
+  ...{ idempotentHint: isBoolean, openWorldHint: isBoolean },
+  icons: isList((icon) => isObject(icon) && isString(icon["src"])),
+  audience: isList((role) => role === "user" || role === "assistant"),
+  priority: (value) => typeof value === "number" && value >= 0 && value <= 1,
+  annotations: (value) => isObject(value) && !saysNothing(value),
+};
+
+/** The object without its members that are null, are none, or say nothing. */
 function present(value: unknown, what: string): Json {
   if (!isObject(value)) throw bad(`${what} is not an object`);
   let kept = value;
   for (const [key, member] of Object.entries(value)) {
-    if (member !== null && !(key === "annotations" && saysNothing(member))) continue;
+    const own = key === "annotations" && isObject(member) ? present(member, key) : member;
+    const isKept = own !== null && (!Object.hasOwn(FITS, key) || FITS[key]!(own));
+    if (isKept && own === member) continue;
     if (kept === value) kept = { ...value };
-    delete kept[key];
+    if (isKept) kept[key] = own;
+    else delete kept[key];
   }
   return kept;
 }
 
 /** `{"audience": null, "priority": 0}` is what generated code writes where there are no annotations. */
-function saysNothing(annotations: unknown): boolean {
-  return (
-    !isObject(annotations) ||
-    Object.values(annotations).every(
-      (value) => value === null || value === 0 || (Array.isArray(value) && value.length === 0),
-    )
+const saysNothing = (annotations: Json): boolean =>
+  Object.values(annotations).every(
+    (value) => value === 0 || (Array.isArray(value) && value.length === 0),
   );
-}
 
 function string(value: unknown, what: string): string {
   if (typeof value !== "string") throw bad(`${what} is not a string`);
@@ -51,10 +69,10 @@ function array(value: unknown, what: string): unknown[] {
   return value;
 }
 
-/** Without members that are the empty string. */
+/** Without those of these members that are no text, or the empty one. */
 function withoutEmpty(block: Json, keys: string[]): Json {
   const kept = { ...block };
-  for (const key of keys) if (kept[key] === "") delete kept[key];
+  for (const key of keys) if (kept[key] === "" || !isString(kept[key])) delete kept[key];
   return kept;
 }
 
@@ -95,7 +113,7 @@ export function content(value: unknown): ContentBlock {
     }
     case "resource_link":
       return {
-        ...block,
+        ...withoutEmpty(block, ["mimeType"]),
         type,
         uri: string(block["uri"], "a resource link's uri"),
         name: string(block["name"] ?? block["uri"], "a resource link's name"),

@@ -1,3 +1,4 @@
+import { CallToolResultSchema } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
 import { dialectOf } from "../../../src/servlets/dialects.ts";
 import { answerOf, ask, callTool, modern, post, type Answer } from "../server.ts";
@@ -34,6 +35,21 @@ describe("what a guest must not give is its own fault", () => {
   test("whether it is an error is yes or no, whatever else there is", async () => {
     const { result } = await told('{"structuredContent":{"a":1},"isError":"yes"}');
     expect(result).toMatchObject({ content: [{ text: '{"a":1}' }], isError: false });
+  });
+
+  const odd = { _meta: [], title: 5, description: {}, icons: [{}], size: "1", mimeType: 7 };
+  const annotations = { audience: "user", priority: 2, lastModified: 5 };
+  const link = { type: "resource_link", uri: "x://a", name: "a", ...odd };
+  test.each([
+    { content: [{ type: "text", text: "a", ...odd, annotations }], ...odd },
+    { content: [{ ...link, annotations: { ...annotations, priority: 0.5 } }] },
+    { content: [{ type: "resource", resource: { uri: "x://a", text: "a", ...odd }, ...odd }] },
+    { content: [], isError: {}, annotations: [] },
+  ])("members that no client takes are left out: %j", async (output) => {
+    const { result } = await told(JSON.stringify(output));
+    expect(CallToolResultSchema.safeParse(result).error).toBeUndefined();
+    const text = JSON.stringify(result);
+    expect(text.includes('"priority":0.5')).toBe(JSON.stringify(output).includes("0.5"));
   });
 
   test.each([
