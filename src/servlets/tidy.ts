@@ -20,7 +20,8 @@ const bad = (what: string) =>
   new Fault("servlet_failed", `The servlet's output is not valid: ${what}.`);
 
 const isString = (value: unknown) => typeof value === "string";
-const isNumber = (value: unknown) => typeof value === "number";
+/** JSON has no others: what a guest writes as 1e999 would go out as null. */
+const isNumber = (value: unknown) => Number.isFinite(value);
 const isBoolean = (value: unknown) => typeof value === "boolean";
 const isList = (fits: (one: unknown) => boolean) => (value: unknown) =>
   Array.isArray(value) && value.every(fits);
@@ -159,7 +160,7 @@ export function toolResult(output: Json): CallToolResult {
 export function readResult(output: Json, uri: string): ReadResourceResult {
   const { contents: newer, content: older, ...rest } = present(output, "the result");
   const all = array(newer ?? older, "the result's contents");
-  if (typeof rest["ttlMs"] !== "number") delete rest["ttlMs"];
+  if (!isNumber(rest["ttlMs"])) delete rest["ttlMs"];
   if (rest["cacheScope"] !== "public" && rest["cacheScope"] !== "private")
     delete rest["cacheScope"];
   return { ...rest, contents: all.map((one) => contents(one, uri)) };

@@ -1,3 +1,13 @@
+import {
+  CallToolResultSchema,
+  CompleteResultSchema,
+  GetPromptResultSchema,
+  ListPromptsResultSchema,
+  ListResourcesResultSchema,
+  ListResourceTemplatesResultSchema,
+  ListToolsResultSchema,
+  ReadResourceResultSchema,
+} from "@modelcontextprotocol/core";
 import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./generate.ts";
 
 /** What came back. */
@@ -111,7 +121,12 @@ function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): st
     if (error["message"] === "Internal error") return "an internal error";
   } else if (!isObject(result)) return "a result that is no object";
   else if (sent.headers["mcp-protocol-version"] === MODERN && more.length === 0) {
-    if (!KINDS.has(result["resultType"])) return `resultType ${String(result["resultType"])}`;
+    const { resultType } = result;
+    if (!KINDS.has(resultType)) return `resultType ${String(resultType)}`;
+    const asked = bodyOf(sent);
+    const schema = isObject(asked) ? RESULTS[String(asked["method"])] : undefined;
+    const wrong = resultType === "complete" ? schema?.safeParse(result).error : undefined;
+    if (wrong !== undefined) return `a result that clients refuse: ${wrong.message}`;
   }
   if (id === null && error !== undefined && (UNREAD.has(status) || unreadable(sent)))
     return undefined;
@@ -120,6 +135,22 @@ function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): st
     ? undefined
     : `the id is ${JSON.stringify(id)}, and none of ${JSON.stringify(known).slice(0, 200)}`;
 }
+
+interface Schema {
+  safeParse(value: unknown): { error?: { message: string } | undefined };
+}
+
+/** What the official client takes for the result of a method. */
+const RESULTS: Readonly<Record<string, Schema | undefined>> = {
+  "tools/call": CallToolResultSchema,
+  "tools/list": ListToolsResultSchema,
+  "prompts/get": GetPromptResultSchema,
+  "prompts/list": ListPromptsResultSchema,
+  "resources/read": ReadResourceResultSchema,
+  "resources/list": ListResourcesResultSchema,
+  "resources/templates/list": ListResourceTemplatesResultSchema,
+  "completion/complete": CompleteResultSchema,
+};
 
 const KINDS = new Set<unknown>(["complete", "input_required", "task"]);
 

@@ -46,7 +46,7 @@ describe("what a guest must not give is its own fault", () => {
     { content: [{ type: "resource", resource: { uri: "x://a", text: "a", ...odd }, ...odd }] },
     { content: [], isError: {}, annotations: [] },
   ])("members that no client takes are left out: %j", async (output) => {
-    const { result } = await told(JSON.stringify(output));
+    const { result } = await told(JSON.stringify(output).replace('"size":"1"', '"size":1e999'));
     expect(CallToolResultSchema.safeParse(result).error).toBeUndefined();
     const text = JSON.stringify(result);
     expect(text.includes('"priority":0.5')).toBe(JSON.stringify(output).includes("0.5"));
