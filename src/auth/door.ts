@@ -16,6 +16,8 @@ import { TokenMemory } from "./token-memory.ts";
 export interface Door {
   /** May anybody come in? */
   isOpen: boolean;
+  /** Can people sign in? */
+  hasOAuth: boolean;
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
   /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
@@ -57,6 +59,7 @@ export function createDoor(settings: Settings, env: object): Door {
 
   return {
     isOpen,
+    hasOAuth,
     authorization,
     async identify(request) {
       if (isOpen) return ANONYMOUS;

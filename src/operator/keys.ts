@@ -1,7 +1,7 @@
 /** `npm run keys -- create | list | revoke | push`: the API keys of this server, of which only hashes are kept. */
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { KEY_NAME, KEY_NAME_RULE } from "../env.ts";
 
@@ -17,6 +17,7 @@ type Keys = Record<string, Key>;
 
 const FILE = ".keys.json";
 const VARIABLES = ".dev.vars";
+const CONFIGURATION = "wrangler.toml";
 const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
 npm run keys -- list
 npm run keys -- revoke NAME
@@ -26,7 +27,7 @@ const DAY = 86_400_000;
 
 const read = (): Keys => (existsSync(FILE) ? (JSON.parse(readFileSync(FILE, "utf8")) as Keys) : {});
 
-/** Keeps the keys, and lets `npm run dev` know them. */
+/** Keeps the keys, and lets `npm run dev` know them, which looks for variables when its configuration is another. */
 function write(keys: Keys): void {
   writeFileSync(FILE, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
   const lines = existsSync(VARIABLES) ? readFileSync(VARIABLES, "utf8").split("\n") : [];
@@ -34,6 +35,7 @@ function write(keys: Keys): void {
   // Without any keys nobody may call: without the variable anybody might.
   const own = `API_KEYS='${JSON.stringify(keys)}'`;
   writeFileSync(VARIABLES, `${[...others, own].join("\n")}\n`, { mode: 0o600 });
+  if (existsSync(CONFIGURATION)) utimesSync(CONFIGURATION, new Date(), new Date());
 }
 
 /** `30d`, `12h`, or a date, as ISO 8601. */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -63,6 +63,15 @@ describe("npm run keys", () => {
     expect(await kept()).toEqual({});
     expect(await variables()).toBe("OTHER=1\nAPI_KEYS='{}'\n");
     expect(await keys("list")).toContain("nobody may call");
+  });
+
+  test("lets a server in development know, which looks again when its configuration is touched", async () => {
+    const configuration = join(folder, "wrangler.toml");
+    await writeFile(configuration, 'name = "a"\n');
+    await utimes(configuration, 0, 0);
+    await keys("create", "ada");
+    expect((await stat(configuration)).mtimeMs).toBeGreaterThan(0);
+    expect(await readFile(configuration, "utf8")).toBe('name = "a"\n');
   });
 
   test.each([

@@ -136,7 +136,9 @@ describe("the page", () => {
     expect(warn.mock.calls.join()).toContain("open to everybody");
     expect(await (await pageOf({ AUTH: "none" })).text()).not.toContain("open to everybody");
     expect(await (await pageOf({}, "http://localhost:8787/")).text()).not.toContain("open to");
-    expect(await (await pageOf({ API_KEYS: "{}" })).text()).not.toContain("open to everybody");
+    const ofKeys = await (await pageOf({ API_KEYS: "{}" })).text();
+    expect(ofKeys).not.toContain("open to everybody");
+    expect(ofKeys).toContain("for those who have a key");
     warn.mockRestore();
   });
 
