@@ -141,7 +141,7 @@ export function createApp(bundle: Bundle, env: object) {
       servlets: door.isOpen ? registry.servlets : [],
       catalog: await registry.catalog(),
       isOpen: isOpenTo(url),
-      proof: door.isOpen ? "none" : door.hasOAuth ? "sign-in" : "key",
+      proof: door.isOpen ? "" : door.hasOAuth ? "sign-in" : "key",
     });
   }
 

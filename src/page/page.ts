@@ -12,15 +12,14 @@ interface PageContent {
   catalog: Catalog;
   /** May anybody call, though nobody has said so? */
   isOpen: boolean;
-  /** How callers prove who they are. */
-  proof: keyof typeof PROOFS;
+  /** How callers prove who they are, where they have to. */
+  proof: keyof typeof PROOFS | "";
 }
 
 export const HOW_TO_CLOSE =
   "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if that is as it should be.";
 
 const PROOFS = {
-  none: "",
   key: "It is for those who have a key of it, which a client sends as Authorization: Bearer.",
   "sign-in": "It is for those whom it knows: your client opens a page where you sign in.",
 };
@@ -55,7 +54,7 @@ export function page({ title, version, endpoint, servlets, catalog, isOpen, proo
         <h1>${title} <small>${version}</small></h1>
         <p>An MCP server. Give this URL to an MCP client, as a remote server (Streamable HTTP).</p>
         <code class="url">${endpoint}</code>
-        <p>${PROOFS[proof]}</p>
+        ${proof && html`<p>${PROOFS[proof]}</p>`}
         ${isOpen ? html`<p class="open">It is open to everybody. ${HOW_TO_CLOSE}</p>` : ""}
         ${servlets.map((servlet) => section(servlet, catalog))}
       </body>
