@@ -1,26 +1,10 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { beforeAll, describe, expect, test } from "vitest";
 import { steps } from "./official.ts";
 import { EventStream, RawSession, type Event } from "./raw.ts";
+import { serving } from "./serving.ts";
 
 /** Connections that break off at each event of a call, and a server that is killed, as a raw client sees them. */
-const PORT = 8876;
-const MCP = new URL(`http://127.0.0.1:${PORT}/mcp`);
-const STORAGE = ".bundle/test-sessions-drops/storage";
-let folder: string;
-let served: Served;
-beforeAll(async () => {
-  folder = await buildWorker("test/worker/index.ts", ".bundle/test-sessions-drops");
-  await rm(STORAGE, { recursive: true, force: true });
-  await start();
-});
-afterAll(() => stop(served));
-
-async function start(): Promise<void> {
-  const variables = { SEASON: "plums" };
-  served = await serve(folder, PORT, { durable: STORAGE, variables, quiet: true });
-}
+const { url: MCP, restart } = serving("sessions-drops", 8876);
 
 const VALUE = { action: "accept", content: { value: "seven" } };
 const PARIS = { role: "assistant", content: { type: "text", text: "Paris" }, model: "test" };
@@ -203,8 +187,7 @@ describe("when the process is killed while a call waits for its client", () => {
       ids.push(event.id!);
       asked = event.message;
     }
-    await stop(served);
-    await start();
+    await restart();
     const resumed = (await session.resume(ids.at(seen - 2)!))!;
     // One that has not is asked again.
     const status = seen === 1 ? await session.answer(asked.id, VALUE) : 202;
@@ -223,8 +206,7 @@ describe("when the process is killed while a call waits for its client", () => {
     const session = await RawSession.begin(MCP, ABLE);
     await session.post({ id: 1, method: "logging/setLevel", params: { level: "error" } });
     await session.post({ id: 2, method: "resources/subscribe", params: { uri: "test://a" } });
-    await stop(served);
-    await start();
+    await restart();
     const own = new EventStream(await session.get(), new AbortController());
     const args = steps({ do: "log" }, { do: "updated", url: "test://a" });
     const params = { name: "plan", arguments: args };

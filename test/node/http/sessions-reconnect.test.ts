@@ -1,26 +1,12 @@
-import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { breaking } from "./network.ts";
 import { clients, steps, textOf } from "./official.ts";
+import { serving } from "./serving.ts";
 
 /** The official clients take their streams up again where a network breaks them, or the server is killed. */
 const PORT = 8878;
-const STORAGE = ".bundle/test-sessions-reconnect/storage";
-let folder: string;
-let served: Served;
-beforeAll(async () => {
-  folder = await buildWorker("test/worker/index.ts", ".bundle/test-sessions-reconnect");
-  await rm(STORAGE, { recursive: true, force: true });
-  await start();
-});
-afterAll(() => stop(served));
-
-async function start(): Promise<void> {
-  const variables = { SEASON: "plums" };
-  served = await serve(folder, PORT, { durable: STORAGE, variables, quiet: true });
-}
+const { restart } = serving("sessions-reconnect", PORT);
 
 /** An answer to all that is asked here. */
 const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "seven" } };
@@ -73,20 +59,14 @@ describe.each(Object.entries(clients))("%s comes back by itself", (_name, connec
   });
 
   test("where the server is killed while its user thinks", async () => {
-    const { client, call } = await open(async () => {
-      await stop(served);
-      await start();
-    });
+    const { client, call } = await open(restart);
     expect(textOf(await call("confirm_delete", { filename: "it" }))).toBe("Deleted it.");
     expect(textOf(await call("greet", { name: "Ada" }))).toBe("Hello, Ada!");
     await client.close();
   });
 
   test("where the server is killed while it waits for a task", async () => {
-    const { client } = await open(async () => {
-      await stop(served);
-      await start();
-    });
+    const { client } = await open(restart);
     const request = (method: string, params: object): Promise<any> =>
       (client as any).request({ method, params }, z.looseObject({}));
     const named = { name: "confirm_delete", arguments: { filename: "it" } };
@@ -101,7 +81,7 @@ describe.each(Object.entries(clients))("%s comes back by itself", (_name, connec
     let restarted: Promise<void> | undefined;
     const onprogress = ({ progress }: { progress: number }) => {
       heard.push(progress);
-      restarted ??= stop(served).then(start);
+      restarted ??= restart();
     };
     const plan = steps({ do: "elicit" }, { do: "progress" }, { do: "sleep", ms: 3000 });
     const { structuredContent } = await call("plan", plan, { onprogress });

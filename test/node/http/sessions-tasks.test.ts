@@ -3,26 +3,15 @@ import {
   InMemoryTaskStore,
 } from "@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js";
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { clients, connectV1, steps, textOf, type Answers, type SessionClient } from "./official.ts";
+import { serving } from "./serving.ts";
 
 /** Tasks as 2025-11-25 has them, of both sides, by the official clients, against workerd itself. */
-const PORT = 8877;
-const MCP = new URL(`http://127.0.0.1:${PORT}/mcp`);
+const { url: MCP } = serving("sessions-tasks", 8877);
 /** Machines are slow at times. */
 const SOON = { timeout: 20_000 };
-let served: Served;
-beforeAll(async () => {
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-sessions-tasks");
-  served = await serve(folder, PORT, {
-    durable: true,
-    variables: { SEASON: "plums" },
-    quiet: true,
-  });
-});
-afterAll(() => stop(served));
 
 const RELATED = "io.modelcontextprotocol/related-task";
 const ADA = { action: "accept", content: { name: "Ada", confirm: true } };

@@ -2,24 +2,13 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { clients, steps, textOf, type Answers, type SessionClient } from "./official.ts";
+import { serving } from "./serving.ts";
 
 /** All that a session has, by both official clients, against workerd itself. */
-const PORT = 8875;
-const MCP = new URL(`http://127.0.0.1:${PORT}/mcp`);
+const { url: MCP } = serving("sessions", 8875);
 /** Machines are slow at times. */
 const SOON = { timeout: 20_000 };
-let served: Served;
-beforeAll(async () => {
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-sessions");
-  served = await serve(folder, PORT, {
-    durable: true,
-    variables: { SEASON: "plums" },
-    quiet: true,
-  });
-});
-afterAll(() => stop(served));
 
 const CAPABILITIES = {
   elicitation: { form: {}, url: {} },

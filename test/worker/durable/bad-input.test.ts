@@ -19,14 +19,12 @@ import {
   textIn,
   type Json,
 } from "./client.ts";
+import { planned, saidIn, steps } from "./plans.ts";
 import { answerOf, post } from "../server.ts";
 
 /** What a client may bring back that is not as it was given, or not what was asked for. */
 prepare();
 
-const steps = (...all: Json[]) => ({ steps: all });
-const planned = (...all: Json[]) => beginTool("plan", steps(...all));
-const saidIn = ({ result }: { result?: Json }) => result?.["structuredContent"]?.said;
 const refused = (message: RegExp) => ({
   status: 200,
   error: { code: -32602, message: expect.stringMatching(message) },

@@ -1,44 +1,24 @@
 import { evictDurableObject } from "cloudflare:test";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundle } from "../../bundle.gen.ts";
+import { describe, expect, test } from "vitest";
 import { prepare, type Json } from "./client.ts";
 import {
   beginTask,
   Faults,
   finish,
-  holdAlarms,
   newWorld,
   objectOf,
+  prepareFaults,
   type Server,
-  watch,
   type Death,
   type Finished,
 } from "./faults.ts";
+import { ELICIT, http, NIGHT, TOLD } from "./plans.ts";
 
 /** Objects that die wherever something is awaited. */
 prepare();
+prepareFaults();
 
-const undo: (() => void)[] = [];
-beforeAll(async () => {
-  const { fetch } = globalThis;
-  // To look at each instance that is put back would take as long as all the rest.
-  bundle.servlets.find(({ name }) => name === "durable")!.manifest.isolation = "fresh";
-  undo.push(await holdAlarms(), watch(), () => (globalThis.fetch = fetch));
-});
-afterAll(() => undo.forEach((one) => one()));
-
-const http = (method: string, path: string) => ({
-  do: "http",
-  method,
-  url: `https://world.example${path}`,
-});
-const ELICIT = { do: "elicit", message: "Who?" };
 const NAP = { do: "sleep", ms: 3 };
-const NIGHT = { do: "sleep", ms: 10 * 3_600_000 };
-const TOLD = [
-  { do: "log", message: "logged" },
-  { do: "progress", message: "half" },
-];
 
 /** By how often the host is asked. */
 const PLANS: Json[][] = [

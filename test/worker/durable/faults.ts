@@ -1,11 +1,12 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { TaskStore } from "../../../src/durable/task-store.ts";
 import type { TaskObject } from "../../../src/durable/task.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { ABLE, callOf, clock, send, TASKS, type Json } from "./client.ts";
 
 /** Runs tasks step by step, and lets their objects die wherever something is awaited. */
@@ -134,9 +135,9 @@ const LOOKS: Watched = [
 
 type Awaited = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
-/** Has the newest faults told of whatever is awaited, and of more. Gives what puts it back. */
-export function watch(more: Watched = []): () => void {
-  const undo: (() => void)[] = [];
+/** Has the newest faults told of whatever is awaited, and of more; alarms wait. Gives what puts it back. */
+export async function watch(more: Watched = []): Promise<() => void> {
+  const undo = [await holdAlarms()];
   for (const [of, names] of [...WATCHED, ...LOOKS, ...more] as [Awaited, string[]][]) {
     for (const name of names) {
       const plain = of[name]!;
@@ -157,7 +158,7 @@ export function watch(more: Watched = []): () => void {
 const FAR = 1e11;
 
 /** Keeps alarms from going off by themselves. Gives what puts it back. */
-export async function holdAlarms(): Promise<() => void> {
+async function holdAlarms(): Promise<() => void> {
   const prototype = await runInDurableObject(
     objects.get(objects.newUniqueId()),
     (_instance, { storage }) => Object.getPrototypeOf(storage) as DurableObjectStorage,
@@ -169,6 +170,23 @@ export async function holdAlarms(): Promise<() => void> {
   return () => {
     prototype.setAlarm = setAlarm;
   };
+}
+
+/** Has all tests of a file watched in this way. Gives the manifest of the servlet that they call. */
+export function prepareFaults(watching: () => Promise<() => void> = watch) {
+  const { manifest } = bundle.servlets.find(({ name }) => name === "durable")!;
+  const { fetch } = globalThis;
+  let undo = () => {};
+  beforeAll(async () => {
+    // To look at each instance that is put back would take as long as all the rest.
+    manifest.isolation = "fresh";
+    undo = await watching();
+  });
+  afterAll(() => {
+    undo();
+    globalThis.fetch = fetch;
+  });
+  return manifest;
 }
 
 /** When the task's next alarm is due; undefined where there is none. */

@@ -1,44 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { limits } from "../../../src/limits.ts";
-import { bundle } from "../../bundle.gen.ts";
 import { callOf, clock, prepare, type Json } from "./client.ts";
 import {
   answersTo,
   beginTask,
   Faults,
   finish,
-  holdAlarms,
   newWorld,
   nextAlarm,
+  prepareFaults,
   type Server,
   taskOf,
-  watch,
   withTasks,
   type Death,
 } from "./faults.ts";
+import { ELICIT, http } from "./plans.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 
 /** What happens twice, at once, in the wrong order, or again and again. */
 prepare();
+const manifest = prepareFaults();
 
-const { manifest } = bundle.servlets.find(({ name }) => name === "durable")!;
-const undo: (() => void)[] = [];
-beforeAll(async () => {
-  const { fetch } = globalThis;
-  // To look at each instance that is put back would take as long as all the rest.
-  manifest.isolation = "fresh";
-  undo.push(await holdAlarms(), watch(), () => (globalThis.fetch = fetch));
-});
-afterAll(() => undo.forEach((one) => one()));
-
-const http = (method: string, path: string) => ({
-  do: "http",
-  method,
-  url: `https://world.example${path}`,
-});
-const ELICIT = { do: "elicit", message: "Who?" };
 const TYPED = "typed: Who?";
 const DEATHS: Death[] = ["at once", "with all others"];
 const saidIn = (result: Json) => result["structuredContent"].said as unknown[];

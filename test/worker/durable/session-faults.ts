@@ -1,19 +1,15 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { SessionCalls } from "../../../src/durable/session-calls.ts";
 import { SessionStore } from "../../../src/durable/session-store.ts";
 import { SessionStreams } from "../../../src/durable/session-streams.ts";
-import type { SessionObject } from "../../../src/durable/session.ts";
 import { TaskStore } from "../../../src/durable/task-store.ts";
-import { namespaceOf } from "../../../src/env.ts";
 import { Session, Task } from "../index.ts";
 import { clock, type Json } from "./client.ts";
 import {
   answersTo,
   DEAD,
   Faults,
-  holdAlarms,
   objectOf,
   pause,
   watch,
@@ -21,14 +17,13 @@ import {
   type Watched,
 } from "./faults.ts";
 import { Events, type SessionClient, type SessionEvent } from "./session-client.ts";
+import { objects as sessions, sessionOf } from "./session-steps.ts";
 
 /** Calls of sessions whose objects, or those of their tasks, die wherever something is awaited. */
 
-const sessions = namespaceOf<SessionObject>(env, "SESSIONS")!;
-export const sessionOf = (id: string) => sessions.get(sessions.idFromString(id));
-
 /** Whose death it is: of the object that is at the place, of the other of session and task, or of all objects. */
-export type Victim = "it" | "other" | "all";
+export const VICTIMS = ["it", "other", "all"] as const;
+export type Victim = (typeof VICTIMS)[number];
 
 /** The object in which something happens. */
 const here = new AsyncLocalStorage<{ state?: DurableObjectState }>();
@@ -125,18 +120,37 @@ const MORE: Watched = [
   [Task.prototype, ["create", "get", "update", "cancel", "adopt", "alarm"]],
 ];
 
-type Entrance = Record<string, (...args: unknown[]) => unknown>;
+type Anything = (...args: any[]) => any;
 
-/** As `watch`, for sessions too; alarms wait until they are asked for. */
+interface Invocation {
+  plain: Anything;
+  args: any[];
+  /** Of the object. */
+  state: DurableObjectState;
+}
+
+/** Has a method of an object done otherwise. Gives what puts it back. */
+export function instead(
+  of: object,
+  name: string,
+  work: (invocation: Invocation) => unknown,
+): () => void {
+  const methods = of as Record<string, Anything>;
+  const own = methods[name]!;
+  methods[name] = function (this: { ctx: DurableObjectState }, ...args) {
+    return work({ plain: (...given) => own.apply(this, given), args, state: this.ctx });
+  };
+  return () => (methods[name] = own);
+}
+
+/** As `watch`, for sessions too. */
 export async function watchSessions(): Promise<() => void> {
-  const undo = [await holdAlarms(), watch(MORE)];
-  for (const [of, names] of MORE.slice(-2) as [Entrance, string[]][]) {
+  const undo = [await watch(MORE)];
+  for (const [of, names] of MORE.slice(-2)) {
     for (const name of names) {
-      const plain = of[name]!;
-      of[name] = function (this: { ctx: DurableObjectState }, ...args) {
-        return here.run({ state: this.ctx }, () => plain.apply(this, args));
-      };
-      undo.unshift(() => (of[name] = plain));
+      undo.unshift(
+        instead(of, name, ({ plain, args, state }) => here.run({ state }, () => plain(...args))),
+      );
     }
   }
   // What a session does first, it does when it is made: it says which it is just after that.
@@ -207,6 +221,14 @@ async function alarmed(
   if ((await storage.getAlarm()) === due) throw new Error("the same alarm again");
 }
 
+/** Waits until something is so. */
+export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+  for (let times = 0; !(await done()); times++) {
+    if (times > 3000) throw new Error("it does not come");
+    await pause();
+  }
+}
+
 /** What a call has come to, for its client. */
 export interface Called {
   /** The response to its request. */
@@ -224,6 +246,8 @@ export const isLost = ({ error }: Json): boolean => String(error?.message).endsW
 
 /** Done before a message is taken; the connection may be dropped before. */
 export type Between = (message: Json, drop: () => Promise<void>) => Promise<unknown>;
+
+export const WITH_PROGRESS = { _meta: { progressToken: "p" } };
 
 /** Calls a tool as a client does that does not give up. */
 export async function callThrough(

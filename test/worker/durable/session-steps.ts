@@ -3,10 +3,13 @@ import { expect } from "vitest";
 import type { SessionObject } from "../../../src/durable/session.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
+import { answerOf } from "../server.ts";
 import type { Json } from "./client.ts";
+import { steps } from "./plans.ts";
 import {
   Events,
   LATEST,
+  resultIn,
   SessionClient,
   type SessionEvent,
   type SessionOptions,
@@ -15,20 +18,16 @@ import {
 /** What the tests of sessions do again and again. */
 
 export const VERSIONS = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
-export const ELICIT = { do: "elicit", message: "Who?" };
-export const log = (message: string) => ({ do: "log", message });
-export const steps = (...all: Json[]) => ({ steps: all });
 
 export const objects = namespaceOf<SessionObject>(env, "SESSIONS")!;
-export const objectOf = ({ id }: SessionClient) => objects.get(objects.idFromString(id));
+export const sessionOf = (id: string) => objects.get(objects.idFromString(id));
+export const objectOf = ({ id }: SessionClient) => sessionOf(id);
 
 export const begin = (options?: SessionOptions) => SessionClient.begin(options);
 
 /** Follows a plan that says something, or asks; gives the stream. */
 export const planned = async (client: SessionClient, ...all: Json[]) =>
   new Events(await client.call("plan", steps(...all)));
-/** What came of each step. */
-export const saidIn = ({ result }: Json) => result?.structuredContent.said;
 
 /** Opens the session's own stream, or that of this event. */
 export const listened = async (client: SessionClient, lastEventId?: string) =>
@@ -61,4 +60,51 @@ export const primingOf = (version: string) =>
 export async function isAlive(client: SessionClient): Promise<boolean> {
   const { status } = await client.notify("notifications/any");
   return status === 202;
+}
+
+/** A request and a response as they are in a body. */
+export const request = (id: unknown, method: string, params: Json = {}) => ({
+  jsonrpc: "2.0",
+  ...{ id, method, params },
+});
+export const response = (id: unknown, result: unknown) => ({ jsonrpc: "2.0", id, result });
+
+/** What is wrong with a request, where that is the whole answer. */
+export async function faultOf(
+  given: Response,
+): Promise<{ status: number; code: unknown; text: string }> {
+  const { status, error } = await answerOf(given);
+  return { status, code: error?.code, text: error?.message ?? "" };
+}
+
+/** What the messages of a session that are of its tasks have in their `_meta`. */
+export const RELATED = "io.modelcontextprotocol/related-task";
+
+/** Calls a tool as a task. */
+export const started = async (
+  client: SessionClient,
+  name: string,
+  args: Json = {},
+  task: Json = {},
+) => resultIn(await client.call(name, args, { task }));
+
+export async function startedTask(...call: Parameters<typeof started>): Promise<Json> {
+  const { result, error } = await started(...call);
+  expect(error).toBeUndefined();
+  return result.task;
+}
+
+export const about = async (client: SessionClient, method: string, taskId: unknown) =>
+  resultIn(await client.request(method, { taskId }));
+export const resultOf = (client: SessionClient, taskId: unknown) =>
+  client.request("tasks/result", { taskId });
+
+/** The task once it has this status. */
+export async function until(client: SessionClient, taskId: string, status: string): Promise<Json> {
+  for (let look = 0; look < 500; look++) {
+    const { result } = await about(client, "tasks/get", taskId);
+    if (result.status === status) return result;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error(`the task does not become ${status}`);
 }

@@ -1,19 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
+import { ABLE, accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
 import { objectOf as taskOf } from "./faults.ts";
+import { ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";
 import { Events, resultIn, type SessionClient } from "./session-client.ts";
-import {
-  begin,
-  ELICIT,
-  listened,
-  log,
-  objectOf,
-  planned,
-  saidIn,
-  steps,
-  textOf,
-} from "./session-steps.ts";
+import { begin, listened, objectOf, planned, textOf } from "./session-steps.ts";
 
 /** Servlets that ask the client of a session, and calls that it does not want any more. */
 prepare();
@@ -27,7 +18,7 @@ const taskIn = (client: SessionClient) =>
   );
 
 describe("a servlet that asks", () => {
-  test.each<[step: Json, request: Json, answer: Json, said: unknown]>([
+  test.each<Asking>([
     [
       { do: "elicit", message: "Size?" },
       { method: "elicitation/create", params: { message: "Size?" } },
@@ -36,24 +27,7 @@ describe("a servlet that asks", () => {
     ],
     [{ do: "elicit" }, { method: "elicitation/create" }, { action: "decline" }, "decline"],
     [{ do: "elicit" }, { method: "elicitation/create" }, { action: "cancel" }, "cancel"],
-    [
-      { do: "elicit_url", message: "Pay", url: "https://pay.example/" },
-      { params: { mode: "url", message: "Pay", url: "https://pay.example/" } },
-      { action: "accept" },
-      "accept",
-    ],
-    [
-      { do: "sample", message: "Say it" },
-      { method: "sampling/createMessage", params: { maxTokens: 10 } },
-      SAID,
-      SAID.content,
-    ],
-    [
-      { do: "sample" },
-      { method: "sampling/createMessage" },
-      { ...SAID, content: [SAID.content] },
-      SAID.content,
-    ],
+    ...ASKING,
     [{ do: "roots" }, { method: "roots/list" }, ROOTS, ROOTS.roots],
   ])("%j", async (step, request, answer, said) => {
     const client = await begin();
@@ -241,5 +215,54 @@ describe("notifications/cancelled", () => {
     const asked = await again.message();
     await client.answer(asked["id"], accept("x"));
     expect(saidIn(await again.message())).toEqual([null, "x"]);
+  });
+});
+
+describe("a client that makes tasks of what it is asked", () => {
+  const capabilities = {
+    ...ABLE,
+    tasks: { requests: { elicitation: { create: {} }, sampling: { createMessage: {} } } },
+  };
+  const made = { task: { taskId: "c1", status: "working", createdAt: "", ttl: 1 } };
+
+  test.each([
+    [{ do: "elicit" }, accept("x"), "x"],
+    [{ do: "sample" }, SAID, SAID.content],
+  ])("is asked for its result then: %j", async (step, answer, said) => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, step);
+    const asked = await events.message();
+    expect(asked["params"].task).toEqual({ ttl: expect.any(Number) });
+    expect((await client.answer(asked["id"], made)).status).toBe(202);
+    const wanted = await events.message();
+    expect(wanted).toMatchObject({ method: "tasks/result", params: { taskId: "c1" } });
+    expect(wanted["id"]).not.toBe(asked["id"]);
+    expect((await client.answer(asked["id"], answer)).status).toBe(400);
+    expect((await client.answer(wanted["id"], answer)).status).toBe(202);
+    const { result } = await events.message();
+    expect(result.structuredContent.said).toEqual([said]);
+  });
+
+  test("may answer at once all the same, or fail", async () => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, { do: "elicit" }, { do: "elicit", message: "And?" });
+    await client.answer((await events.message())["id"], accept("x"));
+    await client.answer((await events.message())["id"], made);
+    const { id } = await events.message();
+    expect((await client.refuse(id, { code: -1, message: "Task failed." })).status).toBe(202);
+    const { result } = await events.message();
+    expect(result.structuredContent.said).toEqual(["x", "decline"]);
+  });
+
+  test("is asked as any other for what it does not make tasks of", async () => {
+    const client = await begin({ capabilities });
+    const events = await planned(client, { do: "roots" });
+    expect((await events.message())["params"]).not.toHaveProperty("task");
+    const plain = await begin();
+    const others = await planned(plain, { do: "elicit" });
+    const { id, params } = await others.message();
+    expect(params).not.toHaveProperty("task");
+    expect((await plain.answer(id, made)).status).toBe(400);
+    expect((await others.message())["result"].structuredContent.said).toEqual(["decline"]);
   });
 });

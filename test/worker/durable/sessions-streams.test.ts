@@ -3,17 +3,15 @@ import { describe, expect, test, vi } from "vitest";
 import { SealedRows } from "../../../src/durable/sealed-rows.ts";
 import { limits } from "../../../src/limits.ts";
 import { accept, clock, limited, prepare } from "./client.ts";
+import { ELICIT, HOUR, log, saidIn } from "./plans.ts";
 import type { SessionClient, SessionEvent } from "./session-client.ts";
 import {
   begin,
-  ELICIT,
   isAlive,
   listened,
-  log,
   objectOf,
   planned,
   reopened,
-  saidIn,
   tell,
   textOf,
   textsOf,
@@ -21,8 +19,6 @@ import {
 
 /** The streams of a session, and how long it lives. */
 prepare();
-
-const HOUR = 3_600_000;
 
 /** From now on, for this test, whatever is kept is read with pauses. */
 function readSlowly(): void {

@@ -1,44 +1,25 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { ABLE, accept, as, clock, keyed, limited, prepare, SAID, type Json } from "./client.ts";
+import { accept, clock, limited, prepare, type Json } from "./client.ts";
 import { objectOf } from "./faults.ts";
-import { Events, messageIn, resultIn, SessionClient } from "./session-client.ts";
-import { objectOf as sessionOf } from "./session-steps.ts";
+import { Events, messageIn, resultIn, type SessionClient } from "./session-client.ts";
+import {
+  about,
+  begin,
+  objectOf as sessionOf,
+  RELATED,
+  resultOf,
+  started,
+  startedTask,
+  until,
+} from "./session-steps.ts";
 
-/** Tasks as 2025-11-25 has them, in sessions. */
+/** Tasks as 2025-11-25 has them: how they begin, go on, are kept, and are cancelled. */
 prepare();
 
-const RELATED = "io.modelcontextprotocol/related-task";
-const HOUR = 3_600_000;
-const begin = SessionClient.begin.bind(SessionClient);
-
-/** Calls a tool as a task. */
-const started = async (client: SessionClient, name: string, args: Json = {}, task: Json = {}) =>
-  resultIn(await client.call(name, args, { task }));
-
-async function startedTask(...call: Parameters<typeof started>): Promise<Json> {
-  const { result, error } = await started(...call);
-  expect(error).toBeUndefined();
-  return result.task;
-}
-
-const about = async (client: SessionClient, method: string, taskId: unknown) =>
-  resultIn(await client.request(method, { taskId }));
-const resultOf = (client: SessionClient, taskId: unknown) =>
-  client.request("tasks/result", { taskId });
 const listOf = async (client: SessionClient, params: Json = {}) =>
   resultIn(await client.request("tasks/list", params));
-
-/** The task once it has this status. */
-async function until(client: SessionClient, taskId: string, status: string): Promise<Json> {
-  for (let look = 0; look < 500; look++) {
-    const { result } = await about(client, "tasks/get", taskId);
-    if (result.status === status) return result;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error(`the task does not become ${status}`);
-}
 
 describe("a call as a task", () => {
   test("is answered with the task, and its result is there when it has ended", async () => {
@@ -293,127 +274,4 @@ describe("tasks/cancel", () => {
     const { error } = await about(client, "tasks/cancel", taskId);
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("completed") });
   });
-});
-
-test("who does not want to wait for a result any more does not end the task", async () => {
-  const client = await begin();
-  const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
-  const params = { taskId };
-  const first = new Events(await client.request("tasks/result", params, "first"));
-  const { id } = await first.message();
-  await client.notify("notifications/cancelled", { requestId: "first" });
-  expect(await first.rest()).toEqual([]);
-  expect(await until(client, taskId, "input_required")).toBeDefined();
-  expect((await client.answer(id, accept(true, "confirm"))).status).toBe(202);
-  const { result } = await resultIn(await resultOf(client, taskId));
-  expect(result.content[0].text).toBe("Deleted a.txt.");
-});
-
-describe("another session of the same principal", () => {
-  test("has the result of a task, too", async () => {
-    const [client, other] = [await begin(), await begin()];
-    const { taskId } = await startedTask(client, "slow_compute", { seconds: 0.02 });
-    expect((await about(other, "tasks/get", taskId))["result"]).toMatchObject({ taskId });
-    const { result } = await resultIn(await resultOf(other, taskId));
-    expect(result._meta[RELATED]).toEqual({ taskId });
-  });
-
-  test("is asked what the task asks", async () => {
-    const [client, other] = [await begin(), await begin()];
-    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
-    await until(client, taskId, "input_required");
-    const events = new Events(await resultOf(other, taskId));
-    await other.answer((await events.message())["id"], accept(true, "confirm"));
-    expect((await events.message())["result"].content[0].text).toBe("Deleted a.txt.");
-  });
-
-  test("takes nothing from the one that waits already", async () => {
-    const [client, other] = [await begin(), await begin()];
-    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
-    const first = new Events(await resultOf(client, taskId));
-    await first.message();
-    const second = new Events(await resultOf(other, taskId));
-    await other.answer((await second.message())["id"], accept(true, "confirm"));
-    expect((await second.message())["result"].content[0].text).toBe("Deleted a.txt.");
-    let last = await first.message();
-    while (!("result" in last)) last = await first.message();
-    expect(last["result"].content[0].text).toBe("Deleted a.txt.");
-  });
-
-  test("of another principal has nothing of it", async () => {
-    const server = await keyed("ada", "bob");
-    const ada = await begin({ server, ...as("ada") });
-    const bob = await begin({ server, ...as("bob") });
-    const { taskId } = await startedTask(ada, "slow_compute", { seconds: 0 });
-    for (const method of ["tasks/get", "tasks/cancel", "tasks/result"]) {
-      expect((await about(bob, method, taskId))["error"]).toMatchObject({ code: -32602 });
-    }
-    expect((await about(ada, "tasks/get", taskId))["result"]).toMatchObject({ taskId });
-  });
-});
-
-describe("a client that makes tasks of what it is asked", () => {
-  const capabilities = {
-    ...ABLE,
-    tasks: { requests: { elicitation: { create: {} }, sampling: { createMessage: {} } } },
-  };
-  const made = { task: { taskId: "c1", status: "working", createdAt: "", ttl: 1 } };
-  const planned = async (client: SessionClient, ...steps: Json[]) =>
-    new Events(await client.call("plan", { steps }));
-
-  test.each([
-    [{ do: "elicit" }, accept("x"), "x"],
-    [{ do: "sample" }, SAID, SAID.content],
-  ])("is asked for its result then: %j", async (step, answer, said) => {
-    const client = await begin({ capabilities });
-    const events = await planned(client, step);
-    const asked = await events.message();
-    expect(asked["params"].task).toEqual({ ttl: expect.any(Number) });
-    expect((await client.answer(asked["id"], made)).status).toBe(202);
-    const wanted = await events.message();
-    expect(wanted).toMatchObject({ method: "tasks/result", params: { taskId: "c1" } });
-    expect(wanted["id"]).not.toBe(asked["id"]);
-    expect((await client.answer(asked["id"], answer)).status).toBe(400);
-    expect((await client.answer(wanted["id"], answer)).status).toBe(202);
-    const { result } = await events.message();
-    expect(result.structuredContent.said).toEqual([said]);
-  });
-
-  test("may answer at once all the same, or fail", async () => {
-    const client = await begin({ capabilities });
-    const events = await planned(client, { do: "elicit" }, { do: "elicit", message: "And?" });
-    await client.answer((await events.message())["id"], accept("x"));
-    await client.answer((await events.message())["id"], made);
-    const { id } = await events.message();
-    expect((await client.refuse(id, { code: -1, message: "Task failed." })).status).toBe(202);
-    const { result } = await events.message();
-    expect(result.structuredContent.said).toEqual(["x", "decline"]);
-  });
-
-  test("is asked as any other for what it does not make tasks of", async () => {
-    const client = await begin({ capabilities });
-    const events = await planned(client, { do: "roots" });
-    expect((await events.message())["params"]).not.toHaveProperty("task");
-    const plain = await begin();
-    const others = await planned(plain, { do: "elicit" });
-    const { id, params } = await others.message();
-    expect(params).not.toHaveProperty("task");
-    expect((await plain.answer(id, made)).status).toBe(400);
-    expect((await others.message())["result"].structuredContent.said).toEqual(["decline"]);
-  });
-});
-
-test("a task is slept for, and told of, for as long as it lasts", async () => {
-  const client = await begin();
-  const { taskId } = await startedTask(client, "slow_compute", { seconds: 3600 });
-  const waiting = await resultOf(client, taskId);
-  const alarm = () =>
-    runInDurableObject(objectOf(taskId), (_instance, { storage }) => storage.getAlarm());
-  for (let look = 0; look < 500 && (await alarm())! < Date.now() + HOUR / 2; look++) {
-    await runDurableObjectAlarm(objectOf(taskId));
-  }
-  clock.aheadMs += HOUR;
-  await runDurableObjectAlarm(objectOf(taskId));
-  const { result } = await resultIn(waiting);
-  expect(result.content[0].text).toBe("Computed something in 3600 s.");
 });

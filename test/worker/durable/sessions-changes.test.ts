@@ -1,0 +1,162 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { Hub } from "../../../src/durable/hub.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { limits } from "../../../src/limits.ts";
+import { post } from "../server.ts";
+import { as, clock, keyed, limited, prepare, ROOTS, send } from "./client.ts";
+import { steps } from "./plans.ts";
+import {
+  resultIn,
+  type Events,
+  type SessionClient,
+  type SessionOptions,
+} from "./session-client.ts";
+import { begin, listened, objectOf, objects } from "./session-steps.ts";
+
+/** Which sessions, and which servlets, are told that something has changed. */
+prepare();
+
+const hubs = namespaceOf<Hub>(env, "HUBS")!;
+
+/** Sessions of a principal that no other test has. */
+async function owned(...begun: SessionOptions[]) {
+  const name = crypto.randomUUID();
+  const other = crypto.randomUUID();
+  const server = await keyed(name, other);
+  const of = (owner: string, options: SessionOptions = {}) =>
+    begin({ server, ...as(owner), ...options });
+  const clients = await Promise.all(begun.map((options) => of(name, options)));
+  return { name, other, server, clients, of, hub: hubs.getByName(name) };
+}
+
+describe("changes", () => {
+  const UPDATED = "notifications/resources/updated";
+  const LIST = "notifications/resources/list_changed";
+  const updated = (url: string) => ({ do: "updated", url });
+  const subscribe = async (client: SessionClient, uri: string) =>
+    expect(
+      (await resultIn(await client.request("resources/subscribe", { uri })))["result"],
+    ).toEqual({});
+
+  test("of resources come to those who have subscribed to them; of lists to all", async () => {
+    const { clients } = await owned({}, {}, { version: "2024-11-05" });
+    const [one, two, three] = clients as [SessionClient, SessionClient, SessionClient];
+    const streams = await Promise.all(clients.map((client) => listened(client)));
+    await subscribe(one, "test://a");
+    await subscribe(three, "test://b");
+    const plan = steps(updated("test://a"), updated("test://b"), { do: "changed" });
+    await resultIn(await two.call("plan", plan));
+    const told = (uri: string) => ({ jsonrpc: "2.0", method: UPDATED, params: { uri } });
+    const changed = { jsonrpc: "2.0", method: LIST };
+    const [first, second, third] = streams as [Events, Events, Events];
+    expect(await first.message()).toEqual(told("test://a"));
+    expect(await first.message()).toMatchObject(changed);
+    expect(await second.message()).toMatchObject(changed);
+    expect(await third.message()).toEqual(told("test://b"));
+    expect(await third.message()).toMatchObject(changed);
+    for (const events of streams) await events.drop();
+  });
+
+  test("wait for one who has subscribed, and listens later", async () => {
+    const { clients, hub } = await owned({});
+    const [client] = clients as [SessionClient];
+    await subscribe(client, "test://a");
+    await hub.publish([{ method: UPDATED, params: { uri: "test://a" } }]);
+    const events = await listened(client);
+    expect(await events.message()).toMatchObject({ method: UPDATED });
+    await events.drop();
+  });
+
+  test("come no more after resources/unsubscribe", async () => {
+    const { clients, hub } = await owned({});
+    const [client] = clients as [SessionClient];
+    await subscribe(client, "test://a");
+    await subscribe(client, "test://b");
+    const { result } = await resultIn(
+      await client.request("resources/unsubscribe", { uri: "test://a" }),
+    );
+    expect(result).toEqual({});
+    const events = await listened(client);
+    for (const uri of ["test://a", "test://b"])
+      await hub.publish([{ method: UPDATED, params: { uri } }]);
+    expect((await events.message())["params"]).toEqual({ uri: "test://b" });
+    await events.drop();
+  });
+
+  test("are told to sessions of the same principal only", async () => {
+    const { clients, of, other } = await owned({});
+    const stranger = await of(other);
+    const [client] = clients as [SessionClient];
+    const [own, foreign] = [await listened(client), await listened(stranger)];
+    await resultIn(await client.call("test_trigger_tool_change"));
+    expect(await own.message()).toMatchObject({ method: "notifications/tools/list_changed" });
+    await resultIn(await stranger.call("test_trigger_prompt_change"));
+    expect(await foreign.message()).toMatchObject({ method: "notifications/prompts/list_changed" });
+    await Promise.all([own.drop(), foreign.drop()]);
+  });
+
+  test("are told of calls of the newest version, and of calls without a session, too", async () => {
+    const { clients, server, name } = await owned({});
+    const [client] = clients as [SessionClient];
+    const events = await listened(client);
+    await send("tools/call", { name: "test_trigger_tool_change" }, { server, ...as(name) });
+    expect(await events.message()).toMatchObject({ method: "notifications/tools/list_changed" });
+    const params = { name: "test_trigger_prompt_change" };
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    await (await post(body, as(name).headers, server)).text();
+    expect(await events.message()).toMatchObject({ method: "notifications/prompts/list_changed" });
+    await events.drop();
+  });
+
+  const enlisted = (hub: DurableObjectStub<Hub>) =>
+    runInDurableObject(hub, (_instance, { storage }) =>
+      storage.sql.exec<{ id: string }>("SELECT id FROM sessions ORDER BY at").toArray(),
+    ).then((rows) => rows.map(({ id }) => id));
+
+  test("are told to the newest sessions, where there are too many", async () => {
+    limited({ hubSessions: 2 });
+    const { clients, hub } = await owned({}, {}, {});
+    for (const client of clients) await subscribe(client, "test://a");
+    expect(await enlisted(hub)).toEqual(clients.slice(1).map(({ id }) => id));
+    await hub.publish([{ method: LIST }]);
+    const counts = await Promise.all(
+      clients.map((client) =>
+        runInDurableObject(objectOf(client), (_instance, { storage }) =>
+          storage.sql.exec("SELECT COUNT(*) AS count FROM events").one(),
+        ),
+      ),
+    );
+    expect(counts.map(({ count }) => count)).toEqual([0, 1, 1]);
+  });
+
+  test("are not told to sessions that have ended: those are forgotten", async () => {
+    const { clients, hub } = await owned({}, {}, {});
+    const [one, two, three] = clients as [SessionClient, SessionClient, SessionClient];
+    for (const client of clients) await subscribe(client, "test://a");
+    await one.end();
+    expect(await enlisted(hub)).toEqual([two.id, three.id]);
+    clock.aheadMs += limits.sessionIdleMs + 1000;
+    await runDurableObjectAlarm(objectOf(two));
+    expect(await enlisted(hub)).toEqual([three.id]);
+    const gone = objects.newUniqueId().toString();
+    await hub.enlist(gone);
+    await hub.publish([{ method: LIST }]);
+    expect(await enlisted(hub)).toEqual([three.id]);
+  });
+});
+
+test("roots/list_changed is told to the servlets that want to know", async () => {
+  const client = await begin();
+  const events = await listened(client);
+  expect((await client.notify("notifications/roots/list_changed")).status).toBe(202);
+  const { id, method } = await events.message();
+  expect(method).toBe("roots/list");
+  await client.answer(id, ROOTS);
+  expect(await events.message()).toMatchObject({
+    method: "notifications/message",
+    params: { level: "notice", data: expect.stringContaining("file:///a") },
+  });
+  await events.drop();
+});

@@ -1,0 +1,102 @@
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { accept, limited, prepare } from "./client.ts";
+import { ELICIT, log, saidIn } from "./plans.ts";
+import { Events, messageIn } from "./session-client.ts";
+import { begin, faultOf, objectOf, planned, tell, textOf } from "./session-steps.ts";
+
+/** How much a session takes and keeps, and what becomes of the rest. */
+prepare();
+
+describe("too much", () => {
+  test("calls at once", async () => {
+    limited({ sessionCalls: 2 });
+    const client = await begin();
+    const [one, two] = [await planned(client, ELICIT), await planned(client, ELICIT)];
+    const ids = [(await one.message())["id"], (await two.message())["id"]];
+    const refused = await faultOf(await client.call("greet", { name: "Ada" }));
+    expect(refused).toEqual({
+      status: 200,
+      code: -32600,
+      text: expect.stringContaining("2 calls open"),
+    });
+    expect((await client.answer(ids[0], accept("x"))).status).toBe(202);
+    await one.rest();
+    expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
+    await client.answer(ids[1], accept("x"));
+    expect(saidIn(await two.message())).toEqual(["x"]);
+  });
+
+  test("subscriptions", async () => {
+    limited({ sessionSubscriptions: 2 });
+    const client = await begin();
+    const subscribe = async (uri: unknown) =>
+      messageIn(await client.request("resources/subscribe", { uri }));
+    for (const uri of ["test://a", "test://b", "test://a"]) {
+      expect((await subscribe(uri))["result"]).toEqual({});
+    }
+    expect((await subscribe("test://c"))["error"]).toMatchObject({
+      code: -32600,
+      message: expect.stringContaining("2 resources"),
+    });
+    expect((await subscribe("test://b"))["result"]).toEqual({});
+    await client.request("resources/unsubscribe", { uri: "test://a" });
+    expect((await subscribe("test://c"))["result"]).toEqual({});
+    for (const uri of [undefined, 7, null, ["test://a"]]) {
+      expect((await subscribe(uri))["error"]).toMatchObject({ code: -32602 });
+    }
+  });
+
+  test("of which the client reads nothing: the oldest notifications are dropped, and nothing else", async () => {
+    limited({ sessionEvents: 50 });
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const client = await begin();
+    const events = await planned(client, ELICIT);
+    const priming = await events.next();
+    const { id } = await events.message();
+    await events.drop();
+    await client.answer(id, accept("x"));
+    const done = await planned(client, log("gone"), ELICIT);
+    await done.next();
+    await done.message();
+    const asked = await done.next();
+    await tell(client, ...Array.from({ length: 10_000 }, (_, at) => `${at}`));
+    const kept = await runInDurableObject(objectOf(client), (_instance, { storage }) => {
+      const count = (table: string) =>
+        storage.sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`).one().count;
+      return { events: count("events"), texts: count("texts") };
+    });
+    expect(kept.events).toBe(50);
+    expect(kept.texts).toBeLessThan(60);
+    expect(warn).toHaveBeenCalledTimes(1);
+    const own = new Events(await client.listen());
+    const texts: string[] = [];
+    while (texts.at(-1) !== "9999") texts.push(textOf(await own.message()));
+    // Beside two questions and a result.
+    expect(texts).toEqual(Array.from({ length: 47 }, (_, at) => `${10_000 - 47 + at}`));
+    await own.drop();
+    const again = new Events(await client.listen(priming?.id));
+    const said = (await again.rest()).flatMap(({ message }) => message ?? []);
+    expect(said.map(({ method, result }) => method ?? result.structuredContent.said)).toEqual([
+      "elicitation/create",
+      ["x"],
+    ]);
+    await client.answer(asked?.message?.["id"], accept("y"));
+    expect(saidIn(await done.message())).toEqual([null, "y"]);
+  }, 30_000);
+
+  test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {
+    const client = await begin();
+    const slow = new Events(await client.listen());
+    const priming = await slow.next();
+    const text = "x".repeat(limits.listenBacklogBytes / 2);
+    for (let at = 0; at < 8; at++) await tell(client, `${at}${text}`);
+    await expect(slow.rest()).rejects.toThrow();
+    const again = new Events(await client.listen(priming?.id));
+    for (let at = 0; at < 8; at++) expect(textOf(await again.message())).toBe(`${at}${text}`);
+    await tell(client, "and more");
+    expect(textOf(await again.message())).toBe("and more");
+    await again.drop();
+  });
+});
