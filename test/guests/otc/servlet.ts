@@ -182,7 +182,7 @@ export default defineServlet({
     Plain: {
       description: "Gives what it is told to.",
       input: { type: "object", properties: { what: { ...TEXT, description: "What" } } },
-      handler({ what }, { requestInput, sleep }): any {
+      handler({ what }, { requestInput, sleep }) {
         if (what === "blocks") return ["a", "b"].map((text) => ({ type: "text", text }));
         if (what === "slow") return sleep(300).then(() => crypto.randomUUID());
         if (what === "roots") return requestInput({ roots: { method: "roots/list" } });

@@ -1,5 +1,5 @@
 import { Agent, request } from "node:http";
-import type { Json, Sent } from "./generate.ts";
+import type { Json, Sent } from "./draft.ts";
 import { isObject, type Got } from "./judge.ts";
 
 /** How an answer is taken. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { list } from "../../../src/servlets/tidy.ts";
 import { Fault } from "../../../src/errors.ts";
-import { changedTree, Chance, written } from "./generate.ts";
+import { Chance } from "./chance.ts";
+import { changedTree } from "./change.ts";
+import { written } from "./odd.ts";
 import { fuzz } from "./run.ts";
 
 test("whatever is sent is answered as it should be, and nothing is let out", async () => {

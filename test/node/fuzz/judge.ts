@@ -8,7 +8,7 @@ import {
   ListToolsResultSchema,
   ReadResourceResultSchema,
 } from "@modelcontextprotocol/core";
-import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./generate.ts";
+import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./draft.ts";
 
 /** What came back. */
 export interface Got {

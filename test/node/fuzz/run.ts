@@ -2,10 +2,13 @@ import { createHash } from "node:crypto";
 import { Agent } from "node:http";
 import { parseArgs } from "node:util";
 import { buildWorker, residentMB, serve, stop } from "../workerd.ts";
+import { Chance } from "./chance.ts";
+import { changed } from "./change.ts";
 import { exchange, messageOf } from "./client.ts";
-import { changed, Chance, keyOf, modern, type Draft, type Json, type Sent } from "./generate.ts";
+import { keyOf, modern, type Draft, type Json, type Sent } from "./draft.ts";
 import { SECRETS, wrongWith, type Got } from "./judge.ts";
-import { play, type Catalog, type Sending } from "./scenes.ts";
+import type { Catalog } from "./requests.ts";
+import { play, type Sending } from "./scenes.ts";
 
 /**
  * `npm run fuzz -- --count 1000000 --seed 7`: sends requests of every kind, changed a little, to the

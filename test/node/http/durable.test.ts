@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
 import { buildWorker, serve, type Served } from "../workerd.ts";
+import { textOf } from "./official.ts";
 
 /** Calls that outlive a request, and the server's process: the official client against workerd itself. */
 const PORT = 8874;
@@ -37,6 +38,14 @@ async function kill(): Promise<void> {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** What is looked at of a call's result. */
+interface Called {
+  resultType: string;
+  taskId: string;
+  requestState: string;
+  structuredContent?: unknown;
+}
+
 /** The result of a call as it is on the wire: the official client refuses to see those that are tasks. */
 async function call(name: string, args: object, more: object = {}, capabilities: object = {}) {
   const meta = {
@@ -56,7 +65,7 @@ async function call(name: string, args: object, more: object = {}, capabilities:
     },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
   });
-  const { result, error } = (await response.json()) as any;
+  const { result, error } = (await response.json()) as { result: Called; error?: object };
   if (error !== undefined) throw new Error(JSON.stringify(error));
   return result;
 }
@@ -103,8 +112,6 @@ const become = (taskId: string, status: string) =>
     expect(task.status).toBe(status);
     return task;
   });
-
-const textOf = ({ content }: any): string => content[0].text;
 
 /** What the user fills in, by a word of the question. */
 const FORMS: Record<string, Record<string, string | boolean>> = {
@@ -187,7 +194,7 @@ function stubborn() {
 describe("when the process is killed in the middle of tasks, and started again,", () => {
   const world = stubborn();
   const ids: Record<string, string> = {};
-  let state: any;
+  let state: Called;
   let killed = 0;
   let restarted = 0;
 

@@ -64,9 +64,11 @@ async function fetchBy(request: object, body = "", further: Record<string, strin
     headers,
     body: JSON.stringify(message),
   });
-  const { result } = (await response.json()) as any;
-  const { text } = result.content[0];
-  return result.isError ? { refused: text as string } : JSON.parse(text);
+  const { result } = (await response.json()) as {
+    result: { content: [{ text: string }]; isError?: boolean };
+  };
+  const [{ text }] = result.content;
+  return result.isError ? { refused: text } : JSON.parse(text);
 }
 
 describe("a guest's HTTP request", () => {

@@ -1,12 +1,16 @@
-import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import type {
+  OAuthClientInformation,
+  OAuthClientProvider,
+  OAuthTokens,
+} from "@modelcontextprotocol/client";
 
 /** Where clients want to be sent back to; nobody listens there. */
 export const CALLBACK = "http://127.0.0.1:8899/callback";
 
 /** What a client of MCP keeps, in memory; the official ones of both versions take it. */
 export function credentials() {
-  let client: any;
-  let tokens: any;
+  let client: OAuthClientInformation | undefined;
+  let tokens: OAuthTokens | undefined;
   let verifier = "";
   let asked: URL | undefined;
   const provider = {
@@ -19,9 +23,9 @@ export function credentials() {
       token_endpoint_auth_method: "none",
     },
     clientInformation: () => client,
-    saveClientInformation: (given: unknown) => void (client = given),
+    saveClientInformation: (given: OAuthClientInformation) => void (client = given),
     tokens: () => tokens,
-    saveTokens: (given: unknown) => void (tokens = given),
+    saveTokens: (given: OAuthTokens) => void (tokens = given),
     redirectToAuthorization: (url: URL) => void (asked = url),
     saveCodeVerifier: (given: string) => void (verifier = given),
     codeVerifier: () => verifier,
@@ -33,11 +37,13 @@ export function credentials() {
     provider,
     /** Where the person is to go. */
     asked: () => asked ?? new URL("none:"),
-    tokens: () => tokens as { access_token: string; refresh_token: string },
+    tokens: () => tokens,
     /** As if it had expired. */
-    spoil: () => void (tokens = { ...tokens, access_token: "expired" }),
+    spoil: () => void (tokens = tokens && { ...tokens, access_token: "expired" }),
   };
 }
+
+export type Provided = ReturnType<typeof credentials>["provider"];
 
 /** A browser: follows redirects and fills in forms, until it is sent to `CALLBACK`; gives that URL. */
 export async function browse(from: URL, answers: Record<string, string>): Promise<URL> {

@@ -5,12 +5,14 @@ import {
 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
-import { browse, CALLBACK, credentials } from "./oauth-client.ts";
+import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
+import { textOf } from "./official.ts";
 
 /** The official clients sign in, from nothing but the server's URL, over real HTTP. */
 const ISSUER_PORT = 8891;
@@ -101,7 +103,7 @@ const info = { name: "test", version: "1.0.0" };
 
 /** A new client and its transport, with what the person granted to it. */
 const clients = {
-  "@modelcontextprotocol/client (v2)": (url: URL, authProvider: any) => {
+  "@modelcontextprotocol/client (v2)": (url: URL, authProvider: Provided) => {
     const client = new ClientV2(info, { versionNegotiation: { mode: "auto" } });
     const transport = new TransportV2(url, { authProvider });
     return {
@@ -111,11 +113,11 @@ const clients = {
       close: () => client.close(),
     };
   },
-  "@modelcontextprotocol/sdk (v1)": (url: URL, authProvider: any) => {
+  "@modelcontextprotocol/sdk (v1)": (url: URL, authProvider: Provided) => {
     const client = new ClientV1(info);
     const transport = new TransportV1(url, { authProvider });
     return {
-      connect: () => client.connect(transport as any),
+      connect: () => client.connect(transport as Transport),
       finish: (back: URL) => transport.finishAuth(back.searchParams.get("code")!),
       call: (name: string) => client.callTool({ name }),
       close: () => client.close(),
@@ -142,14 +144,14 @@ describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
     const client = make(place.url, provider);
     await client.connect();
     const principal = async () => {
-      const { content } = (await client.call("echo_input")) as any;
-      return JSON.parse(content[0].text).context.client.principal;
+      const echoed = JSON.parse(textOf(await client.call("echo_input")));
+      return echoed.context.client.principal;
     };
     expect(await principal()).toMatch(place.principal);
-    const before = tokens().access_token;
+    const before = tokens()?.access_token;
     spoil();
     expect(await principal()).toMatch(place.principal);
-    expect(tokens().access_token).not.toBe(before);
+    expect(tokens()?.access_token).not.toBe(before);
     await client.close();
   });
 

@@ -5,6 +5,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { Client as ClientV1, type ClientOptions } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
@@ -78,7 +79,7 @@ export async function connectV1(
   if (roots)
     client.setRequestHandler(ListRootsRequestSchema, (r, extra) => roots(r.params, extra) as any);
   const transport = new TransportV1(url, options);
-  await client.connect(transport as any);
+  await client.connect(transport as Transport);
   return {
     ...listening({ client, transport }),
     client,

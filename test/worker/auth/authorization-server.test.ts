@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
+import { answerOf } from "../server.ts";
 import { CALLBACK, ORIGIN, ownersApp, PASSPHRASE, visitor, type App } from "./owner.ts";
 
 /** The server's own sign-in, in workerd with its storage. */
@@ -12,8 +13,8 @@ beforeAll(async () => {
 });
 
 const principalOf = async (response: Response) => {
-  const { result } = (await response.json()) as any;
-  return JSON.parse(result.content[0].text).context.client.principal;
+  const { result } = await answerOf(response);
+  return JSON.parse(result?.["content"][0].text).context.client.principal;
 };
 
 describe("a client that has nothing but the URL", () => {
@@ -25,7 +26,7 @@ describe("a client that has nothing but the URL", () => {
       refused.headers.get("www-authenticate")!,
     )!;
     expect(address).toBe(`${ORIGIN}/.well-known/oauth-protected-resource/mcp`);
-    const resource = (await (await fetch(address!)).json()) as any;
+    const resource = await (await fetch(address!)).json();
     expect(resource).toMatchObject({ resource: `${ORIGIN}/mcp`, authorization_servers: [ORIGIN] });
     const metadata = await fetch("/.well-known/oauth-authorization-server");
     expect(await metadata.json()).toMatchObject({
