@@ -36,14 +36,27 @@ export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
 export const KEY_NAME_RULE =
   "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
 
+const NO_SPACE = /^\S+$/;
+const NO_SPACE_RULE = "must be without white space, and not empty";
+
 const apiKey = z.strictObject({
   hash,
-  scopes: z.optional(z.array(z.string())),
+  scopes: z.optional(z.array(z.string().check(z.regex(NO_SPACE, NO_SPACE_RULE)))),
   expires: z.optional(z.iso.datetime({ offset: true })),
 });
 
-const pattern = z.string().check(z.regex(/:/, "must be patterns such as hello:greet or hello:*"));
+const pattern = z
+  .string()
+  .check(
+    z.regex(/:/, "must be patterns such as hello:greet or hello:*"),
+    z.regex(NO_SPACE, NO_SPACE_RULE),
+  );
+const scopeNames = z.refine<object>(
+  (scopes) => Object.keys(scopes).every((name) => NO_SPACE.test(name)),
+  `names of scopes ${NO_SPACE_RULE}`,
+);
 
+const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
 const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
 const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/;
@@ -139,13 +152,13 @@ const settingsSchema = z.object({
     ),
   ),
   /** What scopes are for: `{"reader": ["http-status:*", "web:fetch"]}`, as JSON. */
-  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)))),
+  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames))),
   /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** `none` where it is on purpose that anybody may call. */
   AUTH: z.optional(z.literal("none")),
   /** Other numbers than those of src/limits.ts, by their names, as JSON. */
-  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), z.number().check(z.nonnegative())))),
+  LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
   /** A secret that signs JWTs (HS256) which callers of Open Tool Calling may show instead of a key. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
   /** Audiences (`aud`) for which such a JWT may be made out; the server's origin where there are none. */
@@ -176,7 +189,7 @@ function checked(settings: Settings): Settings {
   }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
-    const unknown = scopes.find((scope) => !scope.includes(":") && SCOPES[scope] === undefined);
+    const unknown = scopes.find((scope) => !scope.includes(":") && !Object.hasOwn(SCOPES, scope));
     if (unknown === undefined) continue;
     const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not have.`;
     throw new Error(`The Worker's configuration is not valid. ${message}`);

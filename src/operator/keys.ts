@@ -1,7 +1,7 @@
 /** `npm run keys -- create | list | revoke | push`: the API keys of this server, of which only hashes are kept. */
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { KEY_NAME, KEY_NAME_RULE } from "../env.ts";
 
@@ -24,18 +24,38 @@ npm run keys -- revoke NAME
 npm run keys -- push            gives the deployed Worker the keys that are listed`;
 
 const DAY = 86_400_000;
+/** ISO 8601 writes later years with more digits, which the server does not read. */
+const END = Date.UTC(10_000, 0);
+
+/** A pattern, or a name of SCOPES, that .dev.vars can quote. */
+const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
 const read = (): Keys => (existsSync(FILE) ? (JSON.parse(readFileSync(FILE, "utf8")) as Keys) : {});
 
 /** Keeps the keys, and lets `npm run dev` know them, which looks for variables when its configuration is another. */
 function write(keys: Keys): void {
-  writeFileSync(FILE, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
-  const lines = existsSync(VARIABLES) ? readFileSync(VARIABLES, "utf8").split("\n") : [];
-  const others = lines.filter((line) => line !== "" && !line.startsWith("API_KEYS="));
+  writePrivate(FILE, JSON.stringify(keys, null, 2));
+  const variables = existsSync(VARIABLES) ? readFileSync(VARIABLES, "utf8") : "";
+  const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
   // Without any keys nobody may call: without the variable anybody might.
-  const own = `API_KEYS='${JSON.stringify(keys)}'`;
-  writeFileSync(VARIABLES, `${[...others, own].join("\n")}\n`, { mode: 0o600 });
+  writePrivate(VARIABLES, `${others}API_KEYS='${JSON.stringify(keys)}'`);
   if (existsSync(CONFIGURATION)) utimesSync(CONFIGURATION, new Date(), new Date());
+}
+
+function writePrivate(file: string, text: string): void {
+  writeFileSync(file, `${text}\n`, { mode: 0o600 });
+  // The mode above is for a new file only.
+  chmodSync(file, 0o600);
+}
+
+function scopesIn(list: string): string[] {
+  const scopes = list.split(",").map((scope) => scope.trim());
+  const wrong = scopes.find((scope) => !SCOPE.test(scope));
+  if (wrong !== undefined) {
+    fail(`--scopes: "${wrong}" is no scope. Each is servlet:tool, in which * stands for anything, or a name
+that SCOPES has; commas between them: --scopes 'hello:*,web:fetch'`);
+  }
+  return scopes;
 }
 
 /** `30d`, `12h`, or a date, as ISO 8601. */
@@ -45,8 +65,11 @@ function expiry(text: string): string {
     count === undefined
       ? Date.parse(text)
       : Date.now() + Number(count) * (unit === "d" ? DAY : DAY / 24);
-  if (!(time > Date.now()))
-    fail(`--expires ${text} is no time to come: 30d, 12h, or a date such as 2027-01-31.`);
+  if (!(time > Date.now() && time < END)) {
+    fail(
+      `--expires "${text}" is no time to come, before the year 10000. Write 30d, 12h, or a date such as 2027-01-31.`,
+    );
+  }
   return new Date(time).toISOString();
 }
 
@@ -59,13 +82,14 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { scopes: { type: "string" }, expires: { type: "string" } },
 });
-const [command, name] = positionals;
+const [command, name, ...more] = positionals;
+if (more.length > 0) fail(USAGE);
 const keys = read();
 
 /** The name that the command is for, which has to be there. */
 function known(): string {
   if (name === undefined) fail(USAGE);
-  if (keys[name] === undefined) fail(`There is no key ${name}: npm run keys -- list`);
+  if (!Object.hasOwn(keys, name)) fail(`There is no key ${name}: npm run keys -- list`);
   return name;
 }
 
@@ -74,21 +98,29 @@ switch (command) {
     if (name === undefined || !KEY_NAME.test(name)) {
       fail(`The name of a key ${KEY_NAME_RULE}.\n\n${USAGE}`);
     }
-    if (keys[name] !== undefined) fail(`There is a key ${name} already: revoke it first.`);
+    if (Object.hasOwn(keys, name)) fail(`There is a key ${name} already: revoke it first.`);
     const key = `esk_${randomBytes(32).toString("base64url")}`;
     const hash = createHash("sha256").update(key).digest("hex");
-    const scopes = values.scopes?.split(",").map((scope) => scope.trim());
-    const expires = values.expires && expiry(values.expires);
+    const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
+    const expires = values.expires === undefined ? undefined : expiry(values.expires);
     write({ ...keys, [name]: { hash, ...(scopes && { scopes }), ...(expires && { expires }) } });
     console.log(`${key}\n\nThis is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
   Authorization: Bearer ${key}
 \`npm run dev\` knows it now. For the deployed Worker: npm run keys -- push`);
+    const names = scopes?.filter((scope) => !scope.includes(":")) ?? [];
+    if (names.length > 0) {
+      console.log(`The server starts only where its variable SCOPES has ${names.join(", ")}.`);
+    }
     break;
   }
   case "list": {
     const rows = Object.entries(keys);
     if (rows.length === 0) {
-      console.log(`There are no keys, so ${existsSync(FILE) ? "nobody" : "anybody"} may call.`);
+      console.log(
+        existsSync(FILE)
+          ? "There are no keys, so nobody may call by one."
+          : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.",
+      );
     }
     for (const [of, { scopes, expires }] of rows) {
       const until =
@@ -106,6 +138,10 @@ switch (command) {
     break;
   }
   case "push":
+    if (!existsSync(FILE)) {
+      fail(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Bring it from where
+the keys were made, or make new ones in their place: npm run keys -- create NAME`);
+    }
     execFileSync("npx", ["wrangler", "secret", "put", "API_KEYS"], {
       input: JSON.stringify(keys),
       stdio: ["pipe", "inherit", "inherit"],

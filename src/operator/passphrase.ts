@@ -6,9 +6,12 @@ import { hashPassphrase } from "../auth/passphrase.ts";
 /** Below this, a hundred tries an hour would find it in the end. */
 const SHORTEST = 12;
 
-const typed = (
-  await ask(`Passphrase (${SHORTEST} characters or more; none to have one made): `)
-).trim();
+const line = await ask(`Passphrase (${SHORTEST} characters or more; none to have one made): `);
+if (line === undefined) {
+  console.error("No passphrase was made: press Enter to have one made.");
+  process.exit(1);
+}
+const typed = line.trim();
 if (typed !== "" && typed.length < SHORTEST) {
   console.error(`It has ${typed.length} characters: take ${SHORTEST} or more.`);
   process.exit(1);
@@ -25,19 +28,19 @@ console.error(`
 
 Then npm run deploy, and give the server's URL to a client.`);
 
-/** A line that is not shown while it is typed, where a person types it. */
-function ask(question: string): Promise<string> {
+/** A line that is not shown while a person types it; undefined at the end of the input, or after Ctrl-C. */
+function ask(question: string): Promise<string | undefined> {
   const { stdin, stderr } = process;
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY, escapeCodeTimeout: 50 });
   stderr.write(question);
   return new Promise((resolve) => {
-    lines.once("line", (line) => {
-      resolve(line);
+    lines.once("line", (text) => {
+      resolve(text);
       lines.close();
     });
     lines.once("close", () => {
       stderr.write("\n");
-      resolve("");
+      resolve(undefined);
     });
   });
 }

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -21,10 +21,10 @@ async function keys(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** What is typed goes in as its standard input. */
-function passphrase(typed: string): Promise<{ stdout: string; stderr: string }> {
+/** What is typed goes in as its standard input; without anything that is closed. */
+function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {
   const running = run("node", [resolve("src/operator/passphrase.ts")], { cwd: folder });
-  running.child.stdin!.end(`${typed}\n`);
+  running.child.stdin!.end(typed === undefined ? "" : `${typed}\n`);
   return running;
 }
 
@@ -44,11 +44,31 @@ describe("npm run keys", () => {
     expect(
       (await variables()) + (await readFile(join(folder, ".keys.json"), "utf8")),
     ).not.toContain(key);
-    expect((await stat(join(folder, ".keys.json"))).mode & 0o077).toBe(0);
+  });
+
+  test("keeps its files from others, also where they were there before", async () => {
+    await writeFile(join(folder, ".keys.json"), "{}", { mode: 0o644 });
+    await writeFile(join(folder, ".dev.vars"), "OTHER=1\n", { mode: 0o644 });
+    await keys("create", "ada");
+    for (const file of [".keys.json", ".dev.vars"]) {
+      expect((await stat(join(folder, file))).mode & 0o077).toBe(0);
+    }
+  });
+
+  test("says of a scope that is a name that SCOPES must have it", async () => {
+    expect(await keys("create", "ada", "--scopes", "hello:*,reader")).toContain(
+      "SCOPES has reader",
+    );
+    expect(await keys("create", "bob", "--scopes", "hello:*")).not.toContain("SCOPES");
+  });
+
+  test("takes names that objects have anyway", async () => {
+    await expect(keys("revoke", "toString")).rejects.toThrow("no key toString");
+    expect(await keys("create", "constructor")).toContain("the key of constructor");
   });
 
   test("lists what each key may do, and until when", async () => {
-    expect(await keys("list")).toContain("anybody may call");
+    expect(await keys("list")).toContain("unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS");
     await keys("create", "ada", "--scopes", "hello:*");
     await keys("create", "bob", "--expires", "2099-01-31");
     const [ada, bob] = (await keys("list")).split("\n");
@@ -57,12 +77,12 @@ describe("npm run keys", () => {
   });
 
   test("takes a key away: without any left nobody may call, and other variables stay", async () => {
-    await writeFile(join(folder, ".dev.vars"), "OTHER=1\n");
+    await writeFile(join(folder, ".dev.vars"), "# Mine\n\nOTHER=1\n\nLAST=2");
     await keys("create", "ada");
     expect(await keys("revoke", "ada")).toContain("gone");
     expect(await kept()).toEqual({});
-    expect(await variables()).toBe("OTHER=1\nAPI_KEYS='{}'\n");
-    expect(await keys("list")).toContain("nobody may call");
+    expect(await variables()).toBe("# Mine\n\nOTHER=1\n\nLAST=2\nAPI_KEYS='{}'\n");
+    expect(await keys("list")).toContain("nobody may call by one");
   });
 
   test("lets a server in development know, which looks again when its configuration is touched", async () => {
@@ -78,11 +98,22 @@ describe("npm run keys", () => {
     [["create"], "name of a key"],
     [["create", "a b"], "name of a key"],
     [["create", "owner"], "not anonymous, owner or jwt"],
+    [["create", "ada", "hello:*"], "npm run keys -- create NAME"],
     [["create", "ada", "--expires", "yesterday"], "no time to come"],
+    [["create", "ada", "--expires", ""], "no time to come"],
+    [["create", "ada", "--expires", "3000000d"], "no time to come"],
+    [["create", "ada", "--expires", "99999999999d"], "no time to come"],
+    [["create", "ada", "--scopes", ""], "is no scope"],
+    [["create", "ada", "--scopes", "hello:*,"], "is no scope"],
+    [["create", "ada", "--scopes", "clock:* hello:greet"], "is no scope"],
+    [["create", "ada", "--scopes", "*"], "is no scope"],
+    [["create", "ada", "--scopes", "hello:it's"], "is no scope"],
+    [["push"], "There is no .keys.json"],
     [["revoke", "eve"], "no key eve"],
     [["make"], "npm run keys -- create NAME"],
   ])("says what to do: %j", async (args, what) => {
     await expect(keys(...args)).rejects.toThrow(what);
+    await expect(access(join(folder, ".keys.json"))).rejects.toThrow("ENOENT");
   });
 
   test("does not make a key twice", async () => {
@@ -105,6 +136,14 @@ describe("npm run passphrase", () => {
     const made = /not kept anywhere: (\S+)/.exec(stderr)?.[1] ?? "";
     expect(made.length).toBeGreaterThanOrEqual(20);
     expect(await isPassphrase(made, stdout.trim())).toBe(true);
+  });
+
+  test("makes none where its input ends without a line", async () => {
+    await expect(passphrase()).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("No passphrase was made"),
+    });
   });
 
   test("refuses one that is short", async () => {

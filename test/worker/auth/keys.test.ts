@@ -52,8 +52,13 @@ describe("a key", () => {
     // It would be the one whom the owner's passphrase lets in.
     [{ API_KEYS: `{"owner":"${"0".repeat(64)}"}` }, "API_KEYS: names of keys must be"],
     [{ API_KEYS: `{"ada":{"hash":"${"0".repeat(64)}","scopes":["nope"]}}` }, "nope"],
+    [{ API_KEYS: `{"ada":{"hash":"${"0".repeat(64)}","scopes":["constructor"]}}` }, "constructor"],
+    [{ API_KEYS: `{"ada":{"hash":"${"0".repeat(64)}","scopes":["a:b c:d"]}}` }, "white space"],
     [{ API_KEYS: `{"ada":"${"0".repeat(64)}"}`, AUTH: "none" }, "AUTH is none"],
     [{ SCOPES: '{"all":["*"]}' }, "hello:greet"],
+    [{ SCOPES: '{"all":["a:b c:d"]}' }, "SCOPES.all.0: must be without white space"],
+    [{ SCOPES: '{"a b":["a:b"]}' }, "SCOPES: names of scopes must be without white space"],
+    [{ LIMITS: '{"callsPerMinute":0.5}' }, "LIMITS.callsPerMinute: must be a whole number"],
     [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS"],
     [{ LIMITS: '{"bodyBytes":-1}' }, "LIMITS.bodyBytes"],
   ])("is configured, or the server says what is wrong: %j", (settings, what) => {
