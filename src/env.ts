@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { limits } from "./limits.ts";
+import { KEY_NAME, KEY_NAME_RULE } from "./model.ts";
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
@@ -30,11 +31,6 @@ function json<T extends z.ZodMiniType>(schema: T) {
 const hash = z
   .string()
   .check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex: make keys by npm run keys"));
-
-/** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
-export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
-export const KEY_NAME_RULE =
-  "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
 
 const NO_SPACE = /^\S+$/;
 const NO_SPACE_RULE = "must be without white space, and not empty";

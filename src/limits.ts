@@ -164,7 +164,7 @@ export const limits = {
   httpMs: 60 * 1000,
   /** HTTP requests of one call, redirects not counted. Asking for a token may take two hundred. */
   httpRequests: 500,
-  /** A URL that a guest asks for, and all headers that it sends: what servers commonly take. */
+  /** A URL that a guest asks for or a client reads, and all headers of a guest's request: what servers commonly take. */
   urlCharacters: 8 * 1024,
   httpHeaderBytes: 16 * 1024,
   /** Body of one HTTP response that a guest reads. */

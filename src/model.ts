@@ -44,6 +44,11 @@ export interface Principal {
 /** Whoever calls where nothing says who may. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
+/** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
+export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
+export const KEY_NAME_RULE =
+  "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
+
 /** What a servlet tells the caller before its call ends; `method` is MCP's. */
 export interface Notification {
   method: string;

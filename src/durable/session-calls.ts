@@ -231,8 +231,7 @@ export class SessionCalls {
     const tasks = this.#setting.tasks();
     const object = tasks.newId();
     if (!store.addTask(object)) {
-      const message = `A session may have ${limits.sessionTasks} tasks: wait for one to be forgotten.`;
-      throw new Fault("too_many", message);
+      throw new Fault("too_many", `A session may have ${limits.sessionTasks} tasks: end another.`);
     }
     const kept = await this.#taskCall(call, params, meta);
     const owner = { session, isHidden: false };

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { cursorText, string } from "../mcp/methods.ts";
+import { cursorText, string, uriIn } from "../mcp/methods.ts";
 import { logLevelIn } from "../mcp/notices.ts";
 import { isOver, olderTask } from "../mcp/older-tasks.ts";
 import { isExperimental } from "../mcp/older.ts";
@@ -32,7 +32,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
     return {};
   },
   async "resources/subscribe"(params, { store, enlist }) {
-    if (!store.subscribe(string(params, "uri"))) {
+    if (!store.subscribe(uriIn(params))) {
       const message = `A session may subscribe to ${limits.sessionSubscriptions} resources: unsubscribe from others first.`;
       throw new Fault("too_many", message);
     }
@@ -40,7 +40,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
     return {};
   },
   "resources/unsubscribe"(params, { store }) {
-    store.unsubscribe(string(params, "uri"));
+    store.unsubscribe(uriIn(params));
     return {};
   },
   async "tasks/get"(params, scope) {

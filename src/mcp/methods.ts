@@ -19,6 +19,13 @@ export function string(params: Json, key: string): string {
   throw new Fault("invalid_params", `params.${key} must be a string.`);
 }
 
+/** A URI, which servlets' templates and callers' scopes are held against. Throws `invalid_params`. */
+export function uriIn(params: Json): string {
+  const uri = string(params, "uri");
+  if (uri.length <= limits.urlCharacters) return uri;
+  throw new Fault("invalid_params", `A URI may have ${limits.urlCharacters} characters.`);
+}
+
 function object(params: Json, key: string): Json {
   const value = params[key] ?? {};
   if (isObject(value)) return value;
@@ -81,7 +88,7 @@ function completionRequest(params: Json): CompletionRequest {
     case "ref/prompt":
       return { ref: { type: "ref/prompt", name: string(ref, "name") }, ...about };
     case "ref/resource":
-      return { ref: { type: "ref/resource", uri: string(ref, "uri") }, ...about };
+      return { ref: { type: "ref/resource", uri: uriIn(ref) }, ...about };
     default:
       throw new Fault("invalid_params", "params.ref.type must be ref/prompt or ref/resource.");
   }
@@ -95,7 +102,7 @@ export const methods: Readonly<Record<string, Method>> = {
   "prompts/list": list("prompts"),
   "tools/call": (params, call, registry) =>
     registry.callTool(string(params, "name"), object(params, "arguments"), call),
-  "resources/read": (params, call, registry) => registry.readResource(string(params, "uri"), call),
+  "resources/read": (params, call, registry) => registry.readResource(uriIn(params), call),
   "prompts/get": (params, call, registry) =>
     registry.getPrompt(string(params, "name"), strings(params, "arguments"), call),
   "completion/complete": (params, call, registry) =>

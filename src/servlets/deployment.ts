@@ -12,7 +12,7 @@ export interface RunLine {
   /** The revision of MCP that its client speaks. */
   protocol: string | undefined;
   servlet: string;
-  /** The function of the servlet that was run, and the tool, prompt or resource that it was run for. */
+  /** The function of the servlet that was run, and the tool, prompt, resource or template that it was run for. */
   export: string;
   subject: string | undefined;
   /** How it has ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
@@ -83,5 +83,9 @@ export async function recordedRun(
   }
 }
 
+/** One line, whatever the names in it are. */
 const textOf = (line: RunLine): string =>
-  `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`;
+  `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`.replace(
+    /[\p{Cc}\p{Zl}\p{Zp}]/gu,
+    " ",
+  );

@@ -1,28 +1,22 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
-  ANONYMOUS,
-  JOURNAL_VERSION,
   Suspended,
   type CallContext,
   type CallToolResult,
   type CompleteResult,
   type GetPromptResult,
-  type Head,
   type Json,
   type Lists,
   type Outcome,
   type ReadResourceResult,
 } from "../model.ts";
-import { callExport, type Durability, type Setup } from "../wasm/call.ts";
-import { liveWorld } from "../wasm/world.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { entryOf, isSkipped, merge } from "./catalog.ts";
 import type { Catalog, Clash, ToolEntry } from "./catalog.ts";
 import { told } from "./checks.ts";
-import { configOf, lendingOf, secretOf } from "./config.ts";
-import { recordedRun, type Deployment } from "./deployment.ts";
-import { dialects } from "./dialects.ts";
+import { connected } from "./connect.ts";
+import type { Deployment } from "./deployment.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
@@ -59,7 +53,7 @@ export class Registry {
   /** What a caller with these scopes has of it; all of it where the caller needs none. */
   within(scopes: readonly string[] | undefined): Registry {
     if (scopes === undefined) return this;
-    const key = scopes.toSorted().join(" ");
+    const key = JSON.stringify(scopes.toSorted());
     let narrow = this.#narrow.get(key);
     if (narrow === undefined) {
       const may = mayBy(scopes, this.#deployment.scopes ?? {});
@@ -75,14 +69,22 @@ export class Registry {
    * message and the data name a scope that would be enough.
    */
   async demandScope(method: unknown, { name, uri }: Json): Promise<void> {
-    if (this.#narrower === undefined) return;
-    const { all, may } = this.#narrower;
-    const catalog = await all.catalog();
     const subject = name ?? uri;
-    const entry = typeof subject === "string" ? entryOf(catalog, method, subject) : undefined;
-    if (entry === undefined || may(entry.servlet.name, entry.own)) return;
+    if (!this.isNarrow || typeof subject !== "string") return;
+    if (subject.length > limits.urlCharacters) return; // It is no name of anything.
+    this.demand(entryOf(await this.whole.catalog(), method, subject));
+  }
+
+  /** The same of what was found already. */
+  demand(entry: Pick<ToolEntry, "servlet" | "own"> | undefined): void {
+    if (entry === undefined || this.#narrower?.may(entry.servlet.name, entry.own) !== false) return;
     const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
     throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+  }
+
+  /** What those have who may use everything. */
+  get whole(): Registry {
+    return this.#narrower?.all ?? this;
   }
 
   /** The tool of this name; what is no name is none's. */
@@ -144,21 +146,22 @@ export class Registry {
   /** Found by the catalog, then by templates, then by asking every servlet that can read. */
   async readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>> {
     const { resources, templates } = await this.catalog();
-    const entry = resources.get(uri) ?? templates.find(({ matches }) => matches.test(uri));
-    const listed = entry?.servlet;
+    const own = resources.get(uri);
+    const template = own ? undefined : templates.find(({ matches }) => matches.test(uri));
+    const listed = (own ?? template)?.servlet;
     const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
+    // What its caller has made up is not for the log.
+    const subject = own ? uri : (template?.template.uriTemplate ?? schemeOf(uri));
+    const reading = { ...call, subject };
     if (listed !== undefined && mayRead && !isSkipped(listed, uri)) {
-      return interrupted(
-        listed,
-        await this.servlet(listed).readResource(uri, { ...call, subject: uri }),
-      );
+      return interrupted(listed, await this.servlet(listed).readResource(uri, reading));
     }
     for (const bundled of this.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
-        return interrupted(bundled, await servlet.readResource(uri, { ...call, subject: uri }));
+        return interrupted(bundled, await servlet.readResource(uri, reading));
       } catch (error) {
         const { code } = Fault.from(error);
         if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
@@ -230,61 +233,10 @@ export class Registry {
   servlet(bundled: BundledServlet): Servlet {
     let servlet = this.#servlets.get(bundled);
     if (servlet === undefined) {
-      servlet = this.#connect(bundled);
+      servlet = connected(bundled, this.#deployment);
       this.#servlets.set(bundled, servlet);
     }
     return servlet;
-  }
-
-  #connect(bundled: BundledServlet): Servlet {
-    const { manifest, exports } = bundled;
-    const { variables, logLevel, log, record, isolation, world = liveWorld } = this.#deployment;
-    const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
-    const program = {
-      ...bundled,
-      restorable: bundled.restorable === true && !isFresh,
-      checked: isolation === "checked",
-    };
-    let config: Record<string, string> | undefined;
-    return dialects[bundled.dialect]({
-      exports,
-      idsAsGiven: manifest.request_ids === "as-given",
-      run: (name, input, call) => {
-        config ??= configOf(bundled, variables);
-        const { recorded, keeper, lent } = call;
-        const head: Partial<Head> = recorded?.head ?? {};
-        const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
-        if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
-          throw new Fault(
-            "invalid_params",
-            `The servlet ${bundled.name} has been deployed anew since this call began, so it cannot go on: call again.`,
-          );
-        }
-        const setup: Setup & Durability = {
-          world,
-          config,
-          allowedHosts: manifest.allowed_hosts ?? [],
-          resends: manifest.resend_requests === true,
-          secret: (service, user) => secretOf(bundled, variables, { service, user }),
-          logLevel,
-          ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
-          trace: call.trace,
-          fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
-          signal: call.signal,
-          log: (level, text) => log(bundled.name, level, text),
-          notify: call.notify,
-          ask: call.ask,
-          ...(call.gate && { gate: call.gate }),
-          ...(lent && { lent: lendingOf(bundled, lent) }),
-          recorded,
-          keeper,
-        };
-        const run = () => callExport(program, name, input, setup);
-        if (record === undefined) return run();
-        const about = { servlet: bundled.name, export: name, given: input.length };
-        return recordedRun(about, call, { record, run });
-      },
-    });
   }
 
   async #merge(): Promise<Catalog> {
@@ -311,6 +263,8 @@ export class Registry {
     }
   }
 }
+
+const schemeOf = (uri: string) => `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`;
 
 /** Notes on a call that waits what the manifest says of it. */
 function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {

@@ -1,3 +1,5 @@
+import { fits } from "../glob.ts";
+
 /** Which hosts may a guest reach, as far as their spelling tells? */
 
 /**
@@ -12,16 +14,8 @@ export function isAllowed(url: URL, patterns: readonly string[]): boolean {
     const pattern = raw.toLowerCase();
     if (pattern === host || pattern === withPort) return true;
     if (isPrivate(host)) return false;
-    return matches(pattern, host) || matches(pattern, withPort);
+    return fits(pattern, host, "?") || fits(pattern, withPort, "?");
   });
-}
-
-function matches(glob: string, text: string): boolean {
-  const source = glob
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  return new RegExp(`^${source}$`).test(text);
 }
 
 /** Hosts that are not on the public internet. URL has brought every way to write an address to one. */

@@ -1,0 +1,62 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { ANONYMOUS, JOURNAL_VERSION, type Head } from "../model.ts";
+import { callExport, type Durability, type Setup } from "../wasm/call.ts";
+import { liveWorld } from "../wasm/world.ts";
+import type { BundledServlet } from "./bundle.ts";
+import { configOf, lendingOf, secretOf } from "./config.ts";
+import { recordedRun, type Deployment } from "./deployment.ts";
+import { dialects } from "./dialects.ts";
+import type { Servlet } from "./servlet.ts";
+
+/** A servlet with what its manifest and this deployment give to its calls. */
+export function connected(bundled: BundledServlet, deployment: Deployment): Servlet {
+  const { manifest, exports } = bundled;
+  const { variables, logLevel, log, record, isolation, world = liveWorld } = deployment;
+  const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
+  const program = {
+    ...bundled,
+    restorable: bundled.restorable === true && !isFresh,
+    checked: isolation === "checked",
+  };
+  let config: Record<string, string> | undefined;
+  return dialects[bundled.dialect]({
+    exports,
+    idsAsGiven: manifest.request_ids === "as-given",
+    run: (name, input, call) => {
+      config ??= configOf(bundled, variables);
+      const { recorded, keeper, lent } = call;
+      const head: Partial<Head> = recorded?.head ?? {};
+      const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
+      if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
+        throw new Fault(
+          "invalid_params",
+          `The servlet ${bundled.name} has been deployed anew since this call began, so it cannot go on: call again.`,
+        );
+      }
+      const setup: Setup & Durability = {
+        world,
+        config,
+        allowedHosts: manifest.allowed_hosts ?? [],
+        resends: manifest.resend_requests === true,
+        secret: (service, user) => secretOf(bundled, variables, { service, user }),
+        logLevel,
+        ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
+        trace: call.trace,
+        fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
+        signal: call.signal,
+        log: (level, text) => log(bundled.name, level, text),
+        notify: call.notify,
+        ask: call.ask,
+        ...(call.gate && { gate: call.gate }),
+        ...(lent && { lent: lendingOf(bundled, lent) }),
+        recorded,
+        keeper,
+      };
+      const run = () => callExport(program, name, input, setup);
+      if (record === undefined) return run();
+      const about = { servlet: bundled.name, export: name, given: input.length };
+      return recordedRun(about, call, { record, run });
+    },
+  });
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { deploymentOf } from "../../../src/env.ts";
+import { fits } from "../../../src/glob.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { settings } from "../settings.ts";
+
+/** What scopes are for. */
+
+describe("a glob", () => {
+  test.each<[string, string, boolean]>([
+    ["hello:*", "hello:greet", true],
+    ["hello:*", "hello:", true],
+    ["hello:*", "hell:o", false],
+    ["*:greet", "hello:greet", true],
+    ["*:greet", "hello:greeting", false],
+    ["*:gre*t", "hello:great:greet", true],
+    ["a:*b*c", "a:xbxbxc", true],
+    ["a:*b*c", "a:xcxb", false],
+    ["a:b", "a:b", true],
+    ["a:b", "a:bb", false],
+    ["a:(b|c)+", "a:b", false],
+    ["a:b?", "a:bc", false],
+    ["**", "", true],
+    ["", "a", false],
+    ["*", "a\nb", true],
+  ])("%j and %j: %j", (glob, text, isFit) => {
+    expect(fits(glob, text)).toBe(isFit);
+  });
+
+  test("may have one sign for any one character", () => {
+    expect(fits("a?c", "abc", "?")).toBe(true);
+    expect(fits("a?c", "ac", "?")).toBe(false);
+  });
+
+  test("takes no time that grows without end, whoever has written it", () => {
+    const text = `${"x".repeat(8000)}z`;
+    expect(fits("*:*x*x*x*x*x*y", `a:${text}`)).toBe(false);
+    expect(fits("*_read", ":".repeat(8000))).toBe(false);
+  });
+});
+
+describe("scopes", () => {
+  const configured = { reader: ["web:*"], all: ["*:*"] };
+
+  test("are for what the configuration says, or say it themselves", () => {
+    const may = mayBy(["reader", "hello:greet", "nothing"], configured);
+    expect([may("web", "fetch"), may("hello", "greet"), may("hello", "bye")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test.each(["constructor", "__proto__", "toString", `a:${"x".repeat(300)}`])(
+    "%s is for nothing",
+    (scope) => {
+      expect(mayBy([scope], configured)("a", "x".repeat(300))).toBe(false);
+    },
+  );
+
+  test("are known by what they are for", () => {
+    const known = ["reader", "hello:*", "hel*:greet", "mcp:tools", "openid", "constructor"];
+    expect(known.filter((scope) => isScope(scope, configured, ["hello", "web"]))).toEqual([
+      "reader",
+      "hello:*",
+      "hel*:greet",
+    ]);
+    expect(isScope("hello:*", undefined, ["hello"])).toBe(false);
+  });
+
+  test("of one caller are not another's, however they are written", async () => {
+    const all = new Registry(bundle, deploymentOf(settings));
+    const ada = await all.within(["hello:greet", "clock:*"]).toolNamed("greet");
+    expect(ada?.own).toBe("greet");
+    expect(await all.within(["clock:* hello:greet"]).toolNamed("greet")).toBeUndefined();
+  });
+
+  test("that would be enough are named", () => {
+    expect(scopeFor("web", "fetch", configured)).toBe("reader");
+    expect(scopeFor("hello", "greet", { reader: ["web:*"] })).toBe("hello:greet");
+  });
+});
