@@ -25,6 +25,7 @@ import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
+import { isScope } from "./servlets/scopes.ts";
 
 /** The way in: every route and what stands before it, in order. `env` holds the Worker's bindings. */
 export function createApp(bundle: Bundle, env: object) {
@@ -36,10 +37,11 @@ export function createApp(bundle: Bundle, env: object) {
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
-  const door = createDoor(settings, env);
+  const names = registry.servlets.map(({ name }) => name);
+  const door = createDoor(settings, env, (scope) => isScope(scope, settings.SCOPES, names));
   const { authorization } = door;
-  const gatekeeper = new Gatekeeper(env);
   configureLimits(settings.LIMITS ?? {});
+  const gatekeeper = new Gatekeeper(env);
 
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
@@ -48,7 +50,7 @@ export function createApp(bundle: Bundle, env: object) {
   const app = new Hono();
 
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
-  const exposed = ["Mcp-Session-Id", "WWW-Authenticate"];
+  const exposed = ["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"];
   const readable = cors({ origin: (origin) => origin, exposeHeaders: exposed, maxAge: 86400 });
   let hasLooked = false;
   app.use((c, next) => {
@@ -61,15 +63,16 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   app.get("/health", async (c) => {
-    const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const said = {
       $schema: LATEST,
       name: settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
-      servlets: registry.servlets.map(({ name }) => name),
-      tools: catalog?.lists.tools.length ?? 0,
     };
-    return c.json(said, catalog === undefined ? 503 : 200);
+    // What a proof is needed for is not shown to those who have none.
+    if (!door.isOpen) return c.json(said);
+    const catalog = await registry.catalog().catch((error: unknown) => void report(error));
+    const tools = catalog?.lists.tools.length ?? 0;
+    return c.json({ ...said, servlets: names, tools }, catalog === undefined ? 503 : 200);
   });
 
   app.on("GET", ["/", "/mcp"], async (c, next) => {
@@ -137,9 +140,9 @@ export function createApp(bundle: Bundle, env: object) {
       title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       endpoint: new URL("/mcp", url).href,
-      // What a key is needed for is not shown to those who have none.
-      servlets: door.isOpen ? registry.servlets : [],
-      catalog: await registry.catalog(),
+      offers: door.isOpen
+        ? { servlets: registry.servlets, catalog: await registry.catalog() }
+        : undefined,
       isOpen: isOpenTo(url),
       proof: door.isOpen ? "" : door.hasOAuth ? "sign-in" : "key",
     });

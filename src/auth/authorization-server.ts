@@ -6,12 +6,12 @@ import {
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
-import { Fault } from "../errors.ts";
+import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { consentPage, refusalPage, type Site } from "./consent-page.ts";
+import { consentPage, refusalPage, type Refusal, type Site } from "./consent-page.ts";
 import type { Attempts } from "./gatekeeper.ts";
 import { resourceOf } from "./metadata.ts";
-import { isLoopback } from "./origin.ts";
+import { isLoopback, networkOf } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 
@@ -24,8 +24,8 @@ export interface Counter extends Attempts {
 export interface Owner extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
-  /** Names of scopes, where the configuration knows scopes at all; patterns such as `hello:*` are scopes too. */
-  scopes: readonly string[] | undefined;
+  /** Is a scope for something here? Others that clients ask for are of other servers' making. */
+  isScope(scope: string): boolean;
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
 }
@@ -45,7 +45,7 @@ interface Env {
 /** The library hands a context to the handlers of its resources alone, and here it has none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
-/** Where the server's own pages and endpoints are, besides `/authorize`. */
+/** Where the server's own endpoints are, besides the page `/authorize`. */
 export const PROTOCOL_PATHS = [
   "/.well-known/oauth-authorization-server",
   "/oauth/token",
@@ -94,9 +94,15 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
         }
       },
       clientRegistrationCallback: async ({ request: registration }) => {
-        if (await mayBegin(registration)) return undefined;
-        return { code: "temporarily_unavailable", description: "Try again later", status: 429 };
+        try {
+          await begin(registration);
+          return undefined;
+        } catch (error) {
+          const description = Fault.from(error).message;
+          return { code: "temporarily_unavailable", description, status: 429 };
+        }
       },
+      // It would log each refusal of a client.
       onError: () => undefined,
     });
     if (byOrigin.size >= limits.origins) byOrigin.clear();
@@ -105,32 +111,32 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   }
 
   const counter = (what: string) => owner.attempts.getByName(what);
-  const addressOf = ({ headers }: Request) => {
-    const address = headers.get("cf-connecting-ip") ?? "unknown";
-    // Whoever has one address of IPv6 has all of its /64.
-    return address.includes(":") ? address.split(":").slice(0, 4).join(":") : address;
-  };
-  const mayBegin = async (request: Request): Promise<boolean> =>
-    (await counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs)) === 0;
+  const addressOf = ({ headers }: Request) =>
+    networkOf(headers.get("cf-connecting-ip") ?? "unknown");
 
-  /** Undefined where it was tried too often. Tries are counted before they are made: many can come at once. */
-  async function knows(request: Request, passphrase: string): Promise<boolean | undefined> {
+  /** Throws `too_many` where one address begins too often. */
+  async function begin(request: Request): Promise<void> {
+    const { signIns, attemptsMs } = limits;
+    const waitMs = await counter(`begin ${addressOf(request)}`).take(signIns, attemptsMs);
+    if (waitMs > 0) throw tooManyTries(waitMs);
+  }
+
+  /** Throws `too_many` where it was tried too often. Tries are counted before they are made: many can come at once. */
+  async function knows(request: Request, passphrase: string): Promise<boolean> {
     const own = counter(`passphrase ${addressOf(request)}`);
     const all = counter("passphrase");
     const { wrongPassphrases, wrongPassphrasesOfAll, attemptsMs } = limits;
-    if ((await own.take(wrongPassphrases, attemptsMs)) > 0) return undefined;
-    if ((await all.take(wrongPassphrasesOfAll, attemptsMs)) > 0) return undefined;
+    const waitMs =
+      (await own.take(wrongPassphrases, attemptsMs)) ||
+      (await all.take(wrongPassphrasesOfAll, attemptsMs));
+    if (waitMs > 0) throw tooManyTries(waitMs);
     if (!(await isPassphrase(passphrase, owner.passphrase))) return false;
     await Promise.all([own.giveBack(), all.giveBack()]);
     return true;
   }
 
   /** Those of the scopes it asks for that mean something here; where there are none, it may do everything. */
-  const granted = ({ scope }: AuthRequest): string[] => {
-    const { scopes } = owner;
-    if (scopes === undefined) return [];
-    return scope.filter((name) => scopes.includes(name) || name.includes(":"));
-  };
+  const granted = ({ scope }: AuthRequest): string[] => scope.filter(owner.isScope);
 
   /** The page that asks; each time it is shown, it is for one use in this browser. */
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
@@ -150,17 +156,19 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       const { headers } = await oauth.denyConsent(request, handle);
       return new Response(null, { status: 303, headers });
     }
-    const isKnown = await knows(request, form.get("passphrase") ?? "");
-    if (isKnown === undefined)
-      return refusalPage(owner, 429, "Too many tries. Come back in an hour.");
-    if (!isKnown) return ask(oauth, request, "This is not the passphrase.");
+    if (!(await knows(request, form.get("passphrase") ?? ""))) {
+      return ask(oauth, request, "This is not the passphrase.");
+    }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
+    const scope = granted(asked);
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,
       userId: "owner",
       metadata: {},
-      scope: granted(asked),
-      props: { seal, isLimited: granted(asked).length > 0 } satisfies Props,
+      scope,
+      props: { seal, isLimited: scope.length > 0 } satisfies Props,
+      // One app on two devices is one client.
+      revokeExistingGrants: false,
     });
     headers.set("location", redirectTo);
     return new Response(null, { status: 303, headers });
@@ -178,21 +186,33 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       try {
         const oauth = serverOf(request).getOAuthApi(env);
         if (request.method === "POST") return await decide(oauth, request);
-        if (await mayBegin(request)) return await ask(oauth, request);
-        return refusalPage(owner, 429, "Too many tries. Come back in an hour.");
+        await begin(request);
+        return await ask(oauth, request);
       } catch (error) {
-        if (error instanceof AuthorizationError) {
-          if (error.redirectTo !== undefined) return Response.redirect(error.redirectTo, 303);
-          return refusalPage(owner, 400, `${error.description}.`);
-        }
-        if (error instanceof CimdFetchError) {
-          return refusalPage(owner, 400, "What the app says of itself cannot be fetched.");
-        }
-        throw error;
+        return refusalPage(owner, refusalOf(error));
       }
     },
     protocol: (request) => serverOf(request).fetch(request, env, NO_CONTEXT),
   };
+}
+
+/** What a person is told. Throws what is no refusal. */
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof AuthorizationError) {
+    // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
+    return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
+  }
+  if (error instanceof CimdFetchError) {
+    return { status: 400, reason: "What the app says of itself cannot be fetched." };
+  }
+  if (!(error instanceof Fault)) throw error;
+  return { status: httpStatus(error), reason: error.message, retryAfter: retryAfterOf(error) };
+}
+
+function tooManyTries(waitMs: number): Fault {
+  const minutes = Math.ceil(waitMs / 60_000);
+  const message = `Too many tries. Come back in ${minutes === 1 ? "a minute" : `${minutes} minutes`}.`;
+  return new Fault("too_many", message, { data: { retryAfter: Math.ceil(waitMs / 1000) } });
 }
 
 /** The fields of the form. */

@@ -1,5 +1,6 @@
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html, raw } from "hono/html";
+import { limits } from "../limits.ts";
 
 /** How the server names itself to people. */
 export interface Site {
@@ -11,7 +12,7 @@ interface Question {
   client: ConsentDescription;
   /** What the form brings back. */
   handle: string;
-  /** They bind the handle to this browser. */
+  /** They bind the handle to this browser; the answer has them, and more. */
   headers: Headers;
   /** What it would be limited to, if anything. */
   scopes: readonly string[];
@@ -61,7 +62,8 @@ export async function consentPage(question: Question): Promise<Response> {
           : html`It may then use what these are for, as you:
             ${scopes.map((scope) => html`<code>${scope}</code> `)}`
       }
-      until it has not done so for three months or the passphrase changes.
+      until it has not done so for ${limits.refreshTokenMs / 86_400_000} days or the passphrase
+      changes.
     </p>
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
@@ -82,13 +84,36 @@ export async function consentPage(question: Question): Promise<Response> {
   return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
 }
 
+/** Why a person cannot be let in. */
+export interface Refusal {
+  status: number;
+  reason: string;
+  /** Where the app that sent them hears of it. */
+  back?: string | undefined;
+  /** What `Retry-After` says. */
+  retryAfter?: string | undefined;
+}
+
 /** Tells a person why they cannot be let in. */
-export function refusalPage(site: Site, status: number, reason: string): Promise<Response> {
+export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
+  const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>${site.title}</h1>
     <p>${reason}</p>
-    <p class="dim">Start again from the app that sent you here.</p>`;
-  return respond(site, body, { status, headers: new Headers() });
+    <p class="dim">Start again from the app that sent you here.</p>
+    ${
+      back === undefined
+        ? ""
+        : html`<p><a href="${back}" rel="noreferrer">Back to ${new URL(back).host}</a></p>`
+    }`;
+  return respond(site, body, {
+    status,
+    headers: new Headers(retryAfter && { "retry-after": retryAfter }),
+  });
 }
+
+/** A URL as a policy can name it: an address of IPv6 is no host there. https://www.w3.org/TR/CSP3/#framework-directive-source-list */
+const sourceOf = ({ protocol, hostname, origin }: URL): string =>
+  hostname.startsWith("[") ? protocol : origin;
 
 async function respond(
   site: Site,
@@ -98,7 +123,7 @@ async function respond(
 ): Promise<Response> {
   const nonce = crypto.randomUUID();
   // Browsers hold the redirect after a form to `form-action` too, and where that leads on to.
-  const targets = ["'self'", "https:", client && new URL(client.redirectUri).origin];
+  const targets = ["'self'", "https:", client && sourceOf(new URL(client.redirectUri))];
   const policy = [
     "default-src 'none'",
     `style-src 'nonce-${nonce}'`,

@@ -6,6 +6,7 @@ import {
   authorizationServer,
   type AuthorizationServer,
   type Counter,
+  type Owner,
 } from "./authorization-server.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
 import { bearerIn, ownerOf, type Known } from "./principal.ts";
@@ -18,7 +19,7 @@ export interface Door {
   isOpen: boolean;
   /** Can people sign in? */
   hasOAuth: boolean;
-  /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `unavailable`. */
+  /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
   /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
   challenge(request: Request, fault: Fault): string | undefined;
@@ -28,12 +29,15 @@ export interface Door {
   authorization: AuthorizationServer | undefined;
 }
 
-/** Reads who may come in. Throws an error where something of the configuration is missing. */
-export function createDoor(settings: Settings, env: object): Door {
+/**
+ * Reads who may come in; `isScope` tells whether a scope is for something here. Throws an error where
+ * something of the configuration is missing.
+ */
+export function createDoor(settings: Settings, env: object, isScope: Owner["isScope"]): Door {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
-  const authorization = ownServer(settings, env);
+  const authorization = ownServer(settings, env, isScope);
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const remembered = new TokenMemory();
@@ -96,8 +100,12 @@ export function createDoor(settings: Settings, env: object): Door {
   };
 }
 
-function ownServer(settings: Settings, env: object): AuthorizationServer | undefined {
-  const { OWNER_PASSPHRASE: passphrase, SCOPES } = settings;
+function ownServer(
+  settings: Settings,
+  env: object,
+  isScope: Owner["isScope"],
+): AuthorizationServer | undefined {
+  const { OWNER_PASSPHRASE: passphrase } = settings;
   if (passphrase === undefined) return undefined;
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
@@ -110,7 +118,7 @@ function ownServer(settings: Settings, env: object): AuthorizationServer | undef
   return authorizationServer({
     title,
     passphrase,
-    scopes: SCOPES && Object.keys(SCOPES),
+    isScope,
     store,
     attempts,
   });

@@ -34,12 +34,15 @@ export class Gatekeeper {
   readonly #attempts: DurableObjectNamespace<Attempts> | undefined;
   readonly #inside = new Map<string, number>();
 
-  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. */
+  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws where neither can. */
   constructor(env: object) {
     const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
     this.#rateLimit = isRateLimit(bound) ? bound : undefined;
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
     this.#attempts = namespaceOf<Attempts>(env, "ATTEMPTS");
+    if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
+      throw new Error("LIMITS bounds calls in a minute, which needs the Durable Object QUOTAS.");
+    }
   }
 
   /** Serves one of the caller's requests, which has its place until it is answered, or begins to be. Throws `too_many`. */

@@ -34,6 +34,7 @@ export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGet
       return keys;
     } catch (error) {
       if (!isDown) failedAt = Date.now();
+      address = jwks_uri; // Its metadata may say another by now.
       if (keys !== undefined && Date.now() < fetchedAt + limits.keySetStaleMs) return keys;
       const cause = new Error(`The keys of ${issuer} cannot be fetched`, { cause: error });
       throw new Fault("unavailable", "The token cannot be verified now: try again.", { cause });

@@ -46,7 +46,21 @@ function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): b
   // An origin has no path, and only a well-formed one comes back as it went in.
   if (parsed.origin !== origin.toLowerCase()) return false;
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
-  if (parsed.host === url.host || isLoopback(parsed.hostname)) return true;
+  // What plain http brings may have been altered on its way; what stands before a server may add https.
+  const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
+  if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
   if (allowedOrigins.includes(parsed.origin)) return true;
   return parsed.protocol === "https:" && allowedOrigins.includes("*");
+}
+
+/** What an address is counted by: whoever has one address of IPv6 has all of its /64. */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail] = address.split("::");
+  const groups = head.split(":");
+  if (tail === undefined) return groups.slice(0, 4).join(":");
+  const behind = tail === "" ? 0 : tail.split(":").length;
+  const left = head === "" ? [] : groups;
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - behind) }, () => "0");
+  return [...left, ...zeros, ...tail.split(":")].slice(0, 4).join(":");
 }

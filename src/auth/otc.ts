@@ -18,7 +18,7 @@ const KEY_HEADERS = ["otc-api-key", "x-api-key", "oxp-api-key"];
  * Who is calling, by an API key or by `Authorization: Bearer` with a JWT or with such a key.
  * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#server-authentication
  *
- * Throws `unauthorized`.
+ * Throws `unauthorized`, and what `Door.identify` throws.
  */
 export async function otcPrincipal(request: Request, { door, shared }: Proofs): Promise<Principal> {
   if (door.isOpen && shared === undefined) return ANONYMOUS;
@@ -50,7 +50,10 @@ function isShared(token: string): boolean {
  * Takes JWTs that are signed with a shared secret.
  * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#jwt-bearer-token-authentication
  */
-export function sharedSecret(secret: string, audiences: readonly string[]): Proofs["shared"] {
+export function sharedSecret(
+  secret: string,
+  audiences: readonly string[],
+): NonNullable<Proofs["shared"]> {
   const key = new TextEncoder().encode(secret);
   return async (jwt, { url }) => {
     const verified = await jwtVerify(jwt, key, {

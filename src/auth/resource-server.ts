@@ -34,6 +34,9 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
     const claims = await verified(token, issuer, resource);
     // Whoever holds such a token has to prove that it is theirs, in a way that is not known here.
     if (claims["cnf"] !== undefined) throw invalid("The access token is bound to a key.");
+    if (claims["nonce"] !== undefined || claims["at_hash"] !== undefined) {
+      throw invalid("This is an ID token: an access token is needed.");
+    }
     const scopes = scopesOf(claims);
     const missing = issuer.required_scopes.some((scope) => !scopes.includes(scope));
     if (missing) {

@@ -26,5 +26,6 @@ export class TokenMemory {
   }
 }
 
-/** A token is good for one resource alone, which its URL tells. */
-const keyOf = (token: string, url: string): string => `${token} ${url}`;
+/** A token is good for one resource alone, which the URL's origin tells. */
+const keyOf = (token: string, url: string): string =>
+  `${token} ${url.slice(0, url.indexOf("/", "https://".length))}`;

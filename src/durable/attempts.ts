@@ -1,22 +1,32 @@
 import { DurableObject } from "cloudflare:workers";
 
+interface Counted {
+  count: number;
+  /** Until when they count, in Unix ms. */
+  ends: number;
+}
+
 /** How often something was done of late; one object for each thing that is counted. */
 export class Attempts extends DurableObject {
   /** Counts one more, or, where there were `most` of them in `ms`, none; gives how long to wait then, in ms. */
-  async take(most: number, ms: number): Promise<number> {
-    const { storage } = this.ctx;
-    const count = storage.kv.get<number>("count") ?? 0;
-    const ends = await storage.getAlarm();
-    if (count >= most) return Math.max(1, (ends ?? 0) - Date.now());
-    storage.kv.put("count", count + 1);
-    if (ends === null) await storage.setAlarm(Date.now() + ms);
+  take(most: number, ms: number): number {
+    const now = Date.now();
+    const begun = this.#counted();
+    const { count, ends } = begun.ends > now ? begun : { count: 0, ends: now + ms };
+    if (count >= most) return ends - now;
+    this.ctx.storage.kv.put<Counted>("counted", { count: count + 1, ends });
+    if (count === 0) void this.ctx.storage.setAlarm(ends);
     return 0;
   }
 
   /** Takes one back. */
   giveBack(): void {
-    const { kv } = this.ctx.storage;
-    kv.put("count", Math.max(0, (kv.get<number>("count") ?? 0) - 1));
+    const { count, ends } = this.#counted();
+    if (count > 0) this.ctx.storage.kv.put<Counted>("counted", { count: count - 1, ends });
+  }
+
+  #counted(): Counted {
+    return this.ctx.storage.kv.get<Counted>("counted") ?? { count: 0, ends: 0 };
   }
 
   override alarm(): Promise<void> {

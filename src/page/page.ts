@@ -7,9 +7,8 @@ interface PageContent {
   version: string;
   /** The URL to give to a client. */
   endpoint: string;
-  /** Those to be shown. */
-  servlets: readonly BundledServlet[];
-  catalog: Catalog;
+  /** What is to be shown of what it offers, if anything. */
+  offers: { servlets: readonly BundledServlet[]; catalog: Catalog } | undefined;
   /** May anybody call, though nobody has said so? */
   isOpen: boolean;
   /** How callers prove who they are, where they have to. */
@@ -39,7 +38,7 @@ const style = `
 `;
 
 /** What a person sees who opens the server in a browser. */
-export function page({ title, version, endpoint, servlets, catalog, isOpen, proof }: PageContent) {
+export function page({ title, version, endpoint, offers, isOpen, proof }: PageContent) {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -56,7 +55,7 @@ export function page({ title, version, endpoint, servlets, catalog, isOpen, proo
         <code class="url">${endpoint}</code>
         ${proof && html`<p>${PROOFS[proof]}</p>`}
         ${isOpen ? html`<p class="open">It is open to everybody. ${HOW_TO_CLOSE}</p>` : ""}
-        ${servlets.map((servlet) => section(servlet, catalog))}
+        ${offers?.servlets.map((servlet) => section(servlet, offers.catalog))}
       </body>
     </html>`;
 }

@@ -109,6 +109,10 @@ describe("origins and hosts", () => {
     expect((await from("https://a.example", "https://a.example/mcp")).status).toBe(200);
   });
 
+  test("a page of the same host that came by plain http is another's", async () => {
+    expect((await from("http://a.example", "https://a.example/mcp")).status).toBe(403);
+  });
+
   test("a preflight is answered", async () => {
     const response = await app.fetch(
       new Request(URL_OF_MCP, {

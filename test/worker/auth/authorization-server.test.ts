@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf } from "../server.ts";
 import { CALLBACK, ORIGIN, ownersApp, PASSPHRASE, visitor, type App } from "./owner.ts";
@@ -126,13 +126,30 @@ describe("the page", () => {
     ["PKCE that does not say how", { code_challenge_method: undefined }, "invalid_request"],
     ["a token at once", { response_type: "token" }, "unsupported_response_type"],
     ["another resource", { resource: "https://else.example/mcp" }, "invalid_target"],
-  ])("%s: sends the client back with an error", async (_name, more, error) => {
+  ])(
+    "%s: says so, and leads back to the client whoever wants to go",
+    async (_name, more, error) => {
+      const { register, authorizePath, open } = visitor(app);
+      const { response, text } = await open(await authorizePath(await register(), more));
+      expect(response.status).toBe(400);
+      expect(response.headers.get("location")).toBeNull();
+      const [, link = ""] = /<a href="([^"]+)"[^>]*>Back to claude.ai</.exec(text) ?? [];
+      const back = new URL(link.replaceAll("&amp;", "&"));
+      expect(back.origin + back.pathname).toBe(CALLBACK);
+      expect(back.searchParams.get("error")).toBe(error);
+    },
+  );
+
+  test.each([
+    ["http://[::1]:4000/back", " http:"],
+    ["https://claude.ai/back", " https://claude.ai"],
+  ])("may lead on to %s", async (redirect_uri, source) => {
     const { register, authorizePath, open } = visitor(app);
-    const { response } = await open(await authorizePath(await register(), more));
-    expect(response.status).toBe(303);
-    const back = new URL(response.headers.get("location")!);
-    expect(back.origin + back.pathname).toBe(CALLBACK);
-    expect(back.searchParams.get("error")).toBe(error);
+    const client = await register({ redirect_uris: [redirect_uri] });
+    const { response } = await open(await authorizePath(client, { redirect_uri }));
+    expect(response.headers.get("content-security-policy")).toMatch(
+      new RegExp(`form-action[^;]*${source.replaceAll("/", "\\/")}(;|$)`),
+    );
   });
 
   test("a client that is known by its metadata document: its domain is shown", async () => {
@@ -206,6 +223,20 @@ describe("the passphrase", () => {
   });
 });
 
+test("one app on two devices stays connected on both", async () => {
+  const visit = visitor(app);
+  const first = await visit.signIn();
+  const path = await visit.authorizePath(first.client);
+  const code = new URL((await visit.agree(path)).headers.get("location")!).searchParams.get(
+    "code",
+  )!;
+  const grant = { grant_type: "authorization_code", code, code_verifier: visit.verifier };
+  const second = await visit.tokens({ ...grant, client_id: first.client, redirect_uri: CALLBACK });
+  for (const { access_token } of [first, second]) {
+    expect(await principalOf(await visit.call(access_token))).toBe("owner");
+  }
+});
+
 describe("what is not let in", () => {
   test.each<[string, (visit: ReturnType<typeof visitor>) => Promise<Response>]>([
     [
@@ -276,6 +307,34 @@ describe("what is not let in", () => {
     expect(answer).toMatchObject({ status: 400, error: "invalid_grant" });
   });
 
+  test("wrong passphrases of many addresses are counted too, until the hour is over", async () => {
+    const { wrongPassphrases, wrongPassphrasesOfAll } = limits;
+    configureLimits({ wrongPassphrases: 2, wrongPassphrasesOfAll: 3 });
+    vi.setSystemTime(Date.now() + 2 * limits.attemptsMs); // Whatever was tried before.
+    try {
+      const statuses = [];
+      for (const last of [1, 1, 1, 2, 3, 4]) {
+        const { register, authorizePath, agree } = visitor(app, `2001:db8::${last}:0:0:1`);
+        const path = await authorizePath(await register());
+        statuses.push((await agree(path, "wrong wrong wrong")).status);
+      }
+      // All of a /64 are one.
+      expect(statuses).toEqual([403, 403, 429, 429, 429, 429]);
+      const other = visitor(app, "192.0.2.250");
+      const path = await other.authorizePath(await other.register());
+      expect((await other.agree(path, "wrong wrong wrong")).status).toBe(403);
+      const late = await other.agree(path);
+      expect(late.status).toBe(429);
+      expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(3000);
+      expect(await late.text()).toMatch(/Come back in \d+ minutes/);
+      vi.setSystemTime(Date.now() + limits.attemptsMs + 1000);
+      expect((await other.agree(path)).status).toBe(303);
+    } finally {
+      vi.useRealTimers();
+      configureLimits({ wrongPassphrases, wrongPassphrasesOfAll });
+    }
+  });
+
   test("clients that register without end: 429", async () => {
     const { fetch } = visitor(app);
     const register = () =>
@@ -313,6 +372,13 @@ describe("scopes", () => {
     const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
     const later = await visit.tokens({ ...grant, scope: "nothing echo" });
     expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
+  });
+
+  test("those of other servers' making do not limit it", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token, scope } = await visit.signIn({ scope: "mcp:tools constructor" });
+    expect(scope).toBe("");
+    expect(await principalOf(await visit.call(access_token))).toBe("owner");
   });
 
   test("where the configuration knows none, none limits", async () => {

@@ -42,8 +42,11 @@ describe("a key", () => {
   });
 
   test("that was revoked lets nobody in, and without any key nobody comes in", async () => {
-    const server = await serverOf({});
-    expect((await send(server, "ada", "tools/list")).status).toBe(401);
+    const list = async (...names: string[]) => {
+      const server = await serverOf(Object.fromEntries(names.map((name) => [name, {}])));
+      return (await send(server, "ada", "tools/list")).status;
+    };
+    expect([await list("ada", "bob"), await list("bob"), await list()]).toEqual([200, 401, 401]);
   });
 
   test.each([
@@ -91,6 +94,22 @@ describe("scopes", () => {
     expect(all.result).toMatchObject({ cacheScope: "public" });
   });
 
+  test("that are missing are named over Open Tool Calling too", async () => {
+    const server = await serverOf({ bob: { scopes: ["reader"] } });
+    const call = (tool_id: string) =>
+      server.fetch(
+        new Request("http://localhost:8787/tools/call", {
+          method: "POST",
+          headers: { "content-type": "application/json", "otc-api-key": "bob" },
+          body: JSON.stringify({ request: { tool_id, input: { name: "Ada" } } }),
+        }),
+      );
+    const refused = await call("hello.greet");
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({ message: "This needs the scope greeter." });
+    expect((await call("hello.nothing")).status).toBe(400);
+  });
+
   test("that are missing are named with a 403, whichever revision is spoken", async () => {
     const server = await serverOf({ bob: { scopes: ["reader"] }, eve: { scopes: ["web:*"] } });
     const refused = await send(server, "bob", "tools/call", greet);
@@ -131,7 +150,33 @@ test("each run is a line of the log, and nothing of what went in or came out is 
   log.mockRestore();
 });
 
+test("nor is a URI that a caller has made up, and one run is one line", async () => {
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  const server = createApp(bundle, { ...env, RUN_LOG: "text" });
+  await ask("resources/read", { uri: "http-status://404" }, {}, server);
+  const params = { uri: "untold:secretary\n2026-01-01 bob: vault open" };
+  await post({ jsonrpc: "2.0", id: 1, method: "resources/read", params }, {}, server);
+  const lines = log.mock.calls.map(([text]) => String(text));
+  expect(lines.join()).toContain("http-status://{code}");
+  expect(lines.join()).toContain(" untold: ");
+  expect(lines.join()).not.toMatch(/404|secretary|\n/);
+  log.mockRestore();
+});
+
 describe("the page", () => {
+  test("and /health tell those who have no key nothing of what it offers", async () => {
+    const health = async (settings: object) => {
+      const server = createApp(bundle, { ...env, ...settings });
+      return (await server.fetch(new Request("http://localhost:8787/health"))).json();
+    };
+    expect(await health({})).toMatchObject({ servlets: expect.arrayContaining(["hello"]) });
+    expect(Object.keys((await health({ API_KEYS: "{}" })) as object)).toEqual([
+      "$schema",
+      "name",
+      "version",
+    ]);
+  });
+
   const pageOf = async (settings: object, address = "https://tools.example/") =>
     await createApp(bundle, { ...env, ...settings }).fetch(new Request(address));
 

@@ -17,8 +17,7 @@ export type App = Awaited<ReturnType<typeof ownersApp>>;
 let addresses = 0;
 
 /** One client and its browser, at an address of its own. */
-export function visitor(app: App) {
-  const address = `192.0.2.${++addresses}`;
+export function visitor(app: App, address = `192.0.2.${++addresses}`) {
   const cookies = new Map<string, string>();
   const verifier = crypto.randomUUID() + crypto.randomUUID();
 

@@ -40,6 +40,13 @@ async function come(token: string, app = appOf()) {
 
 const forward = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
+test.each([{ nonce: "n" }, { at_hash: "h" }])("an ID token is none: %j", async (claims) => {
+  internet(pagesOf(key));
+  const app = appOf({ audience: "client" });
+  const answer = await come(await tokenOf(key, { aud: "client", ...claims }), app);
+  expect(answer).toMatchObject({ status: 401, message: expect.stringContaining("ID token") });
+});
+
 describe("a good token", () => {
   test("names its issuer and subject", async () => {
     internet(pagesOf(key));
