@@ -7,6 +7,10 @@ export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-
 /** What a client speaks that sends no version header. */
 const DEFAULT_LEGACY_VERSION = "2025-03-26";
 
+/** Is this a revision without sessions and their streams? */
+export const isModern = (version: string | undefined): boolean =>
+  version !== undefined && MODERN_VERSIONS.includes(version);
+
 export const PROTOCOL_VERSION_META = "io.modelcontextprotocol/protocolVersion";
 
 /** Which of the two protocols a body is written in, and the revision that it names. */

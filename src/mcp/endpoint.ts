@@ -1,7 +1,8 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
-import { classify } from "./classify.ts";
+import { classify, isModern } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
 import { idOf } from "./message.ts";
@@ -20,13 +21,14 @@ interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving"> {
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
  */
 export async function mcpEndpoint(request: Request, setting: Setting): Promise<Response> {
-  const { headers } = request;
+  const { headers, method } = request;
+  const version = headers.get("mcp-protocol-version") ?? undefined;
+  const hasStreams = setting.sessions !== undefined && !isModern(version);
+  const allowed = hasStreams ? ["POST", "GET", "DELETE"] : ["POST"];
   let body: unknown;
   try {
-    const { method } = request;
-    const isStream = setting.sessions !== undefined && (method === "GET" || method === "DELETE");
-    if (method !== "POST" && !isStream) {
-      throw new Fault("method_not_allowed", `The MCP endpoint takes ${methodsOf(setting)}.`);
+    if (!allowed.includes(method)) {
+      throw new Fault("method_not_allowed", `The MCP endpoint takes ${allowed.join(", ")}.`);
     }
     const admitted = accepts(headers.get("accept") ?? undefined);
     if (!admitted.json && !admitted.sse && method !== "DELETE") {
@@ -38,15 +40,17 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       headers,
       accepts: admitted,
     };
-    const version = headers.get("mcp-protocol-version") ?? undefined;
-    if (isStream) {
+    if (method !== "POST") {
       classify(undefined, version);
       return await handleSession(method, exchange);
     }
     body = await readJson(request);
     const kind = classify(body, version);
     if (setting.admit !== undefined || setting.registry.isNarrow) {
-      for (const message of [body].flat()) await mayPass(message, setting);
+      const messages = [body].flat();
+      // Larger batches are refused as they are.
+      if (messages.length <= limits.batchMessages)
+        for (const message of messages) await mayPass(message, setting);
     }
     switch (kind.era) {
       case "modern":
@@ -60,7 +64,7 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
       id: idOf(body),
       challenge: setting.challenge?.(fault),
     });
-    if (fault.code === "method_not_allowed") response.headers.set("allow", methodsOf(setting));
+    if (fault.code === "method_not_allowed") response.headers.set("allow", allowed.join(", "));
     return response;
   }
 }
@@ -78,6 +82,3 @@ async function mayPass(message: unknown, { registry, admit }: Setting): Promise<
   }
   await registry.demandScope(method, params);
 }
-
-const methodsOf = ({ sessions }: Setting): string =>
-  sessions === undefined ? "POST" : "POST, GET, DELETE";

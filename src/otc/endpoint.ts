@@ -5,7 +5,7 @@ import type { Catalog } from "../servlets/catalog.ts";
 import { told, type Issue } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
-import { directoryOf } from "./directory.ts";
+import { directoryOf, type Offer } from "./directory.ts";
 import type { Records } from "./records.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
 import { canonical, LATEST, lentBy, requestIn, schemaOf } from "./request.ts";
@@ -60,7 +60,7 @@ async function call(
   const asked = requestIn(body);
   const { call_id, trace_id, input = {} } = asked;
   await admit?.();
-  const { entry, definition } = directoryOf(await registry.catalog()).find(asked.tool_id);
+  const { entry, definition } = await offerOf(asked.tool_id, registry);
   await admit?.(entry.tool.name);
   const lent = lentBy(asked, definition);
   const wrong = entry.input?.(input);
@@ -79,6 +79,16 @@ async function call(
     "invalid_request",
     "This call_id belongs to a call that asked for something else.",
   );
+}
+
+/** Throws `not_found`, or `insufficient_scope` for what is there, but not for the caller. */
+async function offerOf(id: string, registry: Registry): Promise<Offer> {
+  try {
+    return directoryOf(await registry.catalog()).find(id);
+  } catch (error) {
+    registry.demand(directoryOf(await registry.whole.catalog()).find(id).entry);
+    throw error;
+  }
 }
 
 /** What is wrong, by the parameter that it is wrong with. */

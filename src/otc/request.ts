@@ -19,7 +19,9 @@ const VERSION_1 =
 const text = z.string("must be a string");
 const id = text.check(
   z.minLength(1, "must not be empty"),
-  z.maxLength(limits.idCharacters, `must have at most ${limits.idCharacters} characters`),
+  z.refine((one) => one.length <= limits.idCharacters, {
+    error: () => `must have at most ${limits.idCharacters} characters`,
+  }),
 );
 const list = <T extends z.ZodMiniType>(item: T) =>
   z.optional(z.array(item, "must be an array of objects"));

@@ -60,6 +60,15 @@ describe("limits", () => {
     }
   };
 
+  // Before tests that leave something waiting.
+  test("bound how many guests wait at once", () =>
+    limited({ waitingGuests: 1 }, async (server, ada, bob) => {
+      const slow = { name: "wait", arguments: { seconds: 0.3 } };
+      const all = await Promise.all([ada, bob].map((one) => send(server, one, "tools/call", slow)));
+      const texts = await Promise.all(all.map((response) => response.text()));
+      expect(texts.filter((text) => text.includes("Too many calls are waiting"))).toHaveLength(1);
+    }));
+
   test("bound the calls of a minute, of each caller, and say when there may be more", () =>
     limited({ callsPerMinute: 3 }, async (server, ada, bob) => {
       const all = await Promise.all([1, 2, 3, 4, 5].map(() => send(server, ada, "tools/list")));
@@ -145,6 +154,37 @@ describe("limits", () => {
       await Promise.all(all.map((response) => response.text()));
       expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
     }));
+
+  test("bound how many of one caller's guests wait at once", () =>
+    limited({ waitingGuestsOfOne: 2 }, async (server, ada, bob) => {
+      const slow = { name: "wait", arguments: { seconds: 0.3 } };
+      const callers = [ada, ada, ada, bob];
+      const all = await Promise.all(callers.map((one) => send(server, one, "tools/call", slow)));
+      const texts = await Promise.all(all.map((response) => response.text()));
+      expect(texts.filter((text) => text.includes("Too many calls are waiting"))).toHaveLength(1);
+      expect(texts[3]).not.toContain("Too many");
+    }));
+
+  test("bound the ids that clients make up", () =>
+    limited({ idCharacters: 5 }, async (server, ada) => {
+      expect((await callOpen(server, ada, {}, "12345")).status).toBe(200);
+      const refused = await callOpen(server, ada, {}, "123456");
+      expect(refused.status).toBe(400);
+      expect(await refused.text()).toContain("at most 5 characters");
+    }));
+
+  test("bound the URIs that are read", () =>
+    limited({ urlCharacters: 50 }, async (server, ada) => {
+      const read = await send(server, ada, "resources/read", { uri: `a:${"b".repeat(50)}` });
+      expect((await answerOf(read)).error?.message).toContain("50 characters");
+    }));
+
+  test("need what counts: without it the server does not start", async () => {
+    const LIMITS = JSON.stringify({ callsPerMinute: 5 });
+    const begun = serverOf({ ada: {} }, { LIMITS, QUOTAS: undefined });
+    await expect(begun).rejects.toThrow("QUOTAS");
+    configureLimits(usual);
+  });
 
   test("bound the HTTP requests of a call", () =>
     limited({ httpRequests: 2 }, async (server, ada) => {

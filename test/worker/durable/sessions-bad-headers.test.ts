@@ -180,7 +180,8 @@ test.each([["1.0"], ["latest"], ["2023-01-01"], ["2026-07-28"], [""]])(
     const posted = await client.post(request(1, "ping"), headers);
     expect(posted.status).toBe(400);
     const listened = await client.listen(undefined, headers);
-    expect(listened.status).toBe(400);
+    // That revision has no such streams.
+    expect(listened.status).toBe(version === "2026-07-28" ? 405 : 400);
     expect((await messageIn(await client.request("ping")))["result"]).toEqual({});
   },
 );
