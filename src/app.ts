@@ -5,7 +5,7 @@ import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { createDoor } from "./auth/door.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin, isLoopback } from "./auth/origin.ts";
+import { checkOrigin, isLoopback, networkOf } from "./auth/origin.ts";
 import { otcPrincipal, sharedSecret } from "./auth/otc.ts";
 import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
@@ -166,7 +166,7 @@ const pageHeaders = secureHeaders({
 function callerOf(principal: Principal, { headers }: Request): string | undefined {
   const address = headers.get("cf-connecting-ip");
   if (principal !== ANONYMOUS) return principal.name;
-  return address === null ? undefined : `address ${address}`;
+  return address === null ? undefined : `address ${networkOf(address)}`;
 }
 
 function introduction(settings: ReturnType<typeof readSettings>): Server {

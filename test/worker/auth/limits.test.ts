@@ -1,6 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post } from "../server.ts";
 import { greet, send, serverOf, type Server } from "./key-holders.ts";
 
@@ -78,6 +80,19 @@ describe("limits", () => {
       const refused = all.find(({ status }) => status === 429)!;
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
       expect((await send(server, bob, "tools/list")).status).toBe(200);
+    }));
+
+  test("bound the calls of an address where anybody may call; all of a /64 are one", () =>
+    limited({ callsPerMinute: 2 }, async () => {
+      const server = createApp(bundle, env);
+      const { body, headers } = modern("tools/list");
+      const from = async (address: string) =>
+        (await post(body, { ...headers, "cf-connecting-ip": address }, server)).status;
+      const own = `2001:db8:${newId().slice(0, 4)}`;
+      const all = [`${own}:1::5`, `${own}:1:2:3:4:5`, `${own}:1::6:7`, `${own}::5`, "192.0.2.77"];
+      const statuses = [];
+      for (const address of all) statuses.push(await from(address));
+      expect(statuses).toEqual([200, 200, 429, 200, 200]);
     }));
 
   test("bound the calls of a minute over Open Tool Calling too", () =>
