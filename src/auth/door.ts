@@ -86,7 +86,7 @@ export function createDoor(settings: Settings, env: object, isScope: Owner["isSc
     },
     challenge(request, fault) {
       if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;
-      return hasOAuth ? challengeOf(request, fault, scopes) : "Bearer";
+      return challengeOf(request, fault, hasOAuth ? { scopes } : undefined);
     },
     metadata(request) {
       if (!hasOAuth) return undefined;

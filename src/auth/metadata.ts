@@ -3,10 +3,8 @@ import type { Fault } from "../errors.ts";
 import type { Json } from "../model.ts";
 
 /** Where the metadata is, for the MCP endpoint and for clients that look at the root. */
-export const METADATA_PATHS = [
-  "/.well-known/oauth-protected-resource/mcp",
-  "/.well-known/oauth-protected-resource",
-];
+const METADATA_PATH = "/.well-known/oauth-protected-resource/mcp";
+export const METADATA_PATHS = [METADATA_PATH, "/.well-known/oauth-protected-resource"];
 
 /** The URL of the MCP endpoint, which tokens are made for. https://www.rfc-editor.org/rfc/rfc8707 */
 export const resourceOf = (request: Request): string => new URL("/mcp", request.url).href;
@@ -32,22 +30,23 @@ export function metadataOf(request: Request, protection: Protection): Json {
 const needSchema = z.object({ scope: z.string() });
 
 /**
- * What `WWW-Authenticate` says to a refused request, where OAuth is configured; `scopes` are what every
- * request needs, and a fault may bring the `scope` that this one needs.
+ * What `WWW-Authenticate` says to a refused request; `oauth` is there where tokens are to be had, with the
+ * scopes that are needed of one issuer or another. A fault may bring the `scope` that this request needs.
  * https://www.rfc-editor.org/rfc/rfc6750#section-3, https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
 export function challengeOf(
   request: Request,
   fault: Fault,
-  scopes: readonly string[] = [],
+  oauth?: { scopes: readonly string[] },
 ): string {
-  const needed = needSchema.safeParse(fault.data).data?.scope ?? scopes.join(" ");
+  const needed = needSchema.safeParse(fault.data).data?.scope ?? oauth?.scopes.join(" ") ?? "";
   const hasToken = request.headers.has("authorization");
   const error = fault.code === "insufficient_scope" ? fault.code : "invalid_token";
   const parts = {
+    ...(oauth === undefined && { realm: "mcp" }),
     ...(hasToken ? { error, error_description: fault.message } : {}),
     ...(needed === "" ? {} : { scope: needed }),
-    resource_metadata: new URL(METADATA_PATHS[0] ?? "", request.url).href,
+    ...(oauth && { resource_metadata: new URL(METADATA_PATH, request.url).href }),
   };
   return `Bearer ${Object.entries(parts)
     .map(([name, value]) => `${name}="${value.replaceAll(/[^ !#-[\]-~]/g, "'")}"`)

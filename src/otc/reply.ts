@@ -17,7 +17,7 @@ export function errorResponse(fault: Fault, $schema = LATEST): Response {
   if (status === 405) response.headers.set("allow", String(data));
   const retryAfter = retryAfterOf(fault);
   if (retryAfter !== undefined) response.headers.set("retry-after", retryAfter);
-  if (status === 401) response.headers.set("www-authenticate", "Bearer");
+  if (status === 401) response.headers.set("www-authenticate", 'Bearer realm="tools"');
   return response;
 }
 

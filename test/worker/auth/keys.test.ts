@@ -18,7 +18,9 @@ describe("a key", () => {
     vi.useRealTimers();
     const late = await send(server, "bob", "tools/call", greet);
     expect(late.status).toBe(401);
-    expect(late.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(late.headers.get("www-authenticate")).toMatch(
+      /^Bearer realm="mcp", error="invalid_token", error_description="The API key bob has expired/,
+    );
     expect(await late.text()).toContain("has expired");
   });
 
@@ -114,6 +116,9 @@ describe("scopes", () => {
     const server = await serverOf({ bob: { scopes: ["reader"] }, eve: { scopes: ["web:*"] } });
     const refused = await send(server, "bob", "tools/call", greet);
     expect(refused.status).toBe(403);
+    expect(refused.headers.get("www-authenticate")).toMatch(
+      /error="insufficient_scope".*, scope="greeter"$/,
+    );
     const { error } = await answerOf(refused);
     expect(error).toMatchObject({
       message: "This needs the scope greeter.",

@@ -34,7 +34,7 @@ async function caller(server: typeof open, headers: Record<string, string>): Pro
   const listed = await list(server, headers);
   const isRefused = answer.status !== 200;
   expect(listed.status).toBe(answer.status);
-  expect(answer.headers.get("www-authenticate")).toBe(isRefused ? "Bearer" : null);
+  expect(answer.headers.get("www-authenticate")).toBe(isRefused ? 'Bearer realm="tools"' : null);
   if (isRefused) return JSON.stringify(answer).match(/sesam|eyJ/) ?? answer.status;
   return (JSON.parse(String(valueOf(answer))) as Json)["context"].client.principal;
 }
