@@ -141,7 +141,7 @@ interface Schema {
 }
 
 /** What the official client takes for the result of a method. */
-const RESULTS: Readonly<Record<string, Schema | undefined>> = {
+export const RESULTS: Readonly<Record<string, Schema | undefined>> = {
   "tools/call": CallToolResultSchema,
   "tools/list": ListToolsResultSchema,
   "prompts/get": GetPromptResultSchema,

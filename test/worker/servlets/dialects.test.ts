@@ -27,14 +27,15 @@ async function told(text: string, through?: string): Promise<Answer> {
 describe("what a guest must not give is its own fault", () => {
   test.each([
     ['{"content":[{"data":"aGk=","mimeType":{"toString":1,"valueOf":1}}]}', /mimeType is not/],
+    ['{"content":[{"type":"image","data":"not base64"}]}', /data is not base64/],
     [`{"content":[],"structuredContent":${DEEP}}`, /nested too deeply/],
   ])("an output such as %.60s", async (text, message) => {
     expect((await told(text)).error?.message).toMatch(message);
   });
 
-  test("whether it is an error is yes or no, whatever else there is", async () => {
+  test("whether it is an error is yes or no; an error is never told as a success", async () => {
     const { result } = await told('{"structuredContent":{"a":1},"isError":"yes"}');
-    expect(result).toMatchObject({ content: [{ text: '{"a":1}' }], isError: false });
+    expect(result).toMatchObject({ content: [{ text: '{"a":1}' }], isError: true });
   });
 
   const odd = { _meta: [], title: 5, description: {}, icons: [{}], size: "1", mimeType: 7 };
@@ -43,6 +44,7 @@ describe("what a guest must not give is its own fault", () => {
   test.each([
     { content: [{ type: "text", text: "a", ...odd, annotations }], ...odd },
     { content: [{ ...link, annotations: { ...annotations, priority: 0.5 } }] },
+    { content: [{ ...link, icons: [{ src: "a", sizes: "any" }], name: 7 }] },
     { content: [{ type: "resource", resource: { uri: "x://a", text: "a", ...odd }, ...odd }] },
     { content: [], isError: {}, annotations: [] },
   ])("members that no client takes are left out: %j", async (output) => {

@@ -1,0 +1,136 @@
+import {
+  CallToolResultSchema,
+  CompleteResultSchema,
+  ListPromptsResultSchema,
+  ListResourcesResultSchema,
+  ListResourceTemplatesResultSchema,
+  ListToolsResultSchema,
+} from "@modelcontextprotocol/core";
+import { describe, expect, test } from "vitest";
+import { completion, content, list, toolResult } from "../../../src/servlets/tidy.ts";
+
+const SCHEMAS = {
+  tools: ListToolsResultSchema,
+  resources: ListResourcesResultSchema,
+  resourceTemplates: ListResourceTemplatesResultSchema,
+  prompts: ListPromptsResultSchema,
+};
+
+describe("a list loses what no client takes, and nothing else", () => {
+  const object = { type: "object" };
+  const tool = { name: "a", inputSchema: object };
+  const link = { uri: "a:b", name: "a:b" };
+  const icon = { src: "https://a.example/a.png" };
+  const whole = { ...icon, mimeType: "image/png", sizes: ["any"], theme: "dark" };
+  test.each([
+    ["resources", { uri: "a:b", name: 7 }, link],
+    ["resources", { uri: "a:b", name: "" }, link],
+    [
+      "resourceTemplates",
+      { uriTemplate: "a:{b}", name: {} },
+      { uriTemplate: "a:{b}", name: "a:{b}" },
+    ],
+    ["resources", { ...link, annotations: { lastModified: "2026-02-30T00:00:00Z" } }, link],
+    [
+      "resources",
+      { ...link, annotations: { lastModified: "today", priority: 1 } },
+      { ...link, annotations: { priority: 1 } },
+    ],
+    [
+      "prompts",
+      { name: "a", arguments: [{ name: 5 }, {}, null, "b", { name: "c", required: 1 }] },
+      { name: "a", arguments: [{ name: "c" }] },
+    ],
+    [
+      "tools",
+      { ...tool, inputSchema: { properties: [], required: "x", default: null } },
+      { ...tool, inputSchema: { ...object, default: null } },
+    ],
+    [
+      "tools",
+      { ...tool, inputSchema: { required: ["x", 5], properties: { x: true } } },
+      { ...tool, inputSchema: { ...object, properties: { x: true } } },
+    ],
+    [
+      "tools",
+      { ...tool, outputSchema: { ...object, $schema: 5, properties: 1, required: {} } },
+      { ...tool, outputSchema: object },
+    ],
+    ["tools", { ...tool, execution: { taskSupport: "maybe" } }, { ...tool, execution: {} }],
+    [
+      "tools",
+      { ...tool, icons: [whole, { ...icon, sizes: "any", theme: "blue", mimeType: 1 }] },
+      { ...tool, icons: [whole, icon] },
+    ],
+    ["tools", { ...tool, icons: [{ sizes: ["any"] }, null, icon] }, { ...tool, icons: [icon] }],
+    ["tools", { ...tool, icons: icon }, tool],
+  ] as const)("%s: %j", (kind, given, kept) => {
+    const found = list(kind, [given]);
+    expect(SCHEMAS[kind].safeParse({ [kind]: found }).error).toBeUndefined();
+    expect(found).toEqual([kept]);
+  });
+});
+
+test.each([
+  ["2026-02-28T23:59:59Z", true],
+  ["2024-02-29T00:00:00.125+05:30", true],
+  ["2025-02-29T00:00:00Z", false],
+  ["2026-13-01T00:00:00Z", false],
+  ["2026-01-01T00:00:00", false],
+  ["2026-01-01", false],
+])("a resource last modified at %s", (lastModified, isKept) => {
+  const [found] = list("resources", [{ uri: "a:b", annotations: { lastModified } }]);
+  expect(found?.annotations).toEqual(isKept ? { lastModified } : undefined);
+});
+
+describe("what is encoded in base64", () => {
+  test.each(["", "aGk=", "aGk", "aG\r\nk=", "QUJD".repeat(1000)])("is taken as %.20j", (data) => {
+    const blocks = [
+      { type: "image", data },
+      { type: "audio", data },
+      { type: "resource", resource: { uri: "a:b", blob: data } },
+    ].map(content);
+    expect(CallToolResultSchema.safeParse({ content: blocks }).error).toBeUndefined();
+  });
+
+  test.each(["?", "aGk==", "a", "_-_-", "data:image/png;base64,aGk="])("but not as %j", (data) => {
+    expect(() => content({ type: "image", data })).toThrow(/an image block's data is not base64/);
+    expect(() => content({ type: "audio", data })).toThrow(/an audio block's data is not base64/);
+    const resource = { uri: "a:b", blob: data };
+    expect(() => content({ type: "resource", resource })).toThrow(/blob is not base64/);
+  });
+});
+
+test.each([
+  [[true, "true", 1, "yes", {}], true],
+  [[false, "false", "", 0], false],
+  [[null, undefined], undefined],
+])("a result whose isError is one of %j", (all, isError) => {
+  for (const given of all) {
+    expect(toolResult({ content: [], isError: given })).toEqual({ content: [], isError });
+  }
+});
+
+test("a link without a name that can be read has its URI for one", () => {
+  for (const name of [undefined, 7, ""]) {
+    expect(content({ type: "resource_link", uri: "a:b", name })).toMatchObject({ name: "a:b" });
+  }
+});
+
+test("a block keeps members of its own, whatever they are called", () => {
+  const resource = { uri: "a:b", text: "t" };
+  const block = content({ type: "resource", constructor: 1, resource });
+  expect(Object.hasOwn(block, "constructor")).toBe(true);
+});
+
+test.each([
+  [150, 5000, { total: 5000, hasMore: true }],
+  [150, 3, { total: 150, hasMore: true }],
+  [150, undefined, { total: 150, hasMore: true }],
+  [3, 5000, { total: 5000 }],
+  [3, 1.5, {}],
+])("a completion of %d values and a total of %d", (count, total, more) => {
+  const found = completion({ completion: { values: Array(count).fill("a"), total } });
+  expect(CompleteResultSchema.safeParse(found).error).toBeUndefined();
+  expect(found.completion).toEqual({ values: Array(Math.min(count, 100)).fill("a"), ...more });
+});
