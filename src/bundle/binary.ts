@@ -2,7 +2,8 @@
  * A Wasm module's outline, read and changed section by section, code left as it is.
  * Format: https://webassembly.github.io/spec/core/binary/modules.html
  */
-import { concatenate, leb, Reader, sections, text } from "./bytes.ts";
+import { concatenate } from "../wasm/image.ts";
+import { leb, Reader, sections, text } from "./bytes.ts";
 
 export type Kind = "function" | "table" | "memory" | "global" | "tag";
 

@@ -75,13 +75,3 @@ export function sections(wasm: Uint8Array): Section[] {
   }
   return found;
 }
-
-export function concatenate(parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}

@@ -6,8 +6,9 @@
  * entered, a loop before each turn, more where they are long; in between, whatever the way, no more than
  * `STRETCH` instructions go unpaid.
  */
+import { concatenate } from "../wasm/image.ts";
 import { outline } from "./binary.ts";
-import { concatenate, leb, Reader, sections, signedLeb, text } from "./bytes.ts";
+import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 
 /** More would be unpaid on ways that are seldom taken; less would be paid for on all, where they meet. */

@@ -125,11 +125,16 @@ export function encodeImage({ pages, globals, runs }: Image): Uint8Array<ArrayBu
       runs: runs.map(({ at, bytes }) => [at, bytes.length]),
     }),
   );
-  const parts = [
+  return concatenate([
     new Uint8Array(new Uint32Array([head.length]).buffer),
     head,
     ...runs.map(({ bytes }) => bytes),
-  ];
+  ]);
+}
+
+export function concatenate(
+  parts: readonly (Uint8Array | readonly number[])[],
+): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
