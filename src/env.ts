@@ -232,7 +232,10 @@ export function deploymentOf(env: object) {
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
   const print = (line: string) => console.log(line);
   const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
-  const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) =>
-    console[level === "trace" ? "debug" : level](`[${servlet}] ${text}`);
+  const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) => {
+    // What a servlet writes below its first line is not to look like a line of another.
+    const own = text.replaceAll(/[\n\r\u2028\u2029]+/g, "\n  ");
+    console[level === "trace" ? "debug" : level](`[${servlet}] ${own}`);
+  };
   return { variables: variablesOf(env), logLevel, isolation, scopes, log, record };
 }

@@ -57,7 +57,7 @@ interface Options {
   objects?: Record<string, string>;
   /** What it logs is not shown: workerd says two lines for each client that closes its stream. */
   quiet?: boolean;
-  /** Takes what it logs instead. */
+  /** Takes what it logs instead, in whole lines. */
   log?: (text: string) => void;
 }
 
@@ -122,7 +122,12 @@ const worker :Workerd.Worker = (
     stdio: ["ignore", "pipe", log ? "pipe" : quiet ? "ignore" : "inherit"],
   });
   for (const output of [process.stdout, process.stderr]) {
-    output?.setEncoding("utf8").on("data", (text: string) => log?.(text));
+    let begun = "";
+    output?.setEncoding("utf8").on("data", (text: string) => {
+      const end = text.lastIndexOf("\n") + 1;
+      if (end > 0) log?.(begun + text.slice(0, end));
+      begun = (end > 0 ? "" : begun) + text.slice(end);
+    });
   }
   while (!(await answers(port))) {
     if (process.exitCode !== null) throw new Error(`workerd ended with ${process.exitCode}`);

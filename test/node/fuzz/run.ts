@@ -66,7 +66,7 @@ const variables = {
 
 /** What the log may have: what guests say, and clients that leave, with whom what is asked for them is lost. */
 const HARMLESS =
-  /^\s*$|^\[\w+\] |^\s+at |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
+  /^\s*$|^\[\w+\] |^  |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
 
 export async function fuzz({ seed, count, port, step: only, log }: Options): Promise<Outcome> {
   const failures: string[] = [];

@@ -164,8 +164,21 @@ test("nor is a URI that a caller has made up, and one run is one line", async ()
   const lines = log.mock.calls.map(([text]) => String(text));
   expect(lines.join()).toContain("http-status://{code}");
   expect(lines.join()).toContain(" untold: ");
-  expect(lines.join()).not.toMatch(/404|secretary|\n/);
+  expect(lines.join()).not.toMatch(/:\/\/404|secretary|\n/);
   log.mockRestore();
+});
+
+test("a servlet's lines do not look like others' in the log", async () => {
+  const info = vi.spyOn(console, "info").mockImplementation(() => {});
+  const server = createApp(bundle, env);
+  const message = 'oh\n{"principal":"bob"}\r\u2028[hello] yes';
+  const plan = { name: "plan", arguments: { steps: [{ do: "log", message }] } };
+  const { body, headers } = modern("tools/call", plan);
+  await post(body, headers, server);
+  expect(info.mock.calls.join("\n")).toContain(
+    '[durable] oh\n  {"principal":"bob"}\n  [hello] yes',
+  );
+  info.mockRestore();
 });
 
 describe("the page", () => {
