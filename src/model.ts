@@ -49,6 +49,14 @@ export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
 export const KEY_NAME_RULE =
   "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
 
+/** What one caller's requests have to ask for. Both throw `too_many`. */
+export interface Share {
+  /** Counts a call, or, by the tool's name, what is known to be one of a tool; absent where neither is counted. */
+  admit?: ((tool?: string) => Promise<void>) | undefined;
+  /** Counts what is kept for the caller for longer than the request: a session, a task, a state, a call. */
+  keep(): Promise<void>;
+}
+
 /** What a servlet tells the caller before its call ends; `method` is MCP's. */
 export interface Notification {
   method: string;

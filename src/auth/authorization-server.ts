@@ -94,13 +94,10 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
         }
       },
       clientRegistrationCallback: async ({ request: registration }) => {
-        try {
-          await begin(registration);
-          return undefined;
-        } catch (error) {
-          const description = Fault.from(error).message;
-          return { code: "temporarily_unavailable", description, status: 429 };
-        }
+        const waitMs = await begin(registration);
+        if (waitMs === 0) return undefined;
+        const description = tooManyTries(waitMs).message;
+        return { code: "temporarily_unavailable", description, status: 429 };
       },
       // It would log each refusal of a client.
       onError: () => undefined,
@@ -114,12 +111,9 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   const addressOf = ({ headers }: Request) =>
     networkOf(headers.get("cf-connecting-ip") ?? "unknown");
 
-  /** Throws `too_many` where one address begins too often. */
-  async function begin(request: Request): Promise<void> {
-    const { signIns, attemptsMs } = limits;
-    const waitMs = await counter(`begin ${addressOf(request)}`).take(signIns, attemptsMs);
-    if (waitMs > 0) throw tooManyTries(waitMs);
-  }
+  /** Gives how long an address that begins too often has to wait, in ms. */
+  const begin = (request: Request): Promise<number> =>
+    counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs);
 
   /** Throws `too_many` where it was tried too often. Tries are counted before they are made: many can come at once. */
   async function knows(request: Request, passphrase: string): Promise<boolean> {
@@ -186,7 +180,8 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       try {
         const oauth = serverOf(request).getOAuthApi(env);
         if (request.method === "POST") return await decide(oauth, request);
-        await begin(request);
+        const waitMs = await begin(request);
+        if (waitMs > 0) throw tooManyTries(waitMs);
         return await ask(oauth, request);
       } catch (error) {
         return refusalPage(owner, refusalOf(error));

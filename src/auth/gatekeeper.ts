@@ -1,6 +1,7 @@
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Share } from "../model.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {
@@ -15,14 +16,6 @@ interface Quota extends Rpc.DurableObjectBranded {
 /** The same of anything, durably. */
 export interface Attempts extends Rpc.DurableObjectBranded {
   take(most: number, ms: number): Promise<number>;
-}
-
-/** What one caller's requests have to ask for. Both throw `too_many`. */
-export interface Share {
-  /** Counts a call, or, by the tool's name, what is known to be one of a tool; absent where neither is counted. */
-  admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts what is kept for the caller for longer than the request: a session, a task, a state, a call. */
-  keep(): Promise<void>;
 }
 
 const DAY = 86_400_000;

@@ -1,7 +1,7 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject } from "../model.ts";
+import { isObject, type Share } from "../model.ts";
 import { classify, isModern } from "./classify.ts";
 import { handleLegacy, handleSession } from "./legacy.ts";
 import type { Exchange } from "./exchange.ts";
@@ -9,9 +9,7 @@ import { idOf } from "./message.ts";
 import { handleModern } from "./modern.ts";
 import { accepts, refusalResponse } from "./reply.ts";
 
-interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving"> {
-  /** Counts a call, or what is known to be one of a tool; absent where neither is counted. Throws `too_many`. */
-  admit?: ((tool?: string) => Promise<void>) | undefined;
+interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving">, Share {
   /** The `WWW-Authenticate` that goes with a fault, if one does. */
   challenge?(fault: Fault): string | undefined;
 }

@@ -1,4 +1,4 @@
-import type { Json, Principal } from "../model.ts";
+import type { Json, Principal, Share } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";
@@ -13,13 +13,11 @@ export interface Server {
 }
 
 /** For how long something is sealed. */
-export interface Sealing {
+export interface Sealing extends Pick<Share, "keep"> {
   /** Unix time in ms. */
   until: number;
   /** May it be spent, so that it is good for one use? */
   once: boolean;
-  /** Called before it is stored, where it has to be. */
-  keep(): Promise<void>;
 }
 
 /** Keeps what clients carry, so that only this deployment can read it. */
@@ -32,7 +30,7 @@ export interface Vault {
 }
 
 /** One POST and what answering it needs. */
-export interface Exchange {
+export interface Exchange extends Pick<Share, "keep"> {
   server: Server;
   registry: Registry;
   principal: Principal;
@@ -46,8 +44,6 @@ export interface Exchange {
   tasks?: Tasks | undefined;
   /** The principal's sessions; absent where each request is by itself. */
   sessions?: Sessions | undefined;
-  /** Counts what is kept for the caller for longer than the request. Throws `too_many`. */
-  keep(): Promise<void>;
   /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
   leaving(): AbortSignal;
 }

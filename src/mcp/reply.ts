@@ -20,9 +20,9 @@ export interface Accepts {
 
 export function accepts(header: string | undefined): Accepts {
   if (header === undefined || header.includes("*/*")) return { json: true, sse: true };
-  const any = header.includes("application/*");
+  const isAny = header.includes("application/*");
   return {
-    json: any || header.includes("application/json"),
+    json: isAny || header.includes("application/json"),
     sse: header.includes("text/event-stream") || header.includes("text/*"),
   };
 }

@@ -1,6 +1,6 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
-import type { Principal } from "../model.ts";
+import type { Principal, Share } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import { told, type Issue } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -11,14 +11,10 @@ import { errorResponse, jsonResponse } from "./reply.ts";
 import { canonical, LATEST, lentBy, requestIn, schemaOf } from "./request.ts";
 
 /** What answering a request needs. */
-export interface Setting {
+export interface Setting extends Share {
   /** What the principal may use. */
   registry: Registry;
   principal: Principal;
-  /** Counts a call, or what is known to be one of a tool; absent where neither is counted. Throws `too_many`. */
-  admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts what is kept for the caller for longer than the request. Throws `too_many`. */
-  keep(): Promise<void>;
   /** The principal's calls that are run once; absent where none is kept. */
   records?: ((principal: Principal) => Records) | undefined;
 }

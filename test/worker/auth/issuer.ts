@@ -1,5 +1,8 @@
 import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from "jose";
-import { vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { answerOf, post } from "../server.ts";
 
 /** An issuer on the other side of `fetch`. */
 export const ISSUER = "https://issuer.example";
@@ -54,3 +57,40 @@ export const pagesOf = (...keys: SigningKey[]): Record<string, unknown> => ({
   [METADATA]: { issuer: ISSUER, jwks_uri: KEYS },
   [KEYS]: { keys: keys.map(({ jwk }) => jwk) },
 });
+
+/** The issuer's usual key. */
+export let key: SigningKey;
+/** What the server logs as an error. */
+export let logged: ReturnType<typeof vi.fn>;
+
+/** In each test the clock moves by `forward` alone, and what is logged is held back. */
+export function prepare(): void {
+  beforeAll(async () => {
+    key = await signingKey("first");
+  });
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+}
+
+export const appOf = (issuer: object = {}, more: object = {}) =>
+  createApp(bundle, { OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]), ...more });
+
+export const CALL = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
+
+/** What comes of a call with this token. */
+export async function come(token: string, app = appOf()) {
+  const response = await post(CALL, { authorization: `Bearer ${token}` }, app);
+  const challenge = response.headers.get("www-authenticate") ?? "";
+  const { status, error, result } = await answerOf(response);
+  const text = result?.["content"]?.[0]?.text;
+  const principal = text && JSON.parse(text).context.client.principal;
+  return { status, challenge, message: error?.message, principal };
+}
+
+export const forward = (ms: number) => vi.setSystemTime(Date.now() + ms);

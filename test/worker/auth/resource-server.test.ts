@@ -1,44 +1,30 @@
 import type { JWTPayload } from "jose";
 import { SignJWT, UnsecuredJWT, exportSPKI, importJWK } from "jose";
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { answerOf, post } from "../server.ts";
-import { internet, ISSUER, KEYS, METADATA, now, pagesOf, RESOURCE } from "./issuer.ts";
-import { base64url, signingKey, tokenOf, type SigningKey } from "./issuer.ts";
+import { post } from "../server.ts";
+import {
+  appOf,
+  CALL,
+  base64url,
+  come,
+  forward,
+  internet,
+  ISSUER,
+  key,
+  KEYS,
+  METADATA,
+  now,
+  pagesOf,
+  prepare,
+  RESOURCE,
+  signingKey,
+  tokenOf,
+} from "./issuer.ts";
 
 /** Tokens of an issuer, at the door of the whole app. */
-let key: SigningKey;
-let logged: ReturnType<typeof vi.fn>;
-beforeAll(async () => {
-  key = await signingKey("first");
-});
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
-const appOf = (issuer: object = {}, more: object = {}) =>
-  createApp(bundle, { OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]), ...more });
-
-const CALL = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
-
-/** What comes of a call with this token. */
-async function come(token: string, app = appOf()) {
-  const response = await post(CALL, { authorization: `Bearer ${token}` }, app);
-  const challenge = response.headers.get("www-authenticate") ?? "";
-  const { status, error, result } = await answerOf(response);
-  const text = result?.["content"]?.[0]?.text;
-  const principal = text && JSON.parse(text).context.client.principal;
-  return { status, challenge, message: error?.message, principal };
-}
-
-const forward = (ms: number) => vi.setSystemTime(Date.now() + ms);
+prepare();
 
 test.each([{ nonce: "n" }, { at_hash: "h" }])("an ID token is none: %j", async (claims) => {
   internet(pagesOf(key));
@@ -217,82 +203,6 @@ test("scopes limit a token where the configuration knows scopes", async () => {
   expect(refused.challenge).toMatch(/^Bearer error="insufficient_scope", .*scope="all", resource_/);
   expect(await come(await tokenOf(key, { scope: "all" }), app)).toMatchObject({ status: 200 });
   expect(await come(await tokenOf(key, { scope: undefined }), app)).toMatchObject({ status: 403 });
-});
-
-describe("keys", () => {
-  test("a new one is fetched when a token names it; one that is not there, not too often", async () => {
-    const { pages, asked } = internet(pagesOf(key));
-    const app = appOf();
-    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
-    const next = await signingKey("next");
-    Object.assign(pages, pagesOf(next));
-    forward(limits.keySetCooldownMs + 1);
-    expect(await come(await tokenOf(next), app)).toMatchObject({ status: 200 });
-    expect(await come(await tokenOf(key, { sub: "late" }), app)).toMatchObject({ status: 401 });
-    expect(await come(await tokenOf(await signingKey("made up")), app)).toMatchObject({
-      status: 401,
-    });
-    expect(asked).toEqual([METADATA, KEYS, KEYS]);
-  });
-
-  test("old ones are fetched anew; where the issuer is down they are good for a while", async () => {
-    const { pages, asked } = internet(pagesOf(key));
-    const app = appOf();
-    await come(await tokenOf(key), app);
-    pages[KEYS] = new Error("ECONNREFUSED 10.0.0.7");
-    forward(limits.keySetMs + 1);
-    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
-    expect(await come(await tokenOf(key, { sub: "b" }), app)).toMatchObject({ status: 200 });
-    expect(asked).toHaveLength(3);
-    forward(limits.keySetStaleMs);
-    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 503 });
-  });
-
-  test.each<[string, Record<string, unknown>]>([
-    ["is down", { [METADATA]: new Error("ECONNREFUSED 10.0.0.7"), [KEYS]: new Error("10.0.0.7") }],
-    ["has no metadata", {}],
-    ["says it is another", { [METADATA]: { issuer: "https://evil.example", jwks_uri: KEYS } }],
-    [
-      "has its keys at plain http",
-      { [METADATA]: { issuer: ISSUER, jwks_uri: "http://a.example" } },
-    ],
-    ["has metadata that is no JSON", { [METADATA]: new Response("<html>") }],
-    ["sends on", { [METADATA]: Response.redirect("https://evil.example/") }],
-    ["has no keys", { [METADATA]: { issuer: ISSUER, jwks_uri: KEYS } }],
-    ["has keys without end", { ...pagesOf(), [KEYS]: { keys: [], x: "x".repeat(300_000) } }],
-  ])("an issuer that %s: 503 without details, and no flood", async (_name, pages) => {
-    const { asked } = internet(pages);
-    const app = appOf();
-    const first = await come(await tokenOf(key), app);
-    expect(first).toMatchObject({ status: 503, challenge: "" });
-    expect(first.message).toBe("The token cannot be verified now: try again.");
-    expect(logged).toHaveBeenCalledTimes(1);
-    const before = asked.length;
-    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 503 });
-    expect(asked).toHaveLength(before);
-    Object.assign(pages, pagesOf(key));
-    forward(limits.issuerRetryMs + 1);
-    expect(await come(await tokenOf(key), app)).toMatchObject({ status: 200 });
-  });
-
-  test.each([
-    "https://issuer.example/.well-known/oauth-authorization-server/tenant",
-    "https://issuer.example/.well-known/openid-configuration/tenant",
-    "https://issuer.example/tenant/.well-known/openid-configuration",
-  ])("are found by the metadata at %s", async (place) => {
-    const issuer = `${ISSUER}/tenant`;
-    internet({ ...pagesOf(key), [place]: { issuer, jwks_uri: KEYS } });
-    const token = await tokenOf(key, { iss: issuer });
-    expect(await come(token, appOf({ issuer }))).toMatchObject({ status: 200 });
-  });
-
-  test("are where the configuration says", async () => {
-    const { asked } = internet(pagesOf(key));
-    expect(await come(await tokenOf(key), appOf({ jwks_uri: KEYS }))).toMatchObject({
-      status: 200,
-    });
-    expect(asked).toEqual([KEYS]);
-  });
 });
 
 test("API keys beside it", async () => {

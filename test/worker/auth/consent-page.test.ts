@@ -1,0 +1,125 @@
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { CALLBACK, ownersApp, visitor, type App } from "./owner.ts";
+
+/** The page where the owner lets a client in. */
+let app: App;
+beforeAll(async () => {
+  app = await ownersApp();
+});
+
+describe("the page", () => {
+  test("says who wants to come in, where that leads, and what it may do", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response, text } = await open(await authorizePath(await register()));
+    expect(response.status).toBe(200);
+    expect(text).toContain("<bdi>Claude</bdi>");
+    expect(text).toContain("<strong>claude.ai</strong>");
+    expect(text).toContain("Nobody has checked the name");
+    expect(text).toContain("every tool, resource and prompt");
+    expect(text).toContain('name="viewport"');
+  });
+
+  test("has no script, is in no frame, and sends nothing elsewhere", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response } = await open(await authorizePath(await register()));
+    const policy = response.headers.get("content-security-policy");
+    expect(policy).toMatch(
+      /^default-src 'none'; style-src 'nonce-[^']+'; form-action 'self' https: /,
+    );
+    expect(policy).toContain("frame-ancestors 'none'; base-uri 'none'");
+    expect(response.headers.get("x-frame-options")).toBe("DENY");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("set-cookie")).toMatch(/^__Host-.*Secure; HttpOnly; SameSite=Lax/);
+  });
+
+  test("shows what a client says of itself as text", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
+    const { text } = await open(await authorizePath(await register({ client_name: evil })));
+    expect(text).not.toMatch(/<script|<img/);
+    expect(text).toContain("&lt;script&gt;");
+  });
+
+  test("warns of programs on one's own device", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const redirect_uri = "http://127.0.0.1:33418/callback";
+    const client = await register({ redirect_uris: [redirect_uri] });
+    const { text, response } = await open(await authorizePath(client, { redirect_uri }));
+    expect(text).toContain("a program on your own device");
+    expect(response.headers.get("content-security-policy")).toContain("http://127.0.0.1:33418");
+  });
+
+  test.each<[string, Record<string, string | undefined>]>([
+    ["an unknown client", { client_id: "nobody" }],
+    ["no client", { client_id: undefined }],
+    ["a redirect elsewhere", { redirect_uri: "https://evil.example/" }],
+    ["a redirect that begins like the right one", { redirect_uri: `${CALLBACK}.evil.example` }],
+  ])("%s: says so, and sends nobody anywhere", async (_name, more) => {
+    const { register, authorizePath, open } = visitor(app);
+    const { response, text } = await open(await authorizePath(await register(), more));
+    expect(response.status).toBe(400);
+    expect(response.headers.get("location")).toBeNull();
+    expect(response.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(text).toContain("Start again");
+  });
+
+  test.each<[string, Record<string, string | undefined>, string]>([
+    ["no PKCE", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
+    ["plain PKCE", { code_challenge_method: "plain" }, "invalid_request"],
+    ["PKCE that does not say how", { code_challenge_method: undefined }, "invalid_request"],
+    ["a token at once", { response_type: "token" }, "unsupported_response_type"],
+    ["another resource", { resource: "https://else.example/mcp" }, "invalid_target"],
+  ])(
+    "%s: says so, and leads back to the client whoever wants to go",
+    async (_name, more, error) => {
+      const { register, authorizePath, open } = visitor(app);
+      const { response, text } = await open(await authorizePath(await register(), more));
+      expect(response.status).toBe(400);
+      expect(response.headers.get("location")).toBeNull();
+      const [, link = ""] = /<a href="([^"]+)"[^>]*>Back to claude.ai</.exec(text) ?? [];
+      const back = new URL(link.replaceAll("&amp;", "&"));
+      expect(back.origin + back.pathname).toBe(CALLBACK);
+      expect(back.searchParams.get("error")).toBe(error);
+    },
+  );
+
+  test.each([
+    ["http://[::1]:4000/back", " http:"],
+    ["https://claude.ai/back", " https://claude.ai"],
+  ])("may lead on to %s", async (redirect_uri, source) => {
+    const { register, authorizePath, open } = visitor(app);
+    const client = await register({ redirect_uris: [redirect_uri] });
+    const { response } = await open(await authorizePath(client, { redirect_uri }));
+    expect(response.headers.get("content-security-policy")).toMatch(
+      new RegExp(`form-action[^;]*${source.replaceAll("/", "\\/")}(;|$)`),
+    );
+  });
+
+  test("a client that is known by its metadata document: its domain is shown", async () => {
+    const client_id = "https://chat.example/client.json";
+    const document = {
+      client_id,
+      client_name: "Chat",
+      redirect_uris: ["https://chat.example/back"],
+    };
+    const fetch = vi.spyOn(globalThis, "fetch");
+    fetch.mockImplementation(async () => Response.json(document));
+    const { authorizePath, open } = visitor(app);
+    const path = await authorizePath(client_id, { redirect_uri: "https://chat.example/back" });
+    const { text } = await open(path);
+    expect(text).toContain("It is an app of <strong>chat.example</strong>");
+    fetch.mockImplementation(async () => new Response("", { status: 404 }));
+    const { response } = await open(path.replace("client.json", "other.json"));
+    expect(response.status).toBe(400);
+    fetch.mockRestore();
+  });
+
+  test("no PKCE, of a client with a secret: the same", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const client = await register({ token_endpoint_auth_method: "client_secret_basic" });
+    const none = { code_challenge: undefined, code_challenge_method: undefined };
+    const { response } = await open(await authorizePath(client, none));
+    expect(response.headers.get("location") ?? "").not.toContain("code=");
+    expect([303, 400]).toContain(response.status);
+  });
+});
