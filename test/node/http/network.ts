@@ -19,7 +19,13 @@ export async function breaking(port: number) {
         const text = [...doomed].find((one) => chunk.includes(one));
         if (text === undefined) return response.write(chunk);
         doomed.delete(text);
-        return response.destroy();
+        // One chunk may bring several events: those before it arrive, the first of them with the headers.
+        const before = chunk.subarray(
+          0,
+          Math.max(0, chunk.lastIndexOf("\n\n", chunk.indexOf(text)) + 2),
+        );
+        response.flushHeaders();
+        return response.write(before, () => response.destroy());
       });
       answer.on("end", () => response.end());
       answer.on("error", () => response.destroy());
