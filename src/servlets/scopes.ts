@@ -1,16 +1,26 @@
 import { fits } from "../glob.ts";
 import { limits } from "../limits.ts";
 
-/** Which servlets and tools a scope is for: each a pattern `servlet:tool`, in which `*` stands for anything. */
+/**
+ * The patterns that each scope stands for: `servlet:name`, where the name is that of a tool or a prompt, or
+ * the URI of a resource. `*` stands for any characters on its own side of the first colon.
+ */
 export type Scopes = Readonly<Record<string, readonly string[]>>;
 
-/** May what a servlet offers be used, by its own name (of a resource: its URI)? */
+/** Tells whether what a servlet offers may be used, by its own name (of a resource: its URI). */
 export type May = (servlet: string, name: string) => boolean;
 
-/** What these scopes are for, as the configuration says; a scope may be a pattern itself. */
+/** Tells what these scopes grant, as configured; a scope may be a pattern itself. */
 export function mayBy(scopes: readonly string[], configured: Scopes): May {
   const patterns = scopes.flatMap((scope) => patternsOf(scope, configured));
-  return (servlet, name) => patterns.some((pattern) => fits(pattern, `${servlet}:${name}`));
+  return (servlet, name) => patterns.some((pattern) => grants(pattern, servlet, name));
+}
+
+/** URIs contain colons and may be made up by callers, so a name must not be able to fit the servlet's part. */
+function grants(pattern: string, servlet: string, name: string): boolean {
+  const colon = pattern.indexOf(":");
+  if (colon < 0) return false;
+  return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
 /** Is this scope for something, as the configuration or the names of servlets say? Where it knows no scopes, none is. */
@@ -25,12 +35,11 @@ export function isScope(
   );
 }
 
-/** A scope that would be enough. */
+/** A scope that grants this. */
 export function scopeFor(servlet: string, name: string, configured: Scopes): string {
-  const what = `${servlet}:${name}`;
-  const isFor = ([, patterns]: [string, readonly string[]]) =>
-    patterns.some((pattern) => fits(pattern, what));
-  return Object.entries(configured).find(isFor)?.[0] ?? what;
+  const isEnough = ([, patterns]: [string, readonly string[]]) =>
+    patterns.some((pattern) => grants(pattern, servlet, name));
+  return Object.entries(configured).find(isEnough)?.[0] ?? `${servlet}:${name}`;
 }
 
 /** A client may name a pattern of its own: none that is needed is longer than `limits.idCharacters`. */

@@ -53,6 +53,24 @@ describe("scopes", () => {
     ]);
   });
 
+  test.each<[string, string, string, boolean]>([
+    ["*:greet", "notes", "greet", true],
+    ["*:greet", "notes", "note://x:greet", false],
+    ["*", "notes", "greet", false],
+    ["note*:list", "notes", "list", true],
+    ["n*:greet", "notes", "x:greet", false],
+    ["notes:note://*", "notes", "note://a:b", true],
+    ["notes:*:greet", "notes", "note://x:greet", true],
+    ["notes:*", "notes", "note://x:greet", true],
+    ["not*es:greet", "not", "es:greet", false],
+  ])("the pattern %s and what %s calls %s: %j", (pattern, servlet, name, isGranted) => {
+    expect(mayBy([pattern], {})(servlet, name)).toBe(isGranted);
+    expect(mayBy(["some"], { some: [pattern] })(servlet, name)).toBe(isGranted);
+    expect(scopeFor(servlet, name, { some: [pattern] })).toBe(
+      isGranted ? "some" : `${servlet}:${name}`,
+    );
+  });
+
   test.each(["constructor", "__proto__", "toString", `a:${"x".repeat(300)}`])(
     "%s is for nothing",
     (scope) => {
