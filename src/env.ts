@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { limits } from "./limits.ts";
 import { KEY_NAME, KEY_NAME_RULE } from "./model.ts";
+import { printableLines } from "./text.ts";
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
@@ -233,9 +234,7 @@ export function deploymentOf(env: object) {
   const print = (line: string) => console.log(line);
   const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };
   const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) => {
-    // What a servlet writes below its first line is not to look like a line of another.
-    const own = text.replaceAll(/[\n\r\u2028\u2029]+/g, "\n  ");
-    console[level === "trace" ? "debug" : level](`[${servlet}] ${own}`);
+    console[level === "trace" ? "debug" : level](`[${servlet}] ${printableLines(text)}`);
   };
   return { variables: variablesOf(env), logLevel, isolation, scopes, log, record };
 }

@@ -1,4 +1,6 @@
 /** The one error class, and how each of its codes looks on the wire. */
+import { limits } from "./limits.ts";
+import { printableLines, traceOf } from "./text.ts";
 
 /** Everything that can be wrong with a request, in words of ours. */
 export type FaultCode =
@@ -57,11 +59,18 @@ export class Fault extends Error {
   }
 }
 
-/** What the caller may see of an error; what it must not goes to the log. */
-export function report(error: unknown): Fault {
+/** The part of an error that its caller may see; the cause of what is not the caller's mistake goes to the log. */
+export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);
-  if (fault.code === "internal" || fault.code === "unavailable") console.error(fault.cause);
+  if (fault.code === "internal" || fault.code === "unavailable") logError(fault.cause, redact);
   return fault;
+}
+
+/** Logs an error with its causes. Its messages may quote anything, so they are redacted, cut and made printable. */
+export function logError(error: unknown, redact = (text: string) => text): void {
+  const trace = printableLines(redact(traceOf(error)));
+  const { logCharacters } = limits;
+  console.error(trace.length > logCharacters ? `${trace.slice(0, logCharacters)}…` : trace);
 }
 
 /** A JSON-RPC error object. https://www.jsonrpc.org/specification#error_object */

@@ -191,6 +191,10 @@ export const limits = {
   callRecordMs: 3_600_000,
   /** A `call_id`, and the other texts that a client makes up: a UUID has 36. */
   idCharacters: 256,
+  /** A secret or token that a call brings: private keys have 4 KB at most, tokens what `tokenCharacters` says. */
+  secretCharacters: 16 * 1024,
+  /** Secrets, and tokens, that a call may bring: tools need a few. */
+  contextEntries: 100,
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
 } as const;

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { namespaceOf } from "../env.ts";
+import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { eventText } from "../mcp/reply.ts";
 import { tagged, wants, type Hub as Streams, type Subscription } from "../mcp/subscription.ts";
@@ -76,7 +77,7 @@ export class Hub extends DurableObject implements Streams {
       const isThere = await sessions?.get(sessions.idFromString(session)).heard(changes);
       if (isThere === false) await this.delist(session);
     } catch (error) {
-      console.error(error); // It has lost some hints; the lists can be asked for at any time.
+      logError(error); // It has lost some hints; the lists can be asked for at any time.
     }
   }
 }

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
-import { Fault } from "../errors.ts";
+import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { changes } from "../mcp/changes.ts";
@@ -214,7 +214,7 @@ export function taskObject(bundle: Bundle) {
       } catch (error) {
         const fault = Fault.from(error);
         if (fault.code !== "internal") return endOf(fault);
-        console.error(fault.cause);
+        logError(fault.cause);
         return undefined;
       }
     }
@@ -241,7 +241,7 @@ export function taskObject(bundle: Bundle) {
       const tell = changes({ hub }, (notice) => {
         const number = nth;
         if (owner?.isHidden === true) {
-          this.#tellOwner((session, id) => session.told(id, number, notice)).catch(console.error);
+          this.#tellOwner((session, id) => session.told(id, number, notice)).catch(logError);
           return;
         }
         const message = progressOf(notice);
@@ -271,14 +271,14 @@ export function taskObject(bundle: Bundle) {
         }
       } catch (error) {
         if (!this.#store.exists) return true; // It was told before, and is forgotten.
-        console.error(error);
+        logError(error);
         if (owner !== undefined) return false;
       }
       try {
         const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
         await hub?.publish([{ method: "notifications/tasks", params: await this.#store.view() }]);
       } catch (error) {
-        console.error(error); // Clients that listen also ask now and then.
+        logError(error); // Clients that listen also ask now and then.
       }
       return true;
     }

@@ -1,4 +1,4 @@
-import { Fault, report } from "../errors.ts";
+import { report, type Fault } from "../errors.ts";
 import {
   isObject,
   Suspended,
@@ -10,7 +10,7 @@ import {
   type Lent,
   type Principal,
 } from "../model.ts";
-import { hiding } from "../servlets/config.ts";
+import { hiding, type Redact } from "../servlets/redaction.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 
@@ -69,7 +69,7 @@ export async function runTool(
     const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
     return { ...ended(), success: true, ...value };
   } catch (error) {
-    return failed(thrown(error, hide));
+    return failed(thrown(report(error, hide)));
   }
 }
 
@@ -127,19 +127,13 @@ function fields(form: unknown): string[] {
   });
 }
 
-/** A fault as the tool's error. What the caller must not see is logged, without what was lent. */
-function thrown(error: unknown, hide: (text: string) => string): ToolError {
-  const fault = Fault.from(error);
-  if (fault.code === "internal") {
-    const { cause } = fault;
-    const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-    report(new Fault("internal", fault.message, { cause: hide(trace) }));
-  }
-  const { message, data } = fault;
-  return { message, ...(data !== undefined && { developer_message: JSON.stringify(data) }) };
-}
+/** A fault as the tool's error. */
+const thrown = ({ message, data }: Fault): ToolError => ({
+  message,
+  ...(data !== undefined && { developer_message: JSON.stringify(data) }),
+});
 
-function hidden({ can_retry, ...texts }: ToolError, hide: (text: string) => string): ToolError {
+function hidden({ can_retry, ...texts }: ToolError, hide: Redact): ToolError {
   const struck = Object.entries(texts).map(([key, text]) => [key, hide(text)]);
   return { message: "", ...Object.fromEntries(struck), ...(can_retry && { can_retry }) };
 }

@@ -3,6 +3,7 @@ import type { ToolDefinition } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
+import { printableLines } from "../text.ts";
 import { define } from "./definitions.ts";
 
 /** A tool of one version. */
@@ -74,4 +75,5 @@ function defineNow(servlet: BundledServlet, entries: readonly ToolEntry[]) {
   return definitions;
 }
 
-const warn = ({ name }: BundledServlet, text: string) => console.warn(`[${name}] ${text}`);
+const warn = ({ name }: BundledServlet, text: string) =>
+  console.warn(`[${name}] ${printableLines(text)}`);

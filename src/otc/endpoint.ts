@@ -4,11 +4,20 @@ import type { Principal, Share } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import { told, type Issue } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { hiding } from "../servlets/redaction.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";
 import type { Records } from "./records.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
-import { canonical, LATEST, lentBy, requestIn, schemaOf } from "./request.ts";
+import {
+  broughtBy,
+  canonical,
+  LATEST,
+  lentBy,
+  requestIn,
+  schemaOf,
+  type CallToolRequest,
+} from "./request.ts";
 
 /** What answering a request needs. */
 export interface Setting extends Share {
@@ -30,30 +39,31 @@ export async function listTools(request: Request, setting: Setting): Promise<Res
     // OXP, which it was renamed to, reads the list as `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
   } catch (error) {
-    return refusal(error, $schema);
+    return errorResponse(report(error), $schema);
   }
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#53-tool-execution */
 export async function callTool(request: Request, setting: Setting): Promise<Response> {
   let $schema = LATEST;
+  let asked: CallToolRequest = { tool_id: "" };
   try {
     demandMethod(request, "POST");
     const body = await readJson(request);
     $schema = schemaOf(body);
-    const result = await call(body, setting, () => request.signal);
+    asked = requestIn(body);
+    const result = await call(asked, setting, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
-    return refusal(error, $schema);
+    return errorResponse(report(error, hiding(broughtBy(asked))), $schema);
   }
 }
 
 async function call(
-  body: unknown,
+  asked: CallToolRequest,
   { registry, principal, records, admit, keep }: Setting,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
-  const asked = requestIn(body);
   const { call_id, trace_id, input = {} } = asked;
   await admit?.();
   const { entry, definition } = await offerOf(asked.tool_id, registry);
@@ -117,5 +127,3 @@ function demandMethod({ method }: Request, wanted: string): void {
     throw new Fault("method_not_allowed", `This endpoint takes ${wanted}.`, { data: wanted });
   }
 }
-
-const refusal = (error: unknown, $schema: string) => errorResponse(report(error), $schema);

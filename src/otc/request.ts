@@ -16,15 +16,25 @@ export const LATEST =
 const VERSION_1 =
   /^(otc:\/\/1\.0|urn:oxp:1\.0|https:\/\/(github|raw\.githubusercontent)\.com\/(ArcadeAI\/OpenToolCalling|(OpenToolCalling|OpenExecProtocol)\/Specification)\/((tree|blob|raw)\/)?(refs\/heads\/)?[\w.-]+\/spec(ification)?\/http\/1\.0\/openapi\.json)$/;
 
-const text = z.string("must be a string");
-const id = text.check(
-  z.minLength(1, "must not be empty"),
-  z.refine((one) => one.length <= limits.idCharacters, {
-    error: () => `must have at most ${limits.idCharacters} characters`,
-  }),
-);
+const text = z
+  .string("must be a string")
+  .check(z.refine((one) => one.isWellFormed(), "must be well-formed Unicode: no lone surrogates"));
+/** A text of bounded length. The numbers are read at each use: the configuration may change them. */
+const upTo = (limit: "idCharacters" | "secretCharacters") =>
+  text.check(
+    z.refine((one) => one.length <= limits[limit], {
+      error: () => `must have at most ${limits[limit]} characters`,
+    }),
+  );
+const id = upTo("idCharacters").check(z.minLength(1, "must not be empty"));
 const list = <T extends z.ZodMiniType>(item: T) =>
-  z.optional(z.array(item, "must be an array of objects"));
+  z.optional(
+    z.array(item, "must be an array of objects").check(
+      z.refine((all) => all.length <= limits.contextEntries, {
+        error: () => `must have at most ${limits.contextEntries} entries`,
+      }),
+    ),
+  );
 
 /** `CallToolRequest`: what it says of itself is closed, the objects in it are open. */
 const requestSchema = z.strictObject(
@@ -41,9 +51,13 @@ const requestSchema = z.strictObject(
     context: z.optional(
       z.object(
         {
-          authorization: list(z.object({ id: text, token: text }, "must be an object")),
-          secrets: list(z.object({ id: text, value: text }, "must be an object")),
-          user_id: z.optional(text),
+          authorization: list(
+            z.object({ id: text, token: upTo("secretCharacters") }, "must be an object"),
+          ),
+          secrets: list(
+            z.object({ id: text, value: upTo("secretCharacters") }, "must be an object"),
+          ),
+          user_id: z.optional(upTo("idCharacters")),
         },
         "must be an object",
       ),
@@ -86,6 +100,12 @@ export function requestIn(body: unknown): CallToolRequest {
   throw new Fault("invalid_request", `${["request", ...path].join(".")} ${message}.`);
 }
 
+/** The secrets and tokens of the request, by id. */
+export const broughtBy = ({ context = {} }: CallToolRequest): Lent => ({
+  tokens: new Map(context.authorization?.map(({ id: of, token }) => [of, token])),
+  secrets: new Map(context.secrets?.map(({ id: of, value }) => [of, value])),
+});
+
 /**
  * What the request brings of what the tool needs, and nothing else: a caller does not get to set other
  * config of a servlet.
@@ -93,7 +113,7 @@ export function requestIn(body: unknown): CallToolRequest {
  * Throws `invalid_request` that says what is missing.
  */
 export function lentBy(
-  { context = {} }: CallToolRequest,
+  request: CallToolRequest,
   { id: tool, requirements: needs = {} }: ToolDefinition,
 ): Lent {
   const missing = (what: string) =>
@@ -110,13 +130,12 @@ export function lentBy(
         return [of, value];
       }),
     );
-  const { authorization = [], secrets = [], user_id } = context;
-  const tokens = new Map(authorization.map((one) => [one.id, one.token]));
-  const values = new Map(secrets.map((one) => [one.id, one.value]));
+  const { tokens, secrets } = broughtBy(request);
+  const { user_id } = request.context ?? {};
   if (needs.user_id === true && !user_id) throw missing("user_id");
   return {
     tokens: pick(needs.authorization, tokens, (of) => `a token for ${of} (authorization)`),
-    secrets: pick(needs.secrets, values, (of) => `the secret ${of} (secrets)`),
+    secrets: pick(needs.secrets, secrets, (of) => `the secret ${of} (secrets)`),
     ...(needs.user_id === true && user_id && { userId: user_id }),
   };
 }

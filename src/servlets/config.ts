@@ -2,6 +2,7 @@ import { Fault } from "../errors.ts";
 import type { Lent } from "../model.ts";
 import type { Lending } from "../wasm/call.ts";
 import type { BundledServlet } from "./bundle.ts";
+import { hiding } from "./redaction.ts";
 
 /** What deployments and callers give to a servlet: config, secrets, tokens. */
 
@@ -69,24 +70,3 @@ export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
 
 /** The config key of the caller's user. */
 export const USER_ID = "user_id";
-
-/**
- * Strikes what was lent out of a text: as it is, and as it stands in JSON, in URLs (where hosts are in lower
- * case) and in Basic.
- */
-export function hiding({ secrets, tokens }: Lent): (text: string) => string {
-  const forms = [...secrets.values(), ...tokens.values()].flatMap((value) => [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value),
-    new URLSearchParams({ "": value }).toString().slice(1),
-    new TextEncoder().encode(value).toBase64(),
-  ]);
-  if (forms.length === 0) return (text) => text;
-  // The longest first: one may be part of another.
-  const sources = [...new Set(forms)].toSorted((a, b) => b.length - a.length).map(escaped);
-  const pattern = new RegExp(sources.join("|"), "gi");
-  return (text) => text.replace(pattern, "[hidden]");
-}
-
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");

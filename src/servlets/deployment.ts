@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import type { CallContext } from "../model.ts";
+import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { Scopes } from "./scopes.ts";
@@ -70,7 +71,7 @@ export async function recordedRun(
       gave,
       replayed: recorded?.entries.length ?? 0,
     };
-    record.print(record.format === "json" ? JSON.stringify(line) : textOf(line));
+    record.print(record.format === "json" ? printableJson(line) : textOf(line));
   };
   try {
     const ending = await run();
@@ -85,7 +86,6 @@ export async function recordedRun(
 
 /** One line, whatever the names in it are. */
 const textOf = (line: RunLine): string =>
-  `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`.replace(
-    /[\p{Cc}\p{Zl}\p{Zp}]/gu,
-    " ",
+  printable(
+    `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`,
   );

@@ -14,8 +14,8 @@ export interface Lending {
   secret(service: string, user: string): string | undefined;
   /** An access token by the id of what it is for. */
   token(id: string): string | undefined;
-  /** Strikes what was lent out of a text. */
-  hide(text: string): string;
+  /** Strikes what was lent out of the first `most` characters of a text, and drops the rest. */
+  hide(text: string, most?: number): string;
 }
 
 /** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
@@ -288,11 +288,10 @@ export class Guest {
   log(level: LogLevel, line: string): void {
     if (this.journal.isReplaying) return;
     if (++this.#logLines > limits.logLines) return;
-    const text = this.setup.lent?.hide(line) ?? line;
-    const rest =
-      this.#logLines === limits.logLines ? " (this call's further lines are dropped)" : "";
-    const cut =
-      text.length > limits.logCharacters ? `${text.slice(0, limits.logCharacters)}…` : text;
+    const { logCharacters, logLines } = limits;
+    const text = this.setup.lent?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
+    const cut = line.length > logCharacters ? `${text}…` : text;
+    const rest = this.#logLines === logLines ? " (this call's further lines are dropped)" : "";
     this.setup.log(level, cut.trimEnd() + rest);
   }
 

@@ -1,3 +1,4 @@
+import { SignJWT } from "jose";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -179,6 +180,42 @@ test("a servlet's lines do not look like others' in the log", async () => {
     '[durable] oh\n  {"principal":"bob"}\n  [hello] yes',
   );
   info.mockRestore();
+});
+
+/** ESC, NEL, VT, C1's CSI, a bidirectional override, an isolate, a zero-width space, a soft hyphen. */
+const UNPRINTABLE = "\u001b[2J\u0085\v\u009b1m\u202e\u2066\u200b\u00ad";
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+test("no character in the log is obeyed instead of shown", async () => {
+  const lines: string[] = [];
+  for (const level of ["log", "info", "warn", "error"] as const) {
+    vi.spyOn(console, level).mockImplementation((line: unknown) => void lines.push(String(line)));
+  }
+  const step = { do: "log", message: `begin${UNPRINTABLE}end` };
+  const { body, headers } = modern("tools/call", { name: "plan", arguments: { steps: [step] } });
+  const principal = { sub: `eve${UNPRINTABLE}`, exp: Date.now() / 1000 + 60 };
+  for (const RUN_LOG of ["json", "text"]) {
+    const secret = "x".repeat(32);
+    const server = createApp(bundle, { ...env, RUN_LOG, OTC_JWT_SECRET: secret });
+    await post(body, headers, server);
+    const jwt = await new SignJWT(principal)
+      .setProtectedHeader({ alg: "HS256" })
+      .sign(new TextEncoder().encode(secret));
+    const called = await server.fetch(
+      new Request("http://localhost:8787/tools/call", {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${jwt}` },
+        body: JSON.stringify({ request: { tool_id: "clock.now" } }),
+      }),
+    );
+    expect(called.status).toBe(200);
+  }
+  vi.restoreAllMocks();
+  expect(lines.filter((line) => line.includes("eve"))).toHaveLength(2);
+  expect(lines.filter((line) => line.includes("begin"))).toHaveLength(2);
+  expect(lines.filter((line) => CONTROLS.test(line))).toEqual([]);
+  const records = lines.filter((line) => line.startsWith("{"));
+  expect(records.map((line) => JSON.parse(line).principal)).toContain(`jwt:eve${UNPRINTABLE}`);
 });
 
 describe("the page", () => {

@@ -112,6 +112,41 @@ describe.each([
   });
 });
 
+describe.each([
+  ["in the request", server, {}],
+  ["with a call_id", durable, { call_id: "odd" }],
+])("%s, a value that is no secret is refused and repeated nowhere", (_, at, more) => {
+  const long = "l0ng(".repeat(20_000);
+  test.each<[string, object]>([
+    ["a secret of 100 KB", { secrets: [{ id: "TWILIO_API_KEY", value: long }] }],
+    [
+      "a secret with a lone surrogate",
+      { secrets: [{ id: "TWILIO_API_KEY", value: "l0ng(\ud800" }] },
+    ],
+    ["a token of 100 KB", { authorization: [{ id: "google", token: long }] }],
+    ["a token with a lone surrogate", { authorization: [{ id: "google", token: "l0ng(\udc00" }] }],
+    ["a user of 100 KB", { user_id: long }],
+    ["an id with a lone surrogate", { secrets: [{ id: "l0ng(\ud800", value: "x" }] }],
+  ])("%s: 400", async (_name, wrong) => {
+    const answer = await call("otc.Look", {}, { context: { ...CONTEXT, ...wrong }, ...more }, at);
+    expect(answer.status).toBe(400);
+    expect(answer["message"]).toMatch(/^request\.context\.\S+ must /);
+    expect(JSON.stringify(answer) + logged.join()).not.toMatch(/l0ng|bDBuZy/);
+  });
+});
+
+test("an error of the server's own that quotes it is logged without it", async () => {
+  const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
+  vi.spyOn(objects, "getByName").mockImplementation(() => {
+    throw new Error(`Cannot send\n${TOKEN}`, { cause: new Error(`for ${SECRET}`) });
+  });
+  const answer = await call("otc.Look", {}, { context: CONTEXT, call_id: "fails" }, serverOf());
+  expect(answer.status).toBe(500);
+  expect(found(JSON.stringify(answer))).toEqual([]);
+  expect(found(logged.join("\n"))).toEqual([]);
+  expect(logged.join("\n")).toMatch(/Cannot send\n {2}\[hidden\][^]*for \[hidden\]/);
+});
+
 test("no stored row has it, not even where the tool gives it back", async () => {
   const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
   const ids: DurableObjectId[] = [];

@@ -1,0 +1,109 @@
+import type { Lent } from "../model.ts";
+
+/** Strikes secrets out of the first `most` characters of a text, and drops the rest. Never throws. */
+export type Redact = (text: string, most?: number) => string;
+
+/**
+ * Strikes what a caller lends to a call out of texts, in any case: as it is, each of its longer lines, and as
+ * it stands in JSON, in URLs, in forms and in base64 (as in Basic).
+ *
+ * Takes time linear in the lengths. No regular expression is made of secrets: V8 refuses one that is too
+ * large with an error that quotes it.
+ */
+export function hiding({ secrets, tokens }: Lent): Redact {
+  const values = [...secrets.values(), ...tokens.values()].filter((value) => value !== "");
+  if (values.length === 0) return (text, most) => text.slice(0, most);
+  let needles: Needle[] | undefined;
+  return (text, most = text.length) => {
+    needles ??= [...new Set(values.flatMap(formsOf).map(folded))].map(needleOf);
+    return redact(text, most, needles);
+  };
+}
+
+/** Shorter parts of a secret are found everywhere, and tell little. */
+const SHORTEST_PART = 6;
+
+function formsOf(value: string): string[] {
+  const text = value.toWellFormed();
+  const bytes = new TextEncoder().encode(text);
+  const parts = [...text.split(/[\r\n]+/), ...[0, 1, 2].map((skip) => base64In(bytes, skip))];
+  const forms = [
+    value,
+    text,
+    JSON.stringify(text).slice(1, -1),
+    encodeURIComponent(text),
+    new URLSearchParams({ "": text }).toString().slice(1),
+    bytes.toBase64(),
+    ...parts.filter(({ length }) => length >= SHORTEST_PART),
+  ];
+  return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
+}
+
+/** The characters of base64 that depend on these bytes alone, where `skip` more bytes precede them. */
+function base64In(bytes: Uint8Array, skip: number): string {
+  const padded = new Uint8Array(skip + bytes.length);
+  padded.set(bytes, skip);
+  return padded.toBase64().slice(Math.ceil((skip * 8) / 6), Math.floor((padded.length * 8) / 6));
+}
+
+/** In lower case, character by character: `toLowerCase` looks at the neighbours of Σ, and makes two of İ. */
+const folded = (text: string): string =>
+  text.replace(/[Σς]/g, "σ").replaceAll("İ", "i").toLowerCase();
+
+/** A text to look for, with the length of the longest border of each of its beginnings. */
+interface Needle {
+  text: string;
+  borders: Uint32Array;
+}
+
+/** By Knuth, Morris and Pratt: `indexOf` may take as long as both lengths multiplied. */
+function needleOf(text: string): Needle {
+  const borders = new Uint32Array(text.length + 1);
+  for (let at = 1, border = 0; at < text.length; at++) {
+    border = extended({ text, borders }, border, text.charCodeAt(at));
+    borders[at + 1] = border;
+  }
+  return { text, borders };
+}
+
+/** How much of the needle is matched after one more character, where `matched` of it was before. */
+function extended({ text, borders }: Needle, matched: number, code: number): number {
+  let length = matched;
+  while (length > 0 && text.charCodeAt(length) !== code) length = borders[length]!;
+  return text.charCodeAt(length) === code ? length + 1 : length;
+}
+
+function redact(whole: string, most: number, needles: readonly Needle[]): string {
+  const longest = Math.max(...needles.map(({ text }) => text.length));
+  const text = whole.slice(0, most + longest);
+  const searched = folded(text);
+  /** By where a match begins, where the longest such one ends. */
+  const ends = new Uint32Array(text.length);
+  for (const needle of needles) {
+    const { length } = needle.text;
+    for (let at = 0, matched = 0; at < text.length; at++) {
+      matched = extended(needle, matched, searched.charCodeAt(at));
+      if (matched < length) continue;
+      const begin = at + 1 - length;
+      ends[begin] = Math.max(ends[begin]!, at + 1);
+      matched = needle.borders[matched]!;
+    }
+  }
+  return joined(text.slice(0, most), ends);
+}
+
+/** The text without what is in a match; matches that touch are one. */
+function joined(text: string, ends: Uint32Array): string {
+  let result = "";
+  let kept = 0;
+  let end = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (ends[at] === 0) continue;
+    if (at > end || end === 0) {
+      result += text.slice(kept, at) + "[hidden]";
+    }
+    end = Math.max(end, ends[at]!);
+    kept = end;
+  }
+  return result + text.slice(kept);
+}

@@ -1,0 +1,50 @@
+/** Text of others, made safe for logs, terminals and pages. */
+
+/**
+ * Characters that are obeyed or hidden rather than shown: controls but the tab, formats (bidirectional,
+ * zero-width), separators of lines and paragraphs, lone surrogates.
+ */
+const UNPRINTABLE = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+const hex = (code: number) => code.toString(16);
+
+/** The text as one line that shows all of its characters: others are written as `\u{1b}`. */
+export const printable = (text: string): string =>
+  text.replace(UNPRINTABLE, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
+
+/** The same of several lines: those below the first are indented, so that none looks like one of another source. */
+export const printableLines = (text: string, indent = "  "): string =>
+  text
+    .split(/[\n\v\f\r\u0085\u2028\u2029]+/)
+    .map(printable)
+    .join(`\n${indent}`);
+
+/** The same value as JSON of one line, in which such characters are escaped. */
+export const printableJson = (value: unknown): string =>
+  JSON.stringify(value).replace(UNPRINTABLE, (one) =>
+    Array.from(
+      { length: one.length },
+      (_, at) => `\\u${hex(one.charCodeAt(at)).padStart(4, "0")}`,
+    ).join(""),
+  );
+
+/** More causes than that tell nothing new. */
+const CAUSES = 10;
+
+/** The stacks of an error, of its causes and of the errors that it collects. */
+export function traceOf(error: unknown): string {
+  const found = [error];
+  for (const one of found) {
+    if (!(one instanceof Error)) continue;
+    if (one.cause !== undefined) found.push(one.cause);
+    if (one instanceof AggregateError) found.push(...(one.errors as unknown[]));
+    if (found.length > CAUSES) break;
+  }
+  return found.map(shown).join("\ncaused by ");
+}
+
+function shown(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.stack ?? thrown.message;
+  // An object may have no `toString` of its own, or one that throws.
+  return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
+}
