@@ -41,12 +41,22 @@ async function readText(request: Request): Promise<string> {
   const announced = request.headers.get("content-length");
   if (Number(announced) > limits.bodyBytes) throw tooLarge();
   if (announced !== null || request.body === null) return request.text();
+  const text = await textWithin(request.body, limits.bodyBytes);
+  if (text === undefined) throw tooLarge();
+  return text;
+}
+
+/** A body as text; undefined where it has more than `most` bytes, of which no more are read. */
+export async function textWithin(
+  body: ReadableStream<Uint8Array> | null,
+  most: number,
+): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let length = 0;
   let text = "";
-  for await (const chunk of request.body) {
+  for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > limits.bodyBytes) throw tooLarge();
+    if (length > most) return undefined;
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

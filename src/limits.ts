@@ -144,18 +144,36 @@ export const limits = {
   keySetCooldownMs: 30_000,
   /** Between two attempts to reach an issuer that is down. */
   issuerRetryMs: 5000,
-  /** One request to an issuer. */
+  /** One request to an issuer, or for a client's metadata document. */
   issuerMs: 5000,
   /** What an issuer's metadata or key set may have. */
-  issuerCharacters: 256 * 1024,
+  issuerBytes: 256 * 1024,
+  /** A client's metadata document: what the draft recommends. https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document */
+  documentBytes: 5 * 1024,
+  /** How long such a document is used, and how long one that was refused is not fetched again. */
+  documentMs: 10 * 60_000,
+  documentRetryMs: 60_000,
+  /** Documents that an isolate remembers. */
+  documents: 100,
+  /** Fetches of documents in `attemptsMs`, for one address and for all: whoever calls can name any host. */
+  documentFetches: 30,
+  documentFetchesOfAll: 300,
+  /** A key of Workers KV: the platform's own bound. Parts of some keys come from callers. */
+  storeKeyBytes: 512,
   /** Wrong passphrases in `attemptsMs`: from one address, and from all, for those who have many. */
   wrongPassphrases: 10,
   wrongPassphrasesOfAll: 100,
   attemptsMs: 3_600_000,
-  /** Sign-in pages and registrations of clients in `attemptsMs`, from one address: each is a write. */
+  /**
+   * Sign-in pages that the owner has not answered, and registrations of clients, in `attemptsMs`, from one
+   * address: each is a write.
+   */
   signIns: 100,
+  registrations: 100,
   /** Host names that one isolate knows itself by. */
   origins: 20,
+  /** A client's name, or another text of others on the sign-in page; the rest is cut off. */
+  pageCharacters: 500,
   /** The form of the sign-in page. */
   formBytes: 16 * 1024,
   /** Refresh tokens: a connector that is used now and then stays connected. Slides with each use. */

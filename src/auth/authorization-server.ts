@@ -1,31 +1,38 @@
 import {
   AuthorizationError,
-  CimdFetchError,
   OAuthAuthorizationServer,
   OAuthError,
+  type AuthorizationErrorCode,
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
+import { textWithin } from "../body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Allowances, type Counter } from "./allowances.ts";
+import {
+  ClientDocuments,
+  isDocumentUrl,
+  keepClient,
+  keptClient,
+  storeWith,
+} from "./client-documents.ts";
 import { consentPage, refusalPage, type Refusal, type Site } from "./consent-page.ts";
-import type { Attempts } from "./gatekeeper.ts";
+import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
-import { isLoopback, networkOf } from "./origin.ts";
+import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
-
-/** Counts attempts, strictly. KV would lose those that come at once. */
-export interface Counter extends Attempts {
-  giveBack(): void;
-}
 
 /** What the server is made of. */
 export interface Owner extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
-  /** Is a scope for something here? Others that clients ask for are of other servers' making. */
+  /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
+  /** The names of the configured scopes; undefined where none are configured. */
+  scopes: readonly string[] | undefined;
+  fetch: Fetch;
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
 }
@@ -45,12 +52,10 @@ interface Env {
 /** The library hands a context to the handlers of its resources alone, and here it has none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
+const METADATA_PATH = "/.well-known/oauth-authorization-server";
+
 /** Where the server's own endpoints are, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = [
-  "/.well-known/oauth-authorization-server",
-  "/oauth/token",
-  "/oauth/register",
-];
+export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register"];
 
 /** The authorization server that comes with this one. */
 export interface AuthorizationServer {
@@ -68,7 +73,9 @@ export interface AuthorizationServer {
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
  */
 export function authorizationServer(owner: Owner): AuthorizationServer {
-  const env: Env = { OAUTH_KV: owner.store };
+  const { store } = owner;
+  const documents = new ClientDocuments(owner.fetch);
+  const allowances = new Allowances(owner.attempts);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: with another one, nobody is let in any more.
   const seal = owner.passphrase;
@@ -85,7 +92,6 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       issuer: origin,
       resources: [resourceOf(request)],
       clientRegistrationEndpoint: "/oauth/register",
-      clientIdMetadataDocumentEnabled: true,
       refreshTokenTTL: limits.refreshTokenMs / 1000,
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
       tokenExchangeCallback: ({ props }) => {
@@ -94,10 +100,13 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
         }
       },
       clientRegistrationCallback: async ({ request: registration }) => {
-        const waitMs = await begin(registration);
-        if (waitMs === 0) return undefined;
-        const description = tooManyTries(waitMs).message;
-        return { code: "temporarily_unavailable", description, status: 429 };
+        try {
+          await allowances.registration(registration);
+          return undefined;
+        } catch (error) {
+          const { message: description } = Fault.from(error);
+          return { code: "temporarily_unavailable", description, status: 429 };
+        }
       },
       // It would log each refusal of a client.
       onError: () => undefined,
@@ -107,40 +116,42 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     return made;
   }
 
-  const counter = (what: string) => owner.attempts.getByName(what);
-  const addressOf = ({ headers }: Request) =>
-    networkOf(headers.get("cf-connecting-ip") ?? "unknown");
-
-  /** Gives how long an address that begins too often has to wait, in ms. */
-  const begin = (request: Request): Promise<number> =>
-    counter(`begin ${addressOf(request)}`).take(limits.signIns, limits.attemptsMs);
-
-  /** Throws `too_many` where it was tried too often. Tries are counted before they are made: many can come at once. */
-  async function knows(request: Request, passphrase: string): Promise<boolean> {
-    const own = counter(`passphrase ${addressOf(request)}`);
-    const all = counter("passphrase");
-    const { wrongPassphrases, wrongPassphrasesOfAll, attemptsMs } = limits;
-    const waitMs =
-      (await own.take(wrongPassphrases, attemptsMs)) ||
-      (await all.take(wrongPassphrasesOfAll, attemptsMs));
-    if (waitMs > 0) throw tooManyTries(waitMs);
-    if (!(await isPassphrase(passphrase, owner.passphrase))) return false;
-    await Promise.all([own.giveBack(), all.giveBack()]);
-    return true;
+  /** The store for one request. A request for tokens prefers the client as it was let in to its document. */
+  function envFor(request: Request, isForTokens: boolean): Env {
+    const find = async (id: string) =>
+      (isForTokens && (await keptClient(store, id))) ||
+      documents.find(id, () => allowances.document(request));
+    return { OAUTH_KV: storeWith(store, find) };
   }
 
-  /** Those of the scopes it asks for that mean something here; where there are none, it may do everything. */
-  const granted = ({ scope }: AuthRequest): string[] => scope.filter(owner.isScope);
+  /**
+   * The scopes that a client asks for and that grant anything here. A client that asks for none may do
+   * everything; so may one that asks for unknown ones only, where no scopes are configured: many clients ask
+   * for `openid` or the like by default. Throws `invalid_scope` where some are configured.
+   */
+  function granted(asked: AuthRequest): string[] {
+    const known = asked.scope.filter(owner.isScope);
+    if (known.length > 0 || asked.scope.length === 0 || owner.scopes === undefined) return known;
+    const there = [...owner.scopes, "patterns such as SERVLET:TOOL"].join(", ");
+    throw refused(
+      asked,
+      "invalid_scope",
+      `The app asks for unknown scopes only. Known are ${there}`,
+    );
+  }
 
   /** The page that asks; each time it is shown, it is for one use in this browser. */
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
     const asked = await oauth.parseAuthRequest(request);
     if (asked.codeChallenge === undefined) {
-      throw new AuthorizationError("invalid_request", { description: "PKCE (S256) is needed" });
+      throw refused(asked, "invalid_request", "PKCE (S256) is needed");
     }
+    const scopes = granted(asked);
+    if (complaint === undefined) await allowances.page(request);
     const client = await oauth.describeConsent(asked);
+    if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
     const { handle, headers } = await oauth.beginConsent(asked);
-    return consentPage({ site: owner, client, handle, headers, scopes: granted(asked), complaint });
+    return consentPage({ site: owner, client, handle, headers, scopes, complaint });
   }
 
   async function decide(oauth: OAuthHelpers, request: Request): Promise<Response> {
@@ -148,12 +159,15 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     const handle = form.get("handle") ?? "";
     if (form.get("decision") !== "allow") {
       const { headers } = await oauth.denyConsent(request, handle);
+      await allowances.pageAnswered(request);
       return new Response(null, { status: 303, headers });
     }
-    if (!(await knows(request, form.get("passphrase") ?? ""))) {
+    const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
+    if (!(await allowances.passphrase(request, isOwner))) {
       return ask(oauth, request, "This is not the passphrase.");
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
+    await allowances.pageAnswered(request);
     const scope = granted(asked);
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,
@@ -164,6 +178,10 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       // One app on two devices is one client.
       revokeExistingGrants: false,
     });
+    if (isDocumentUrl(asked.clientId)) {
+      const client = await oauth.lookupClient(asked.clientId);
+      if (client !== null) await keepClient(store, client);
+    }
     headers.set("location", redirectTo);
     return new Response(null, { status: 303, headers });
   }
@@ -171,24 +189,90 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   return {
     async verify(token, request) {
       if (token.split(":").length !== 3) return undefined;
-      const found = await serverOf(request).validateToken<Props>(resourceOf(request), token, env);
+      const found = await serverOf(request).validateToken<Props>(
+        resourceOf(request),
+        token,
+        envFor(request, true),
+      );
       if (found === null || found.props.seal !== seal) return undefined;
       const principal = { name: "owner", ...(found.props.isLimited && { scopes: found.scope }) };
       return { principal, expires: found.expiresAt * 1000 };
     },
     async authorize(request) {
       try {
-        const oauth = serverOf(request).getOAuthApi(env);
+        const oauth = serverOf(request).getOAuthApi(envFor(request, false));
         if (request.method === "POST") return await decide(oauth, request);
-        const waitMs = await begin(request);
-        if (waitMs > 0) throw tooManyTries(waitMs);
+        demandNavigation(request);
         return await ask(oauth, request);
       } catch (error) {
         return refusalPage(owner, refusalOf(error));
       }
     },
-    protocol: (request) => serverOf(request).fetch(request, env, NO_CONTEXT),
+    async protocol(request) {
+      try {
+        const response = await serverOf(request).fetch(request, envFor(request, true), NO_CONTEXT);
+        const isMetadata =
+          request.method === "GET" && new URL(request.url).pathname === METADATA_PATH;
+        return isMetadata ? await completed(response) : response;
+      } catch (error) {
+        return tokenError(error);
+      }
+    },
   };
+
+  /** The library's metadata with what it does not know: it takes no ids that are URLs, and checks no scopes. */
+  async function completed(response: Response): Promise<Response> {
+    const metadata: object = await response.json();
+    const { scopes = [] } = owner;
+    return Response.json(
+      {
+        ...metadata,
+        client_id_metadata_document_supported: true,
+        ...(scopes.length > 0 && { scopes_supported: scopes }),
+      },
+      { headers: response.headers },
+    );
+  }
+}
+
+/** Why a client is refused, with the way back to it. */
+function refused(
+  asked: AuthRequest,
+  code: AuthorizationErrorCode,
+  description: string,
+): AuthorizationError {
+  const { redirectUri, state, issuer } = asked;
+  return new AuthorizationError(code, { description, redirectUri, state, issuer });
+}
+
+/** Throws `forbidden` for what a page makes a browser fetch without showing it. https://www.w3.org/TR/fetch-metadata/ */
+function demandNavigation({ headers }: Request): void {
+  const dest = headers.get("sec-fetch-dest") ?? "document";
+  const mode = headers.get("sec-fetch-mode") ?? "navigate";
+  if (dest === "document" && mode === "navigate") return;
+  throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
+}
+
+/** A fault at the token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+function tokenError(error: unknown): Response {
+  if (!(error instanceof Fault)) throw error;
+  const { message: error_description } = error;
+  const headers = new Headers({ "cache-control": "no-store" });
+  switch (error.code) {
+    case "invalid_request":
+      return Response.json(
+        { error: "invalid_client", error_description },
+        { status: 401, headers },
+      );
+    case "too_many":
+      headers.set("retry-after", retryAfterOf(error) ?? "");
+      return Response.json(
+        { error: "temporarily_unavailable", error_description },
+        { status: 429, headers },
+      );
+    default:
+      throw error;
+  }
 }
 
 /** What a person is told. Throws what is no refusal. */
@@ -197,17 +281,8 @@ function refusalOf(error: unknown): Refusal {
     // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
     return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
   }
-  if (error instanceof CimdFetchError) {
-    return { status: 400, reason: "What the app says of itself cannot be fetched." };
-  }
   if (!(error instanceof Fault)) throw error;
   return { status: httpStatus(error), reason: error.message, retryAfter: retryAfterOf(error) };
-}
-
-function tooManyTries(waitMs: number): Fault {
-  const minutes = Math.ceil(waitMs / 60_000);
-  const message = `Too many tries. Come back in ${minutes === 1 ? "a minute" : `${minutes} minutes`}.`;
-  return new Fault("too_many", message, { data: { retryAfter: Math.ceil(waitMs / 1000) } });
 }
 
 /** The fields of the form. */
@@ -215,13 +290,7 @@ async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
   if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
     throw new Fault("unsupported_media_type", "This takes the form of the sign-in page.");
   }
-  const decoder = new TextDecoder();
-  let length = 0;
-  let text = "";
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > limits.formBytes) throw new Fault("too_large", "The form is too large.");
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return new URLSearchParams(text + decoder.decode());
+  const text = await textWithin(body, limits.formBytes);
+  if (text === undefined) throw new Fault("too_large", "The form is too large.");
+  return new URLSearchParams(text);
 }

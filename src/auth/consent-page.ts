@@ -1,6 +1,7 @@
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html, raw } from "hono/html";
 import { limits } from "../limits.ts";
+import { printable } from "../text.ts";
 
 /** How the server names itself to people. */
 export interface Site {
@@ -14,13 +15,18 @@ interface Question {
   handle: string;
   /** They bind the handle to this browser; the answer has them, and more. */
   headers: Headers;
-  /** What it would be limited to, if anything. */
+  /** The scopes that it would be limited to, if any. */
   scopes: readonly string[];
   /** What was wrong with the last try. */
   complaint: string | undefined;
 }
 
 type Markup = ReturnType<typeof html>;
+
+/** A text of the client's, of which a person needs no more. */
+const shown = (text: string): string => printable(text.slice(0, limits.pageCharacters));
+
+const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
 
 const style = `
   :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);
@@ -41,7 +47,8 @@ const style = `
 export async function consentPage(question: Question): Promise<Response> {
   const { site, client, handle, scopes, complaint } = question;
   const { headers } = question;
-  const name = html`<bdi>${client.clientName.slice(0, 100)}</bdi>`;
+  const unknown = client.scope.filter((scope) => !scopes.includes(scope));
+  const name = html`<bdi>${shown(client.clientName)}</bdi>`;
   const known =
     client.clientDomain === undefined
       ? html`It registered itself under this name. Nobody has checked the name.`
@@ -53,18 +60,18 @@ export async function consentPage(question: Question): Promise<Response> {
       </p>`
     : "";
   const body = html`<h1>Let ${name} use ${site.title}?</h1>
-    <p>${known} You will be sent to <strong>${client.redirectHost}</strong>.</p>
+    <p>${known} You will be sent to <strong>${shown(client.redirectHost)}</strong>.</p>
     ${local}
     <p>
       ${
         scopes.length === 0
           ? "It may then use every tool, resource and prompt of this server as you,"
-          : html`It may then use what these are for, as you:
-            ${scopes.map((scope) => html`<code>${scope}</code> `)}`
+          : html`It may then use what these are for, as you: ${scopes.map(code)}`
       }
       until it has not done so for ${limits.refreshTokenMs / 86_400_000} days or the passphrase
       changes.
     </p>
+    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for what this server does not know: ${unknown.map(code)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
       ${complaint === undefined ? "" : html`<p class="note" role="alert">${complaint}</p>`}
@@ -98,7 +105,7 @@ export interface Refusal {
 export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>${site.title}</h1>
-    <p>${reason}</p>
+    <p>${shown(reason)}</p>
     <p class="dim">Start again from the app that sent you here.</p>
     ${
       back === undefined

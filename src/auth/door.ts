@@ -2,12 +2,13 @@ import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { ANONYMOUS, type Json, type Principal } from "../model.ts";
+import type { Counter } from "./allowances.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
-  type Counter,
   type Owner,
 } from "./authorization-server.ts";
+import type { Fetch } from "./fetch-json.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
 import { bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
@@ -36,12 +37,12 @@ export interface Door {
 export function createDoor(settings: Settings, env: object, isScope: Owner["isScope"]): Door {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
-  const verify = resourceServer(issuers, (url, init) => globalThis.fetch(url, init));
+  const verify = resourceServer(issuers, fetchNow);
   const authorization = ownServer(settings, env, isScope);
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const remembered = new TokenMemory();
-  const scopes = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
+  const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {
     if (token.length > limits.tokenCharacters) {
@@ -86,7 +87,7 @@ export function createDoor(settings: Settings, env: object, isScope: Owner["isSc
     },
     challenge(request, fault) {
       if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;
-      return challengeOf(request, fault, hasOAuth ? { scopes } : undefined);
+      return challengeOf(request, fault, hasOAuth ? { scopes: needed } : undefined);
     },
     metadata(request) {
       if (!hasOAuth) return undefined;
@@ -94,11 +95,14 @@ export function createDoor(settings: Settings, env: object, isScope: Owner["isSc
       return metadataOf(request, {
         name: settings.SERVER_TITLE ?? settings.SERVER_NAME,
         authorizationServers: [...own, ...issuers.map(({ issuer }) => issuer)],
-        scopes,
+        scopes: [...new Set([...Object.keys(settings.SCOPES ?? {}), ...needed])],
       });
     },
   };
 }
+
+/** Looked up at each call: tests replace it. */
+const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 
 function ownServer(
   settings: Settings,
@@ -119,6 +123,8 @@ function ownServer(
     title,
     passphrase,
     isScope,
+    scopes: settings.SCOPES && Object.keys(settings.SCOPES),
+    fetch: fetchNow,
     store,
     attempts,
   });

@@ -3,12 +3,10 @@ import * as z from "zod/mini";
 import type { Issuer } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
-
-/** Fetches a URL; replaced in tests. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
  * An issuer's keys, as jose wants them. They are fetched at the first token, when they are old, and when
@@ -29,7 +27,9 @@ export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGet
     try {
       if (isDown) throw new Error(`${issuer} did not answer a moment ago`);
       address ??= await keyAddressOf(issuer, fetch);
-      keys = createLocalJWKSet(z.parse(keySetSchema, await readJson(address, fetch)));
+      keys = createLocalJWKSet(
+        z.parse(keySetSchema, await fetchJson(fetch, address, limits.issuerBytes)),
+      );
       fetchedAt = Date.now();
       return keys;
     } catch (error) {
@@ -71,7 +71,7 @@ async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
   const failures: unknown[] = [];
   for (const place of places) {
     try {
-      const metadata = z.parse(metadataSchema, await readJson(place, fetch));
+      const metadata = z.parse(metadataSchema, await fetchJson(fetch, place, limits.issuerBytes));
       if (metadata.issuer !== issuer) {
         throw new Error(`It is the metadata of ${JSON.stringify(metadata.issuer)}`);
       }
@@ -85,16 +85,4 @@ async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
     }
   }
   throw new AggregateError(failures, "No metadata");
-}
-
-async function readJson(url: string, fetch: Fetch): Promise<unknown> {
-  const response = await fetch(url, {
-    headers: { accept: "application/json" },
-    redirect: "manual",
-    signal: AbortSignal.timeout(limits.issuerMs),
-  });
-  if (response.status !== 200) throw new Error(`${url} answers ${response.status}`);
-  const text = await response.text();
-  if (text.length > limits.issuerCharacters) throw new Error(`${url} answers at too great length`);
-  return JSON.parse(text);
 }

@@ -53,6 +53,13 @@ function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): b
   return parsed.protocol === "https:" && allowedOrigins.includes("*");
 }
 
+/** Tells whether a request comes from this machine: by a loopback name, and from such an address where it has one. */
+export function isLocal({ url, headers }: Request): boolean {
+  const address = headers.get("cf-connecting-ip") ?? "127.0.0.1";
+  const host = address.includes(":") ? `[${address}]` : address;
+  return isLoopback(host) && isLoopback(new URL(url).hostname);
+}
+
 /** What an address is counted by: whoever has one address of IPv6 has all of its /64. */
 export function networkOf(address: string): string {
   if (!address.includes(":")) return address;

@@ -2,7 +2,8 @@ import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } f
 import type { Issuer } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { keysOf, type Fetch } from "./issuer-keys.ts";
+import type { Fetch } from "./fetch-json.ts";
+import { keysOf } from "./issuer-keys.ts";
 
 /** What a verified token says. */
 export interface Verified {

@@ -23,13 +23,12 @@ function grants(pattern: string, servlet: string, name: string): boolean {
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
-/** Is this scope for something, as the configuration or the names of servlets say? Where it knows no scopes, none is. */
+/** Tells whether a scope grants anything: a configured one, or a pattern, that fits one of the servlets. */
 export function isScope(
   scope: string,
-  configured: Scopes | undefined,
+  configured: Scopes = {},
   servlets: readonly string[],
 ): boolean {
-  if (configured === undefined) return false;
   return patternsOf(scope, configured).some((pattern) =>
     servlets.some((name) => fits(pattern.split(":")[0]!, name)),
   );

@@ -226,8 +226,8 @@ describe("what is not let in", () => {
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ redirect_uris: [CALLBACK] }),
       });
-    const all = await Promise.all(Array.from({ length: limits.signIns + 5 }, register));
-    expect(all.filter(({ status }) => status === 201)).toHaveLength(limits.signIns);
+    const all = await Promise.all(Array.from({ length: limits.registrations + 5 }, register));
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(limits.registrations);
     expect(all.filter(({ status }) => status === 429)).toHaveLength(5);
   });
 });
@@ -235,11 +235,32 @@ describe("what is not let in", () => {
 describe("scopes", () => {
   const SCOPES = JSON.stringify({ reader: ["http-status:*"], echo: ["probe:*"] });
 
-  test("a client that asks for none, or for unknown ones, may do everything", async () => {
-    for (const scope of ["", "openid root"]) {
-      const visit = visitor(await ownersApp({ SCOPES }));
-      const { access_token } = await visit.signIn({ scope });
-      expect(await principalOf(await visit.call(access_token))).toBe("owner");
+  test("a client that asks for none may do everything", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const { access_token } = await visit.signIn({ scope: "" });
+    expect(await principalOf(await visit.call(access_token))).toBe("owner");
+  });
+
+  test.each(["openid root", "mcp:tools constructor", "read*r"])(
+    "one that asks only for unknown ones is offered nothing: %s",
+    async (scope) => {
+      const { register, authorizePath, open } = visitor(await ownersApp({ SCOPES }));
+      const { response, text, handle } = await open(
+        await authorizePath(await register(), { scope }),
+      );
+      expect({ status: response.status, handle }).toEqual({ status: 400, handle: "" });
+      expect(text).toContain("reader, echo");
+      const [, link = ""] = /<a href="([^"]+)"/.exec(text) ?? [];
+      const { searchParams } = new URL(link.replaceAll("&amp;", "&"));
+      expect(searchParams.get("error")).toBe("invalid_scope");
+    },
+  );
+
+  test("those that there are stand in the metadata", async () => {
+    const { fetch } = visitor(await ownersApp({ SCOPES }));
+    for (const path of ["oauth-authorization-server", "oauth-protected-resource/mcp"]) {
+      const metadata = await (await fetch(`/.well-known/${path}`)).json();
+      expect(metadata).toMatchObject({ scopes_supported: ["reader", "echo"] });
     }
   });
 
@@ -257,22 +278,17 @@ describe("scopes", () => {
     expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
   });
 
-  test("those of other servers' making do not limit it", async () => {
-    const visit = visitor(await ownersApp({ SCOPES }));
-    const { access_token, scope } = await visit.signIn({ scope: "mcp:tools constructor" });
-    expect(scope).toBe("");
-    expect(await principalOf(await visit.call(access_token))).toBe("owner");
-  });
-
-  test("where the configuration knows none, none limits", async () => {
+  test("where the configuration knows none, others' do not limit it, and the page says so", async () => {
     const visit = visitor(app);
+    const path = await visit.authorizePath(await visit.register(), { scope: "mcp:tools" });
+    expect((await visit.open(path)).text).toMatch(/does not know[^]*<code>mcp:tools</);
     const { access_token, scope } = await visit.signIn({ scope: "mcp:tools" });
     expect(scope).toBe("");
     expect(await principalOf(await visit.call(access_token))).toBe("owner");
   });
 
-  test("a pattern", async () => {
-    const visit = visitor(await ownersApp({ SCOPES }));
+  test.each([SCOPES, "{}", undefined])("a pattern, where SCOPES is %s", async (configured) => {
+    const visit = visitor(await ownersApp({ SCOPES: configured }));
     const { access_token, scope } = await visit.signIn({ scope: "hello:*" });
     expect(scope).toBe("hello:*");
     expect((await visit.call(access_token)).status).toBe(403);

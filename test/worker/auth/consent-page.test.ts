@@ -40,6 +40,16 @@ describe("the page", () => {
     expect(text).toContain("&lt;script&gt;");
   });
 
+  test("shows its characters, and obeys none of them", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const client = await register({ client_name: "Claude\u202e\u2066\u200b\u001b\u0085 gnp" });
+    const { text } = await open(await authorizePath(client));
+    expect(text).toContain("<bdi>Claude\\u{202e}\\u{2066}\\u{200b}\\u{1b}\\u{85} gnp</bdi>");
+    const wrong = await open(await authorizePath(client, { response_type: "to\u202eken" }));
+    expect(wrong.response.status).toBe(400);
+    expect(text + wrong.text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+  });
+
   test("warns of programs on one's own device", async () => {
     const { register, authorizePath, open } = visitor(app);
     const redirect_uri = "http://127.0.0.1:33418/callback";

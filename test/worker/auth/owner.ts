@@ -17,7 +17,7 @@ export type App = Awaited<ReturnType<typeof ownersApp>>;
 let addresses = 0;
 
 /** One client and its browser, at an address of its own. */
-export function visitor(app: App, address = `192.0.2.${++addresses}`) {
+export function visitor(app: App, address = `192.0.2.${++addresses}`, origin = ORIGIN) {
   const cookies = new Map<string, string>();
   const verifier = crypto.randomUUID() + crypto.randomUUID();
 
@@ -26,7 +26,7 @@ export function visitor(app: App, address = `192.0.2.${++addresses}`) {
     headers.set("cf-connecting-ip", address);
     if (cookies.size > 0)
       headers.set("cookie", [...cookies].map((pair) => pair.join("=")).join("; "));
-    const response = await app.fetch(new Request(new URL(path, ORIGIN), { ...init, headers }));
+    const response = await app.fetch(new Request(new URL(path, origin), { ...init, headers }));
     for (const cookie of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
       if (name !== undefined) cookies.set(name, value ?? "");
@@ -34,7 +34,7 @@ export function visitor(app: App, address = `192.0.2.${++addresses}`) {
     return response;
   }
 
-  const form = (path: string, fields: Record<string, string>, headers = { origin: ORIGIN }) =>
+  const form = (path: string, fields: Record<string, string>, headers = { origin }) =>
     fetch(path, { method: "POST", body: new URLSearchParams(fields), headers, redirect: "manual" });
 
   async function register(metadata: object = {}): Promise<string> {
@@ -62,7 +62,7 @@ export function visitor(app: App, address = `192.0.2.${++addresses}`) {
       state: "s1",
       code_challenge: challenge.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", ""),
       code_challenge_method: "S256",
-      resource: `${ORIGIN}/mcp`,
+      resource: `${origin}/mcp`,
       ...more,
     };
     const given = Object.entries(all).filter((pair): pair is [string, string] => !!pair[1]);

@@ -85,7 +85,8 @@ describe("scopes", () => {
       "hello:*",
       "hel*:greet",
     ]);
-    expect(isScope("hello:*", undefined, ["hello"])).toBe(false);
+    expect(isScope("hello:*", undefined, ["hello"])).toBe(true);
+    expect(isScope("openid", undefined, ["hello"])).toBe(false);
   });
 
   test("of one caller are not another's, however they are written", async () => {

@@ -1,0 +1,150 @@
+import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
+import * as z from "zod/mini";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isPrivate } from "../private-hosts.ts";
+import { fetchJson, type Fetch } from "./fetch-json.ts";
+
+/**
+ * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
+ * follow its redirects, fetch the keys that it names, and do so for each request; it takes no other `fetch`.
+ * So it is told to look all clients up in its store, where these are put in.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
+ */
+
+/** How the ids of such clients begin. */
+const SCHEME = "https://";
+const KEY = "client:";
+
+export const isDocumentUrl = (clientId: string): boolean => clientId.startsWith(SCHEME);
+
+const documentSchema = z.object({
+  client_id: z.string(),
+  client_name: z.string().check(z.regex(/\S/, "is empty")),
+  redirect_uris: z.array(z.string()).check(z.minLength(1)),
+  grant_types: z._default(z.array(z.string()), ["authorization_code"]),
+  response_types: z._default(z.array(z.string()), ["code"]),
+  token_endpoint_auth_method: z._default(z.string(), "none"),
+  token_endpoint_auth_methods_supported: z.optional(z.array(z.string())),
+  client_secret: z.optional(z.undefined("does not belong in a public document")),
+});
+
+/** What a document came to: its client, or why it was refused. */
+interface Found {
+  result: ClientInfo | Fault;
+  /** Unix time in ms. */
+  until: number;
+}
+
+/** Fetches clients' metadata documents, each as rarely as `limits` says. */
+export class ClientDocuments {
+  readonly #found = new Map<string, Found>();
+  readonly #fetch: Fetch;
+
+  constructor(fetch: Fetch) {
+    this.#fetch = fetch;
+  }
+
+  /** The client of this id. `admit` counts a fetch. Throws `invalid_request`, and what `admit` throws. */
+  async find(id: string, admit: () => Promise<void>): Promise<ClientInfo> {
+    let found = this.#found.get(id);
+    if (found === undefined || found.until <= Date.now()) {
+      checkUrl(id);
+      await admit();
+      found = await this.#load(id);
+      this.#found.delete(id);
+      const [oldest] = this.#found.keys();
+      if (this.#found.size >= limits.documents && oldest !== undefined) this.#found.delete(oldest);
+      this.#found.set(id, found);
+    }
+    if (found.result instanceof Fault) throw found.result;
+    return found.result;
+  }
+
+  async #load(id: string): Promise<Found> {
+    try {
+      const document = await fetchJson(this.#fetch, id, limits.documentBytes).catch(() => {
+        const { documentBytes, issuerMs } = limits;
+        throw new Error(
+          `its URL does not answer within ${issuerMs / 1000} seconds, without a redirect, with JSON of at most ${documentBytes} bytes`,
+        );
+      });
+      return { result: clientOf(id, document), until: Date.now() + limits.documentMs };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      const message = `The metadata document of the app at ${new URL(id).host} cannot be used: ${why}. Try again in a minute, or tell the app's maker.`;
+      const result = new Fault("invalid_request", message);
+      return { result, until: Date.now() + limits.documentRetryMs };
+    }
+  }
+}
+
+/** Throws `invalid_request` for what is not the plain URL of a document on a public host, on the port of https. */
+function checkUrl(id: string): void {
+  const url = URL.canParse(id) ? new URL(id) : undefined;
+  const isPlain =
+    // One that URL would write in another way has dot segments, another case, or the port twice.
+    url?.href === id && !url.username && !url.password && !id.includes("#") && url.port === "";
+  if (isPlain && !isPrivate(url.hostname.replace(/\.+$/, ""))) return;
+  throw new Fault(
+    "invalid_request",
+    "The client_id is not the URL of a metadata document: https, a public host, no port, a path, no fragment.",
+  );
+}
+
+const GRANT_TYPES = new Set(["authorization_code", "refresh_token"]);
+
+/** Throws an error that says what is wrong with the document. */
+function clientOf(id: string, value: unknown): ClientInfo {
+  const read = documentSchema.safeParse(value);
+  if (!read.success) {
+    const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
+    throw new Error([...path, message].join(" "));
+  }
+  const { client_id, client_name, redirect_uris, grant_types, response_types, ...auth } = read.data;
+  if (client_id !== id) throw new Error("its client_id is not its URL");
+  const methods = auth.token_endpoint_auth_methods_supported ?? [auth.token_endpoint_auth_method];
+  if (!methods.includes("none")) {
+    throw new Error("the app does not support the token endpoint authentication method none");
+  }
+  return {
+    clientId: id,
+    clientName: client_name,
+    redirectUris: redirect_uris,
+    grantTypes: grant_types.filter((type) => GRANT_TYPES.has(type)),
+    responseTypes: response_types.filter((type) => type === "code"),
+    tokenEndpointAuthMethod: "none",
+  };
+}
+
+/**
+ * The store as the library sees it: `find` gives the clients with a document, and nothing is found under a key
+ * that is too long for the platform, which would throw.
+ */
+export function storeWith(
+  store: KVNamespace,
+  find: (clientId: string) => Promise<ClientInfo>,
+): KVNamespace {
+  const get = async (key: string, options: KVNamespaceGetOptions<"json">) => {
+    if (new TextEncoder().encode(key).length > limits.storeKeyBytes) return null;
+    if (key.startsWith(KEY + SCHEME)) return find(key.slice(KEY.length));
+    return store.get(key, options);
+  };
+  return new Proxy(store, {
+    get(_, name): unknown {
+      if (name === "get") return get;
+      const member: unknown = Reflect.get(store, name);
+      return typeof member === "function" ? member.bind(store) : member;
+    },
+  });
+}
+
+/** The client that was kept when the owner let it in. */
+export const keptClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>
+  store.get(KEY + id, "json");
+
+/** Keeps a client that the owner lets in: its later requests for tokens need no fetch. */
+export const keepClient = (store: KVNamespace, client: ClientInfo): Promise<void> =>
+  store.put(KEY + client.clientId, JSON.stringify(client), {
+    expirationTtl: limits.refreshTokenMs / 1000,
+  });

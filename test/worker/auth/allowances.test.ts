@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import { CALLBACK, ownersApp, PASSPHRASE, visitor } from "./owner.ts";
+
+/** What counts as an attempt to sign in or to register, and what does not. */
+const { signIns, registrations } = limits;
+beforeEach(() => configureLimits({ signIns: 3, registrations: 5 }));
+afterEach(() => {
+  configureLimits({ signIns, registrations });
+  vi.useRealTimers();
+});
+
+const times = <T>(count: number, act: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, act));
+
+const statuses = (responses: Response[]) => [...new Set(responses.map(({ status }) => status))];
+
+describe("the allowance of sign-in pages", () => {
+  test.each([
+    ["image", "no-cors"],
+    ["iframe", "navigate"],
+    ["empty", "cors"],
+    ["script", "no-cors"],
+    [undefined, "no-cors"],
+  ])("is not used by what is no navigation: %s, %s", async (dest, mode) => {
+    const { fetch, register, authorizePath, open } = visitor(await ownersApp());
+    const path = await authorizePath(await register());
+    const headers = { "sec-fetch-mode": mode, ...(dest && { "sec-fetch-dest": dest }) };
+    expect(statuses(await times(5, () => fetch(path, { headers })))).toEqual([403]);
+    expect((await open(path)).response.status).toBe(200);
+  });
+
+  test.each([
+    ["no parameters", {}],
+    ["an unknown client", { client_id: "nobody" }],
+  ])("is not used by %s", async (_name, more: Record<string, string>) => {
+    const { fetch, register, authorizePath, open } = visitor(await ownersApp());
+    const path = await authorizePath(await register());
+    const wrong = "client_id" in more ? await authorizePath(more["client_id"]!) : "/authorize";
+    expect(statuses(await times(5, () => fetch(wrong)))).toEqual([400]);
+    expect((await open(path)).response.status).toBe(200);
+  });
+
+  test("is given back by each decision of the owner", async () => {
+    const { register, authorizePath, agree, open, form } = visitor(await ownersApp());
+    const path = await authorizePath(await register());
+    for (let count = 0; count < 5; count++) {
+      expect((await agree(path)).status).toBe(303);
+      const { handle } = await open(path);
+      expect((await form(path, { handle, decision: "deny" })).status).toBe(303);
+    }
+  });
+
+  test("is not that of registrations", async () => {
+    const { register, authorizePath, fetch } = visitor(await ownersApp());
+    const path = await authorizePath(await register());
+    expect(statuses(await times(3, () => fetch(path)))).toEqual([200]);
+    expect(statuses(await times(3, () => fetch(path)))).toEqual([429]);
+    expect(await register()).toMatch(/\w/);
+  });
+
+  test("and registrations leave it alone; one that is not valid does not count", async () => {
+    const { register, authorizePath, fetch } = visitor(await ownersApp());
+    const send = (body: object) => () =>
+      fetch("/oauth/register", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    expect(statuses(await times(9, send({ redirect_uris: [] })))).toEqual([400]);
+    const path = await authorizePath(await register());
+    const good = { redirect_uris: [CALLBACK] };
+    expect(statuses(await times(4, send(good)))).toEqual([201]);
+    expect(statuses(await times(2, send(good)))).toEqual([429]);
+    expect((await fetch(path)).status).toBe(200);
+  });
+});
+
+test("on one's own machine nothing is counted", async () => {
+  configureLimits({ wrongPassphrases: 1 });
+  const app = await ownersApp();
+  const local = visitor(app, "127.0.0.1", "http://localhost:8787");
+  const remote = visitor(app, "192.0.2.77", "http://localhost:8787");
+  const path = await local.authorizePath(await local.register());
+  expect(statuses(await times(8, () => local.fetch(path)))).toEqual([200]);
+  const guesses = [];
+  for (let count = 0; count < 3; count++) guesses.push(await local.agree(path, "wrong wrong"));
+  expect(statuses(guesses)).toEqual([403]);
+  expect((await local.agree(path, PASSPHRASE)).status).toBe(303);
+  expect(statuses(await times(8, () => remote.fetch(path)))).toContain(429);
+  configureLimits({ wrongPassphrases: 10 });
+});
