@@ -150,7 +150,7 @@ export class SessionCalls {
     const isListed = store.hasTask(task);
     await this.asks.settle(task, asks, { isListed, call: () => this.#of(task)[0] });
     if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
-    if (isListed) {
+    if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {
       const params = olderTask(view);
       const message = { jsonrpc: "2.0", method: "notifications/tasks/status", params };
       await streams.send(OWN, JSON.stringify(message), { isMinor: true });
@@ -166,10 +166,7 @@ export class SessionCalls {
 
   /** Gives the result of a request; undefined where its call goes on. */
   async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
-    if (this.#calls.size > limits.sessionCalls) {
-      const message = `A session may have ${limits.sessionCalls} calls open: wait for one to end.`;
-      throw new Fault("too_many", message);
-    }
+    this.#demandRoom();
     const { method } = call;
     const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
     if (own !== undefined) return own(params, this.#setting);
@@ -179,6 +176,17 @@ export class SessionCalls {
     const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
     if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
     return this.#start(call, run, params, meta);
+  }
+
+  /** Throws `too_many` where the session's object runs, or waits for, as many calls as it may. */
+  #demandRoom(): void {
+    const calls = [...this.#calls.values()];
+    const running = calls.filter(({ task }) => task === undefined).length;
+    const { sessionCalls, sessionTasks } = limits;
+    if (running <= sessionCalls && calls.length <= sessionTasks) return;
+    const reached = running > sessionCalls ? `${sessionCalls} running` : `${sessionTasks} waiting`;
+    const message = `Too many open calls in this session (limit ${reached}). Wait for one to end, or cancel one.`;
+    throw new Fault("too_many", message);
   }
 
   /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
