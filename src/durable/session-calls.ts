@@ -16,7 +16,7 @@ import type { CallContext, Json, Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { sessionMethods, taskIn, type Scope } from "./session-methods.ts";
+import { demandRoom, sessionMethods, taskIn, type Scope } from "./session-methods.ts";
 import { hearing } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
@@ -166,7 +166,7 @@ export class SessionCalls {
 
   /** Gives the result of a request; undefined where its call goes on. */
   async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
-    this.#demandRoom();
+    demandRoom([...this.#calls.values()]);
     const { method } = call;
     const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
     if (own !== undefined) return own(params, this.#setting);
@@ -176,17 +176,6 @@ export class SessionCalls {
     const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
     if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
     return this.#start(call, run, params, meta);
-  }
-
-  /** Throws `too_many` where the session's object runs, or waits for, as many calls as it may. */
-  #demandRoom(): void {
-    const calls = [...this.#calls.values()];
-    const running = calls.filter(({ task }) => task === undefined).length;
-    const { sessionCalls, sessionTasks } = limits;
-    if (running <= sessionCalls && calls.length <= sessionTasks) return;
-    const reached = running > sessionCalls ? `${sessionCalls} running` : `${sessionTasks} waiting`;
-    const message = `Too many open calls in this session (limit ${reached}). Wait for one to end, or cancel one.`;
-    throw new Fault("too_many", message);
   }
 
   /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */

@@ -1,9 +1,10 @@
 import { glob, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { VERSION } from "../../src/version.ts";
 
 /** How the code is laid out: which room may know which, and how long its files are. */
-const LEAVES = ["model.ts", "env.ts", "limits.ts", "errors.ts", "body.ts", "glob.ts"];
+const LEAVES = ["model.ts", "env.ts", "limits.ts", "errors.ts", "body.ts", "glob.ts", "version.ts"];
 
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
@@ -21,10 +22,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
-  "env.ts": ["limits.ts", "model.ts"],
+  "env.ts": ["limits.ts", "model.ts", "version.ts"],
   "limits.ts": [],
   "errors.ts": [],
   "glob.ts": [],
+  "version.ts": [],
   "body.ts": ["errors.ts", "limits.ts", "model.ts"],
 };
 
@@ -39,6 +41,11 @@ const files: { path: string; text: string }[] = [];
 for await (const path of glob("src/**/*.ts")) {
   if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
 }
+
+test("the version is that of the package", async () => {
+  const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+  expect(VERSION).toBe(version);
+});
 
 const roomOf = (path: string) => relative("src", path).split("/")[0]!;
 
