@@ -64,7 +64,12 @@ export async function askAll(
 }
 
 /** What the answer depends on, its wasm aside. */
-const aboutOf = ({ prepared: _, name: __, ...how }: Partial<Question>) => how;
+const aboutOf = ({
+  dialect,
+  idsAsGiven,
+  allowedHosts,
+  listed,
+}: Omit<Question, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
 
 async function runtime(): Promise<string> {
   const built = await build({
