@@ -13,11 +13,13 @@ import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { vaultOf } from "./durable/vault.ts";
 import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
-import { report } from "./errors.ts";
+import { readJson } from "./body.ts";
+import { Fault, report } from "./errors.ts";
 import { configureLimits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
-import { refusalResponse } from "./mcp/reply.ts";
+import { errorMessage, idOf } from "./mcp/message.ts";
+import { jsonResponse, refusalResponse } from "./mcp/reply.ts";
 import { ANONYMOUS, type Principal } from "./model.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
@@ -47,7 +49,8 @@ export function createApp(bundle: Bundle, env: object) {
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
   const records = recordsOf(env);
 
-  const app = new Hono();
+  // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
+  const app = new Hono({ strict: false });
 
   // A web page that may call may also read the answers; a preflight is allowed the headers it names.
   const exposed = ["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"];
@@ -123,7 +126,18 @@ export function createApp(bundle: Bundle, env: object) {
     });
   }
 
-  app.notFound((c) => c.json({ error: "Not found. The MCP endpoint is /mcp." }, 404));
+  app.notFound(async (c) => {
+    const message = `Not found. The MCP endpoint of this server is ${new URL("/mcp", c.req.url).href}.`;
+    const body =
+      c.req.method === "POST" ? await readJson(c.req.raw).catch(() => undefined) : undefined;
+    const id = idOf(body);
+    if (id === null) return c.json({ error: message }, 404);
+    // A JSON-RPC client that has the wrong URL. Of a 404 many say "session terminated", and not why.
+    return jsonResponse({
+      status: 200,
+      body: errorMessage(id, new Fault("invalid_request", message)),
+    });
+  });
 
   app.onError((error, c) => {
     const fault = report(error);

@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { limits } from "./limits.ts";
 import { KEY_NAME, KEY_NAME_RULE } from "./model.ts";
 import { printableLines } from "./text.ts";
+import { VERSION } from "./version.ts";
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
@@ -99,7 +100,7 @@ const isUnique = (issuers: Issuer[]) =>
 const settingsSchema = z.object({
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
   SERVER_TITLE: z.optional(z.string()),
-  SERVER_VERSION: z._default(z.string(), "0.1.0"),
+  SERVER_VERSION: z._default(z.string(), VERSION),
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),

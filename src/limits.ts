@@ -102,6 +102,11 @@ export const limits = {
   taskSessions: 8,
   /** How long a session lives in which nobody says anything: people close their laptops overnight. */
   sessionIdleMs: 24 * 3_600_000,
+  /**
+   * How old the stored time of a session's last use may be. A session that was evicted takes it for the
+   * client's silence, and tells the client to come back a quarter of that later.
+   */
+  sessionUsedMs: 20_000,
   /** How long a client has to answer the ping before its idle session ends. */
   sessionPingMs: 60_000,
   /** Calls of one session at once: all run in its object. */

@@ -6,7 +6,7 @@ import { Fault } from "../errors.ts";
 import { dialects, type DialectName } from "../servlets/dialects.ts";
 import { listAll } from "../servlets/servlet.ts";
 import { callExport } from "../wasm/call.ts";
-import { Guest } from "../wasm/guest.ts";
+import { Guest, GuestError } from "../wasm/guest.ts";
 import { isKernelNew } from "../wasm/image.ts";
 import { Journal } from "../wasm/journal.ts";
 import { instantiate } from "../wasm/link.ts";
@@ -20,14 +20,18 @@ export interface Asked {
   dialect: DialectName;
   exports: string[];
   idsAsGiven: boolean;
+  allowedHosts: string[];
   /** Is it to be asked for its lists? */
   listed: boolean;
 }
 
+const NO_NETWORK =
+  'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
+
 export function answerer(servlets: Record<string, Asked>) {
   return {
     async fetch(request: Request): Promise<Response> {
-      const { dialect, exports, idsAsGiven, listed, ...program } =
+      const { dialect, exports, idsAsGiven, allowedHosts, listed, ...program } =
         servlets[new URL(request.url).pathname.slice(1)]!;
       const startsOnce = program.patch === undefined && (await startsAlone(program.module));
       if (!listed) return Response.json({ startsOnce, calls: [], logs: [] });
@@ -42,7 +46,7 @@ export function answerer(servlets: Record<string, Asked>) {
               ...liveWorld,
               fetch: () => {
                 calls.add("http_request");
-                return Promise.reject(new Error("there is no network while a bundle is made"));
+                return Promise.reject(new GuestError(NO_NETWORK));
               },
             },
             config: new Proxy<Record<string, string>>(
@@ -55,7 +59,7 @@ export function answerer(servlets: Record<string, Asked>) {
               },
             ),
             // So that what it asks for is seen; there is nothing to reach.
-            allowedHosts: ["*"],
+            allowedHosts: ["*", ...allowedHosts],
             secret: () => {
               calls.add("get_keyring_secret");
               return undefined;

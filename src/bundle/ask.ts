@@ -13,6 +13,7 @@ export interface Question {
   prepared: Prepared;
   dialect: DialectName;
   idsAsGiven: boolean;
+  allowedHosts: readonly string[];
   listed: boolean;
 }
 
@@ -29,8 +30,8 @@ const answerSchema = z.object({
 
 export type Answer = z.infer<typeof answerSchema>;
 
-/** A list that takes longer has hung. */
-const PATIENCE_MS = 20_000;
+/** A list that takes longer has hung: an endless loop ends sooner, also on a machine that is busy. */
+const PATIENCE_MS = 60_000;
 
 /**
  * Asks servlets in workerd, in the order of the questions. Answers are kept in `cache`
@@ -63,11 +64,12 @@ export async function askAll(
 }
 
 /** What the answer depends on, its wasm aside. */
-const aboutOf = ({ dialect, idsAsGiven, listed }: Omit<Question, "prepared" | "name">) => ({
+const aboutOf = ({
   dialect,
   idsAsGiven,
+  allowedHosts,
   listed,
-});
+}: Omit<Question, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
 
 async function runtime(): Promise<string> {
   const built = await build({

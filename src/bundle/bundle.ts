@@ -11,7 +11,7 @@ import { inspect, type Inspected } from "./inspect.ts";
 import { sha256 } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { prepare, type Prepared } from "./prepare.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
 import { bundleChecks } from "./schemas.ts";
 import { bundleScript, checkTypes, type Script } from "./script.ts";
@@ -46,33 +46,43 @@ export interface Options {
 /**
  * Finds, builds, prepares, asks and checks all servlets of these folders.
  *
- * Throws a `Refusal` that names the file, what is wrong and what to do.
+ * Throws a `Refusal` that names, for each servlet that is refused, the file, what is wrong and what to do.
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
-  return bundleAll(await scan(options.folders), options);
+  const refusals = new Refusals();
+  return bundleAll(await scan(options.folders, refusals), options, refusals);
 }
 
-/** The same for servlets that have been found. */
+/** The same for servlets that have been found; `refusals` are those of others. */
 export async function bundleAll(
   all: readonly Found[],
   { cache, progress }: Pick<Options, "cache" | "progress">,
+  refusals = new Refusals(),
 ): Promise<Member[]> {
-  const scripts = await bundleScripts(all, cache, progress);
-  const ready = await inTurns(2, all, (found) =>
-    makeReady(found, scripts.get(found), { cache, progress }),
+  const scripts = await bundleScripts(all, { cache, progress, refusals });
+  const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
+  const built = await inTurns(2, buildable, (found) =>
+    refusals.collect(() => makeReady(found, scripts.get(found), { cache, progress })),
   );
+  const ready = built.filter((one) => one !== undefined);
   const answers = await askAll(
     ready.map(({ found, prepared, dialect }) => ({
       name: found.name,
       prepared,
       dialect,
       idsAsGiven: found.manifest.request_ids === "as-given",
+      allowedHosts: found.manifest.allowed_hosts ?? [],
       listed: found.manifest.lists !== "dynamic",
     })),
     cache,
     progress,
   );
-  const members = ready.map((one, at) => withAnswer(one, answers[at]!));
+  const members: Member[] = [];
+  for (const [at, one] of ready.entries()) {
+    const member = await refusals.collect(() => withAnswer(one, answers[at]!));
+    if (member !== undefined) members.push(member);
+  }
+  refusals.throwAll();
   catalogOf(members);
   refuseClashes(members);
   return members;
@@ -83,18 +93,18 @@ type Ready = Omit<Member, "startsOnce" | "lists" | "checks" | "definitions" | "w
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
   all: readonly Found[],
-  cache: string,
-  progress: Options["progress"],
+  { cache, progress, refusals }: Pick<Options, "cache" | "progress"> & { refusals: Refusals },
 ): Promise<Map<Found, Script>> {
   const scripts = new Map<Found, Script>();
   for (const found of all) {
-    if (found.source.kind === "typescript")
-      scripts.set(found, await bundleScript(found.source.files[0]!));
+    if (found.source.kind !== "typescript") continue;
+    const script = await refusals.collect(() => bundleScript(found.source.files[0]!));
+    if (script !== undefined) scripts.set(found, script);
   }
   const entries = [...scripts]
     .map(([{ source }, { inputs }]) => ({ entry: source.files[0]!, inputs }))
     .filter(({ entry }) => entry.endsWith(".ts"));
-  await checkTypes(entries, cache, progress);
+  await refusals.collect(() => checkTypes(entries, cache, progress));
   return scripts;
 }
 

@@ -8,7 +8,7 @@ import { memoryBytes } from "../servlets/manifest.ts";
 import { outline, type Import, type Outline } from "./binary.ts";
 import { bundleAll, catalogOf } from "./bundle.ts";
 import { isOffered, prepare, type Prepared } from "./prepare.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
 import { build } from "./source.ts";
 
@@ -44,11 +44,13 @@ export async function locate(what: string, folders: readonly string[]): Promise<
       throw new Refusal(`${what}: there is no such file: look at its path`);
     return (await inItsFolder(what)) ?? bare(what, extension === ".wasm" ? "wasm" : "wat");
   }
-  const all = await scan(folders);
+  const refusals = new Refusals();
+  const all = await scan(folders, refusals);
   const named = all.find(({ name }) => name === what);
   if (named !== undefined) return named;
-  const [there, ...others] = (await isThere(what)) ? await scan([what]).catch(() => []) : [];
+  const [there, ...others] = (await isThere(what)) ? await scan([what], new Refusals()) : [];
   if (there !== undefined && others.length === 0) return there;
+  refusals.throwAll();
   const names = all.map(({ name }) => name).join(", ") || "none";
   throw new Refusal(
     `There is no servlet ${what} in ${folders.join(", ")}: those there are ${names}. Give one of them, or the path of a .wasm file.`,
@@ -59,7 +61,9 @@ export async function locate(what: string, folders: readonly string[]): Promise<
 async function inItsFolder(file: string): Promise<Found | undefined> {
   const folder = dirname(file);
   if (!(await isThere(join(folder, "servlet.json")))) return undefined;
-  const found = await scan([folder]);
+  const refusals = new Refusals();
+  const found = await scan([folder], refusals);
+  refusals.throwAll();
   return found.find(({ source }) => resolve(source.files[0]!) === resolve(file));
 }
 

@@ -87,7 +87,7 @@ function inspectSchemas(tool: Tool, checks: Inspected["checks"], warnings: strin
   const { inputSchema, outputSchema, ...rest } = tool;
   return {
     ...rest,
-    inputSchema: input === undefined ? { type: "object" } : inputSchema,
+    inputSchema: input === undefined ? { type: "object", properties: {} } : inputSchema,
     ...(output === undefined ? {} : { outputSchema }),
   };
 }

@@ -1,2 +1,23 @@
 /** What stops a bundle: which file, what is wrong and what to do, for the person at the terminal. */
 export class Refusal extends Error {}
+
+/** Collects the refusals of several servlets, so that their author is told all of them at once. */
+export class Refusals {
+  readonly #messages: string[] = [];
+
+  /** Does the work; gives undefined where it was refused. */
+  async collect<T>(work: () => Promise<T> | T): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#messages.push(error.message);
+      return undefined;
+    }
+  }
+
+  /** Throws them as one `Refusal`, if there are any. */
+  throwAll(): void {
+    if (this.#messages.length > 0) throw new Refusal(this.#messages.join("\n"));
+  }
+}

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, type Refusals } from "./refusal.ts";
 import { sourceIn, type Source } from "./source.ts";
 
 /** A servlet as it lies in its folder. */
@@ -18,25 +18,27 @@ export interface Found {
  * Finds the servlets in these folders: `<name>/` with a wasm or a source in it, `<name>.wasm` or
  * `<name>.wat`. A folder that is a servlet itself is one. In order of their names.
  *
- * Throws a `Refusal` for a folder that is missing, two servlets of one name, a bad manifest.
+ * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
  */
-export async function scan(folders: readonly string[]): Promise<Found[]> {
+export async function scan(folders: readonly string[], refusals: Refusals): Promise<Found[]> {
   const found = new Map<string, Found>();
-  for (const folder of folders) {
-    for (const one of await scanFolder(folder)) {
-      const other = found.get(one.name);
-      if (other !== undefined) {
-        throw new Refusal(
-          `${one.place}: there is another servlet ${one.name} in ${other.place}: rename one`,
-        );
-      }
-      found.set(one.name, one);
+  const add = (one: Found) => {
+    const other = found.get(one.name);
+    if (other !== undefined) {
+      throw new Refusal(
+        `${one.place}: there is another servlet ${one.name} in ${other.place}: rename one`,
+      );
     }
+    found.set(one.name, one);
+  };
+  for (const folder of folders) {
+    const inFolder = (await refusals.collect(() => scanFolder(folder, refusals))) ?? [];
+    for (const one of inFolder) await refusals.collect(() => add(one));
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function scanFolder(folder: string): Promise<Found[]> {
+async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) {
     throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
@@ -55,7 +57,7 @@ async function scanFolder(folder: string): Promise<Found[]> {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     if ((await stat(path)).isDirectory()) {
-      const one = await servletIn(path);
+      const one = await refusals.collect(() => servletIn(path));
       if (one !== undefined) found.push(one);
     } else if ([".wasm", ".wat"].includes(extname(entry.name))) {
       const name = basename(entry.name, extname(entry.name));

@@ -16,7 +16,7 @@ import type { CallContext, Json, Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { sessionMethods, taskIn, type Scope } from "./session-methods.ts";
+import { demandRoom, sessionMethods, taskIn, type Scope } from "./session-methods.ts";
 import { hearing } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
@@ -150,7 +150,7 @@ export class SessionCalls {
     const isListed = store.hasTask(task);
     await this.asks.settle(task, asks, { isListed, call: () => this.#of(task)[0] });
     if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
-    if (isListed) {
+    if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {
       const params = olderTask(view);
       const message = { jsonrpc: "2.0", method: "notifications/tasks/status", params };
       await streams.send(OWN, JSON.stringify(message), { isMinor: true });
@@ -166,10 +166,7 @@ export class SessionCalls {
 
   /** Gives the result of a request; undefined where its call goes on. */
   async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
-    if (this.#calls.size > limits.sessionCalls) {
-      const message = `A session may have ${limits.sessionCalls} calls open: wait for one to end.`;
-      throw new Fault("too_many", message);
-    }
+    demandRoom([...this.#calls.values()]);
     const { method } = call;
     const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
     if (own !== undefined) return own(params, this.#setting);

@@ -86,6 +86,16 @@ export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> 
   return task;
 }
 
+/** Throws `too_many` where a session has as many calls, in its object or waiting in tasks, as it may. */
+export function demandRoom(calls: readonly { task?: string }[]): void {
+  const running = calls.filter(({ task }) => task === undefined).length;
+  const { sessionCalls, sessionTasks } = limits;
+  if (running <= sessionCalls && calls.length <= sessionTasks) return;
+  const limit = running > sessionCalls ? `${sessionCalls} running` : `${sessionTasks} waiting`;
+  const message = `Too many open calls in this session (limit ${limit}). Wait for one to end, or cancel one.`;
+  throw new Fault("too_many", message);
+}
+
 function demandTasks({ store }: Scope): void {
   if (isExperimental(store.row.version)) return;
   const message = `Tasks are not part of protocol version ${store.row.version}.`;

@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/message.ts";
 import type { Introduced } from "../mcp/session.ts";
-import type { Ask, LoggingLevel } from "../model.ts";
+import type { Ask, Json, LoggingLevel } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -12,7 +12,7 @@ interface Row extends Record<string, SqlStorageValue> {
   level: string;
   /** Has the client said that it is initialized? */
   ready: 0 | 1;
-  /** When its client was last heard of, in Unix ms. */
+  /** When its client was last heard of, in Unix ms; stored at most `limits.sessionUsedMs` late. */
   used: number;
   /** How many events, streams and requests of the server there have been. */
   events: number;
@@ -72,7 +72,7 @@ CREATE TABLE calls (number INTEGER PRIMARY KEY, request TEXT NOT NULL, method TE
   stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL, progress REAL);
 CREATE TABLE asks (number INTEGER PRIMARY KEY, task TEXT NOT NULL, key TEXT NOT NULL, stream INTEGER NOT NULL);
 CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
-CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT);
 ${SealedRows.texts}`;
 
 /** All that is kept of one session in its object's SQLite, the messages for its client aside. */
@@ -80,17 +80,26 @@ export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
   #row: Row | undefined;
+  /** `used` as it is stored. */
+  #storedUse = 0;
   #client: Introduced | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
     this.rows = new SealedRows(storage.sql, sealer);
     const tables = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray();
-    if (tables.length > 0) this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    if (tables.length === 0) return;
+    this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    this.#storedUse = this.#row?.used ?? 0;
+    const columns = storage.sql.exec(
+      "SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'state'",
+    );
+    if (columns.toArray().length === 0) storage.sql.exec("ALTER TABLE tasks ADD COLUMN state TEXT");
   }
 
-  async create(principal: string, client: Introduced): Promise<void> {
-    const write = await this.rows.prepare({ texts: { client } });
+  /** `lists` are the fingerprints of what the server offers, which the client is about to see. */
+  async create(principal: string, client: Introduced, lists: Json): Promise<void> {
+    const write = await this.rows.prepare({ texts: { client, lists } });
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA);
@@ -124,10 +133,13 @@ export class SessionStore {
     }
   }
 
-  /** The client was heard of. Not each time is written down. */
+  /** The client was heard of. */
   touch(): void {
-    const now = Date.now();
-    if (now > this.row.used + limits.sessionIdleMs / 100) this.set({ used: now });
+    const used = Date.now();
+    Object.assign(this.row, { used });
+    if (used <= this.#storedUse + limits.sessionUsedMs) return;
+    this.#storedUse = used;
+    this.set({ used });
   }
 
   /** The next number of its kind. */
@@ -238,6 +250,15 @@ export class SessionStore {
 
   hasTask(id: string): boolean {
     return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
+  }
+
+  /** Notes the state of a task; false where the client was told of that state already. */
+  isNews(id: string, state: string): boolean {
+    const news = this.#storage.sql.exec(
+      "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1",
+      ...[state, id, state],
+    );
+    return news.toArray().length > 0;
   }
 
   dropTask(id: string): void {

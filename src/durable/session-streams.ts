@@ -90,10 +90,12 @@ export class SessionStreams {
   }
 
   /**
-   * The stream on which the client has last seen this event, or else the session's own. Throws
-   * `invalid_request` for an id that is not of this session, `conflict` for a second stream of its own,
-   * `method_not_allowed` for one that the client has read to its end: clients that got no result, since
-   * the call was cancelled, would come back for ever.
+   * The stream on which the client has last seen this event, or else the session's own. It takes over
+   * from an older connection to the same stream, whose client may be gone without our knowing.
+   *
+   * Throws `invalid_request` for an id that is not of this session, `method_not_allowed` for a stream that
+   * the client has read to its end: clients that got no result, since the call was cancelled, would
+   * reconnect for ever.
    */
   async listen(lastEventId: string | undefined): Promise<Response> {
     const { stream, after } =
@@ -103,13 +105,7 @@ export class SessionStreams {
     if (await this.#isRead(stream, after)) {
       throw new Fault("method_not_allowed", "This stream is over, and all of it was read.");
     }
-    const other = this.#open.get(stream);
-    if (other !== undefined && lastEventId === undefined) {
-      other.showLife(); // If its client has gone, the next try finds that out.
-      const message = "The session's stream is open already; one is all there is.";
-      throw new Fault("conflict", message);
-    }
-    other?.close();
+    this.#open.get(stream)?.close();
     const connection = this.#connect(stream, after);
     void this.#inTurn(async () => {
       await this.#repeat(stream, after, connection);
@@ -147,17 +143,30 @@ export class SessionStreams {
     const isOwn = stream === OWN;
     const connection: Connection = new Connection({
       lifeMs: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
-      ending: () => `retry: ${this.#retryMs(isOwn)}\n\n`,
+      ending: () => this.#ending(stream, this.#open.get(stream) === connection ? undefined : seen),
       onOver: () => {
         if (this.#open.get(stream) === connection) this.#open.delete(stream);
       },
     });
-    // Older clients take each event for a message.
-    if (isExperimental(this.#store.row.version)) {
-      const id = `${this.#idOf(stream, seen)}-${Date.now().toString(36)}`;
-      connection.repeat(`id: ${id}\nretry: ${limits.retryMs}\ndata: \n\n`);
+    if (this.#primes) {
+      connection.repeat(`id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`);
     }
     return connection;
+  }
+
+  /** Clients of revisions before 2025-11-25 take an event without data for a broken message. */
+  get #primes(): boolean {
+    return isExperimental(this.#store.row.version);
+  }
+
+  /**
+   * The last event of a connection whose time is over: when to come back, and for clients that got no
+   * priming event an id to come back with. Without a new id from each connection go-sdk gives the session
+   * up after five; the event has a name of its own and no data, so no client takes it for a message.
+   */
+  #ending(stream: number, seen = this.#store.row.events): string {
+    const retry = `retry: ${this.#retryMs(stream === OWN)}\n\n`;
+    return this.#primes ? retry : `event: end\nid: ${this.#freshId(stream, seen)}\n${retry}`;
   }
 
   /** A client that is silent for long comes back less often. */
@@ -208,6 +217,11 @@ export class SessionStreams {
 
   #idOf(stream: number, seq: number): string {
     return `${this.#tag}-${stream}-${seq}`;
+  }
+
+  /** The same place under an id that no other event has. */
+  #freshId(stream: number, seq: number): string {
+    return `${this.#idOf(stream, seq)}-${Date.now().toString(36)}`;
   }
 
   #placeOf(id: string): { stream: number; after: number } {

@@ -1,3 +1,5 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { httpStatus, report, type Fault } from "../errors.ts";
@@ -7,7 +9,7 @@ import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/reply.ts";
 import type { Introduced, Post } from "../mcp/session.ts";
 import type { Progress } from "../mcp/tasks.ts";
-import type { Notification } from "../model.ts";
+import type { Lists, Notification } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
@@ -41,6 +43,7 @@ export function sessionObject(bundle: Bundle) {
   // For all sessions of the isolate.
   let registry: Registry | undefined;
   let sealer: Sealer | undefined;
+  let offered: ReturnType<typeof fingerprints> | undefined;
 
   return class Session extends DurableObject implements SessionObject {
     readonly #store: SessionStore;
@@ -69,10 +72,23 @@ export function sessionObject(bundle: Bundle) {
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#calls.recover());
+      state.waitUntil(this.#announceLists());
     }
 
     create(principal: string, client: Introduced): Promise<void> {
-      return this.#store.create(principal, client);
+      return this.#store.create(principal, client, (offered ??= fingerprints(bundle)));
+    }
+
+    /** Tells the client which lists a new deployment has changed since it could last see them. */
+    async #announceLists(): Promise<void> {
+      if (!this.#store.exists) return;
+      const lists = (offered ??= fingerprints(bundle));
+      const seen = (await this.#store.rows.text("lists")) as Partial<typeof lists> | undefined;
+      const changed = CHANGING.filter((kind) => seen !== undefined && seen[kind] !== lists[kind]);
+      for (const kind of changed) {
+        const message = { jsonrpc: "2.0", method: `notifications/${kind}/list_changed` };
+        await this.#streams.send(OWN, JSON.stringify(message), { isMinor: true, texts: { lists } });
+      }
     }
 
     async post(principal: string, { messages, ...how }: Post) {
@@ -170,6 +186,26 @@ export function sessionObject(bundle: Bundle) {
     async #enlist(): Promise<void> {
       await this.#hub().enlist(this.ctx.id.toString());
     }
+  };
+}
+
+/** Lists whose changes clients are told of. */
+const CHANGING = ["tools", "prompts", "resources"] as const;
+
+/** A digest of each list as the bundle has it; a servlet that is asked at run time counts by its build. */
+function fingerprints({ servlets }: Bundle): Record<(typeof CHANGING)[number], string> {
+  const digest = (pick: (lists: Lists) => unknown) => {
+    const all = servlets.map(({ name, manifest, lists, hash }) => [
+      name,
+      manifest,
+      lists ? pick(lists) : hash,
+    ]);
+    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(all))));
+  };
+  return {
+    tools: digest(({ tools }) => tools),
+    prompts: digest(({ prompts }) => prompts),
+    resources: digest(({ resources, resourceTemplates }) => [resources, resourceTemplates]),
   };
 }
 

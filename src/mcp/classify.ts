@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { isObject } from "../model.ts";
+import { isNotification } from "./message.ts";
 
 /** Revisions of MCP that are served, newest first. */
 export const MODERN_VERSIONS = ["2026-07-28"];
@@ -31,6 +32,7 @@ export function classify(body: unknown, version: string | undefined): Era {
   if (LEGACY_VERSIONS.includes(version)) return { era: "legacy", version };
   // Revisions are dates, so one after the last legacy one is modern.
   if (/^\d{4}-\d{2}-\d{2}$/.test(version) && version > LEGACY_VERSIONS[0]!) {
+    if (isNotification(body)) return { era: "modern", version };
     throw new Fault(
       "invalid_meta",
       `A request of ${version} must name its version in params._meta["${PROTOCOL_VERSION_META}"].`,

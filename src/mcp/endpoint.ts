@@ -59,7 +59,8 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
   } catch (error) {
     const fault = report(error);
     const response = refusalResponse(fault, {
-      id: idOf(body),
+      // It is about the session: go-sdk takes a 404 that answers a request for an error of that request.
+      id: fault.code === "no_session" ? null : idOf(body),
       challenge: setting.challenge?.(fault),
     });
     if (fault.code === "method_not_allowed") response.headers.set("allow", allowed.join(", "));

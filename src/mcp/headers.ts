@@ -28,7 +28,9 @@ export function checkHeaders(headers: Headers, method: string, params: Json): vo
   agree(headers, "mcp-method", method);
   const part = NAMED_BY[method];
   const name = part === undefined ? undefined : params[part];
-  if (typeof name === "string") agree(headers, "mcp-name", name, decoded);
+  // FastMCP's tasks send none. That such a request is about its own taskId is all that it can mean.
+  const isLenient = part === "taskId" && !headers.has("mcp-name");
+  if (typeof name === "string" && !isLenient) agree(headers, "mcp-name", name, decoded);
 }
 
 /** Checks the `Mcp-Param-*` headers of a tool's call. Throws `header_mismatch`. */

@@ -15,7 +15,7 @@ import { changes } from "./changes.ts";
 import { MODERN_VERSIONS, LEGACY_VERSIONS, PROTOCOL_VERSION_META } from "./classify.ts";
 import { checkHeaders, checkParamHeaders, checkVersionHeader, traceIn } from "./headers.ts";
 import { listen } from "./listen.ts";
-import { decode, errorMessage, resultMessage, type Request } from "./message.ts";
+import { decode, errorMessage, isNotification, resultMessage, type Request } from "./message.ts";
 import { capabilities, methods } from "./methods.ts";
 import { comesBack, FIRST, inputRequired, resume, roundAsker, stateOf } from "./rounds.ts";
 import {
@@ -53,8 +53,10 @@ export async function handleModern(
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
+  // None of them changes anything here, and clients in use leave out what requests must have.
+  if (isNotification(body)) return new Response(null, { status: 202 });
   const message = decode(body);
-  if (message.kind === "response") {
+  if (message.kind !== "request") {
     throw new Fault(
       "invalid_request",
       "Responses are not sent to a server of this protocol version.",
@@ -66,7 +68,6 @@ export async function handleModern(
       data: { supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS], requested: version },
     });
   }
-  if (message.kind === "notification") return new Response(null, { status: 202 });
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message.method, message.params);
   if (message.method === "subscriptions/listen" && exchange.hub !== undefined) {

@@ -87,14 +87,21 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   };
 }
 
+/** A handler without parameters takes no arguments; one that has them and no `input` takes any. */
 function listedTool(name: string, tool: ToolSpec): Json {
-  const { input, output, handler: _, ...rest } = tool;
+  const { input, output, handler, ...rest } = tool;
   const what = (side: string) => `The ${side} of the tool "${name}"`;
   return {
     name,
     ...rest,
     inputSchema:
-      input === undefined ? { type: "object" } : objectSchemaOf(input, "input", what("input")),
+      input === undefined
+        ? {
+            type: "object",
+            properties: {},
+            ...(handler.length === 0 && { additionalProperties: false }),
+          }
+        : objectSchemaOf(input, "input", what("input")),
     ...(output !== undefined && { outputSchema: jsonSchemaOf(output, "output", what("output")) }),
   };
 }

@@ -148,7 +148,9 @@ export function content(value: unknown): ContentBlock {
   switch (type) {
     case "text": {
       const text = string(block["text"], "a text block's text");
-      return { ...withoutEmpty(block, ["data", "mimeType"]), type, text };
+      // Of a text's type the protocol has no word.
+      const { mimeType: _, ...rest } = withoutEmpty(block, ["data"]);
+      return { ...rest, type, text };
     }
     case "image":
     case "audio": {
@@ -267,6 +269,8 @@ export function list<K extends keyof Lists>(kind: K, value: unknown): Lists[K] {
     const key = string(entry[KEYS[kind]], `the ${KEYS[kind]} of an entry of ${kind}`);
     entry["name"] = nameOf(entry, key);
     if (kind === "tools") entry["inputSchema"] = inputSchema(entry["inputSchema"]);
+    if (isObject(entry["outputSchema"]))
+      entry["outputSchema"] = withProperties(entry["outputSchema"]);
     if (kind === "prompts" && entry["arguments"] !== undefined) {
       entry["arguments"] = array(entry["arguments"], "a prompt's arguments")
         // One without a name cannot be given: the prompt is still of use with the others.
@@ -280,7 +284,10 @@ export function list<K extends keyof Lists>(kind: K, value: unknown): Lists[K] {
 }
 
 function inputSchema(value: unknown): Tool["inputSchema"] {
-  if (value === undefined) return { type: "object" };
-  if (!isObject(value)) throw bad("a tool's inputSchema is not an object");
-  return { ...value, type: "object" };
+  if (value !== undefined && !isObject(value)) throw bad("a tool's inputSchema is not an object");
+  return withProperties({ ...value, type: "object" }) as Tool["inputSchema"];
 }
+
+/** Some clients, and the APIs of some models, refuse an object schema that has no `properties`. */
+const withProperties = (schema: Json): Json =>
+  schema["type"] === "object" ? { ...schema, properties: schema["properties"] ?? {} } : schema;

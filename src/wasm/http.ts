@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { isObject, type Json, type Trace } from "../model.ts";
 import { GuestError, type Guest } from "./guest.ts";
+import { VERSION } from "../version.ts";
 import { isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */
@@ -29,6 +30,9 @@ const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header */
 const KEY_HEADER = "idempotency-key";
+
+/** For guests that set none, as the reference host has them; some APIs refuse requests without. */
+const DEFAULT_HEADERS = { accept: "*/*", "user-agent": `edge-servlets/${VERSION}` };
 
 /** A request that may be sent: its host is allowed. */
 interface Outgoing {
@@ -81,7 +85,7 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
 }
 
 function headersOf(value: unknown): Headers {
-  const headers = new Headers();
+  const headers = new Headers(DEFAULT_HEADERS);
   if (!isObject(value)) return headers;
   let length = 0;
   for (const [name, given] of Object.entries(value)) {

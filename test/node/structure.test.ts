@@ -1,6 +1,7 @@
 import { glob, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { VERSION } from "../../src/version.ts";
 
 /** How the code is laid out: which room may know which, and how long its files are. */
 const LEAVES = [
@@ -12,6 +13,7 @@ const LEAVES = [
   "glob.ts",
   "private-hosts.ts",
   "text.ts",
+  "version.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
@@ -30,12 +32,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
-  "env.ts": ["limits.ts", "model.ts", "text.ts"],
+  "env.ts": ["limits.ts", "model.ts", "text.ts", "version.ts"],
   "limits.ts": [],
   "errors.ts": ["limits.ts", "text.ts"],
   "glob.ts": [],
   "private-hosts.ts": [],
   "text.ts": [],
+  "version.ts": [],
   "body.ts": ["errors.ts", "limits.ts", "model.ts"],
 };
 
@@ -50,6 +53,11 @@ const files: { path: string; text: string }[] = [];
 for await (const path of glob("src/**/*.ts")) {
   if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
 }
+
+test("the version is that of the package", async () => {
+  const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+  expect(VERSION).toBe(version);
+});
 
 const roomOf = (path: string) => relative("src", path).split("/")[0]!;
 

@@ -47,6 +47,39 @@ describe("pages and health", () => {
   test("anything else: 404", async () => {
     expect((await get("/nope")).status).toBe(404);
   });
+
+  const list = { jsonrpc: "2.0", id: 7, method: "tools/list" };
+  const postTo = (path: string, body: object) =>
+    Promise.resolve(
+      app.fetch(
+        new Request(new URL(path, URL_OF_MCP), {
+          method: "POST",
+          headers: { "content-type": "application/json", accept: "application/json" },
+          body: JSON.stringify(body),
+        }),
+      ),
+    );
+
+  test("/mcp/ is /mcp", async () => {
+    const { status, result } = await answerOf(await postTo("/mcp/", list));
+    expect({ status, tools: Array.isArray(result?.["tools"]) }).toEqual({
+      status: 200,
+      tools: true,
+    });
+    expect((await get("/mcp/", { accept: "text/html" })).headers.get("content-type")).toContain(
+      "html",
+    );
+  });
+
+  test.each(["/", "/sse", "/mcp/sse", "/MCP"])(
+    "a JSON-RPC request to %s is answered with the right URL",
+    async (path) => {
+      const { id, error } = await answerOf(await postTo(path, list));
+      expect({ id, code: error?.code }).toEqual({ id: 7, code: -32600 });
+      expect(error?.message).toContain("http://localhost:8787/mcp");
+      expect((await postTo(path, { ...list, id: undefined })).status).toBe(404);
+    },
+  );
 });
 
 describe("origins and hosts", () => {

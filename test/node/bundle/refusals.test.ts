@@ -253,3 +253,45 @@ test("a source that does not compile: the compiler's word, with file and line", 
     /clang did not compile it:[\s\S]*servlet\.c:1:\d+: error[\s\S]*nope/,
   );
 });
+
+test("all refusals are told at once", async () => {
+  const files = {
+    "a/servlet.wat": "(module)",
+    "b/servlet.json": "{",
+    "b/servlet.wat": lists("b"),
+    "c/servlet.wat": servlet("no JSON"),
+    "d/servlet.ts": "export default 1 +;",
+    "e/servlet.wat": lists("e"),
+  };
+  const message = await bundle(files).then(
+    () => "",
+    ({ message: text }: Error) => text,
+  );
+  expect(message).toMatch(/a\/servlet\.wat: it is no servlet/);
+  expect(message).toMatch(/b\/servlet\.json: it is not JSON/);
+  expect(message).toMatch(/c: it could not be asked/);
+  expect(message).toMatch(/d\/servlet\.ts/);
+  expect(message).not.toMatch(/\/e[:/]/);
+});
+
+test("a servlet that makes HTTP requests for its lists is told that there is no network then", async () => {
+  const manifest = JSON.stringify({ allowed_hosts: ["localhost:8080"] });
+  const wat = `(module
+    (import "extism:host/env" "http_request" (func $http (param i64 i64) (result i64)))
+    (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+    (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+    (memory 1)
+    (data (i32.const 0) "{\\"url\\":\\"http://localhost:8080/\\"}")
+    (func (export "list_tools") (result i32) (local $block i64) (local $i i32)
+      (local.set $block (call $alloc (i64.const 32)))
+      (loop $more
+        (call $store (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+          (i32.load8_u (local.get $i)))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br_if $more (i32.lt_u (local.get $i) (i32.const 32))))
+      (drop (call $http (local.get $block) (i64.const 0)))
+      (i32.const 0))
+    (func (export "call_tool") (result i32) (i32.const 0)))`;
+  const files = { "a/servlet.json": manifest, "a/servlet.wat": wat };
+  await expect(bundle(files)).rejects.toThrow(/no network while a bundle is made.*"dynamic"/i);
+});

@@ -7,11 +7,12 @@ beforeAll(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/fetch");
 });
 
-/** Answers with the request itself: its method, URL, headers, and its body's bytes. */
+/** Answers with the request itself: its method, URL, headers (the usual ones aside), and its body's bytes. */
 const echo: NonNullable<Script["fetch"]> = async (request) => {
   const bytes = [...new Uint8Array(await request.arrayBuffer())];
-  const { method, url, headers } = request;
-  return Response.json({ method, url, headers: Object.fromEntries(headers), bytes });
+  const { method, url } = request;
+  const { accept: _, "user-agent": __, ...headers } = Object.fromEntries(request.headers);
+  return Response.json({ method, url, headers, bytes });
 };
 
 const textOf = async (tool: string, args: Record<string, unknown>, script: Script) => {

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
+/** The input schema of a tool whose handler has no parameters. */
+const NO_ARGUMENTS = { type: "object", properties: {}, additionalProperties: false };
+
 /**
  * What schemas do: they are listed, and they check and complete what comes and goes. That handlers
  * get the types of their schemas is checked where the servlets are loaded: each has a
@@ -56,7 +59,7 @@ describe.each([
     });
     expect(schemas["give"]).toEqual({
       name: "give",
-      inputSchema: { type: "object" },
+      inputSchema: NO_ARGUMENTS,
       outputSchema: {
         type: "object",
         properties: { x: { type: "number" }, unit: { type: "string", default: "m" } },
@@ -129,11 +132,11 @@ describe("schemas-raw", () => {
       annotations: { readOnlyHint: true, idempotentHint: true },
       icons: [{ src: "https://example.com/icon.png", sizes: ["48x48"] }],
       _meta: { "example.com/a": 1 },
-      inputSchema: { type: "object" },
+      inputSchema: NO_ARGUMENTS,
     });
     expect(tools.find(({ name }) => name === "give")).toEqual({
       name: "give",
-      inputSchema: { type: "object" },
+      inputSchema: NO_ARGUMENTS,
       outputSchema: { type: "object", properties: { x: { type: "number" } }, required: ["x"] },
     });
   });
@@ -161,7 +164,7 @@ describe("schemas-raw", () => {
     });
   });
 
-  test("a tool without an input schema takes any arguments", async () => {
+  test("a tool whose handler takes arguments, but that has no input schema, takes any", async () => {
     const { result } = await servlet.callTool("anything", { a: [1], b: null });
     expect(result.structuredContent).toEqual({ given: { a: [1], b: null } });
   });

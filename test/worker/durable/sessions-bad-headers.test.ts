@@ -122,16 +122,6 @@ describe("a session", () => {
 describe("a GET", () => {
   const refused = { status: 400, code: -32600, text: expect.stringContaining("Last-Event-ID") };
 
-  test("for a second stream of the session is refused, and the first goes on", async () => {
-    const client = await begin();
-    const events = new Events(await client.listen());
-    await events.next();
-    expect(await faultOf(await client.listen())).toMatchObject({ status: 409, code: -32600 });
-    await tell(client, "one");
-    expect(textOf(await events.message())).toBe("one");
-    await events.drop();
-  });
-
   test("with the id of an event of another session is refused", async () => {
     const [client, other] = [await begin(), await begin()];
     await tell(client, "mine");

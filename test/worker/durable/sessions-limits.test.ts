@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { accept, limited, prepare } from "./client.ts";
-import { ELICIT, log, saidIn } from "./plans.ts";
+import { ELICIT, log, saidIn, steps } from "./plans.ts";
 import { Events, messageIn } from "./session-client.ts";
 import { begin, faultOf, objectOf, planned, tell, textOf } from "./session-steps.ts";
 
@@ -10,8 +10,28 @@ import { begin, faultOf, objectOf, planned, tell, textOf } from "./session-steps
 prepare();
 
 describe("too much", () => {
-  test("calls at once", async () => {
+  test("calls that run in its object", async () => {
     limited({ sessionCalls: 2 });
+    const client = await begin();
+    // Neither do calls whose client has gone, once they wait in a task, keep others out.
+    for (let call = 0; call < 3; call++) {
+      const events = await planned(client, ELICIT);
+      await events.message();
+      await events.drop();
+    }
+    const nap = steps({ do: "sleep", ms: 1000 });
+    const running = [client.call("plan", nap), client.call("plan", nap)];
+    const refused = await faultOf(await client.call("greet", { name: "Ada" }));
+    expect(refused).toEqual({
+      ...{ status: 200, code: -32600 },
+      text: expect.stringContaining("Too many open calls in this session (limit 2 running)"),
+    });
+    for (const call of running) expect((await messageIn(await call))["result"]).toBeDefined();
+    expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
+  });
+
+  test("calls that wait", async () => {
+    limited({ sessionTasks: 2 });
     const client = await begin();
     const [one, two] = [await planned(client, ELICIT), await planned(client, ELICIT)];
     const ids = [(await one.message())["id"], (await two.message())["id"]];
@@ -19,7 +39,7 @@ describe("too much", () => {
     expect(refused).toEqual({
       status: 200,
       code: -32600,
-      text: expect.stringContaining("2 calls open"),
+      text: expect.stringContaining("limit 2 waiting"),
     });
     expect((await client.answer(ids[0], accept("x"))).status).toBe(202);
     await one.rest();

@@ -1,8 +1,10 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { SealedRows } from "../../../src/durable/sealed-rows.ts";
+import { sealerOf } from "../../../src/durable/vault.ts";
 import { limits } from "../../../src/limits.ts";
-import { accept, clock, limited, prepare } from "./client.ts";
+import { accept, clock, limited, prepare, type Json } from "./client.ts";
 import { ELICIT, HOUR, log, saidIn } from "./plans.ts";
 import type { SessionClient, SessionEvent } from "./session-client.ts";
 import {
@@ -15,6 +17,7 @@ import {
   tell,
   textOf,
   textsOf,
+  VERSIONS,
 } from "./session-steps.ts";
 
 /** The streams of a session, and how long it lives. */
@@ -148,6 +151,86 @@ describe("the session's own stream", () => {
     await tell(client, "four");
     expect(textOf(await second.message())).toBe("four");
     await second.drop();
+  });
+
+  test("is taken over by a client that opens it again without an event id", async () => {
+    const client = await begin({ version: "2025-06-18" });
+    const older = await listened(client);
+    const newer = await listened(client);
+    expect(await older.rest()).toEqual([]);
+    await tell(client, "one");
+    expect(textOf(await newer.message())).toBe("one");
+    await newer.drop();
+  });
+
+  test.each(VERSIONS.slice(1))(
+    "of %s ends with an id that its client has not seen",
+    async (version) => {
+      limited({ sessionStreamMs: 20 });
+      const client = await begin({ version });
+      await tell(client, "one");
+      const ids: unknown[] = [];
+      let last: string | undefined;
+      for (let time = 0; time < 7; time++) {
+        const events = await (await listened(client, last)).rest();
+        const end = events.at(-1);
+        expect(end).toEqual({ id: expect.any(String), retry: limits.retryMs });
+        expect(textsOf(events)).toEqual(time === 0 ? ["one"] : []);
+        last = end?.id;
+        ids.push(last);
+      }
+      expect(new Set(ids).size).toBe(7);
+      limited({ sessionStreamMs: 60_000 });
+      await tell(client, "two");
+      const events = await listened(client, last);
+      expect(textOf(await events.message())).toBe("two");
+      await events.drop();
+    },
+  );
+
+  test("does not ask a client to wait that calls all the time", async () => {
+    const client = await begin();
+    for (let call = 0; call < 6; call++) {
+      clock.aheadMs += 10_000;
+      await client.request("ping");
+    }
+    limited({ sessionStreamMs: 20 });
+    expect((await (await listened(client)).rest()).at(-1)?.retry).toBeLessThanOrEqual(
+      2 * limits.retryMs,
+    );
+  });
+
+  test("nor one that called shortly before the session's object was evicted", async () => {
+    const client = await begin();
+    clock.aheadMs += 10 * 60_000;
+    await client.request("ping");
+    clock.aheadMs += limits.sessionUsedMs - 1000;
+    await client.request("ping");
+    await evictDurableObject(objectOf(client));
+    limited({ sessionStreamMs: 20 });
+    const { retry } = (await (await listened(client)).rest()).at(-1)!;
+    expect(retry).toBeLessThanOrEqual(limits.sessionUsedMs / 4 + limits.retryMs);
+  });
+
+  test("tells of the lists that a deployment has changed, once", async () => {
+    const client = await begin();
+    await runInDurableObject(objectOf(client), async (_instance, { storage }) => {
+      const rows = new SealedRows(storage.sql, sealerOf(env)!);
+      const lists = { ...((await rows.text("lists")) as Json), tools: "other", resources: "other" };
+      (await rows.prepare({ texts: { lists } }))();
+    });
+    await evictDurableObject(objectOf(client));
+    limited({ sessionStreamMs: 1000 });
+    const events = await listened(client);
+    const methods = [await events.message(), await events.message()].map(({ method }) => method);
+    expect(methods).toEqual([
+      "notifications/tools/list_changed",
+      "notifications/resources/list_changed",
+    ]);
+    expect(textsOf(await events.rest())).toEqual([]); // So that the object can be evicted.
+    await evictDurableObject(objectOf(client));
+    const later = await (await listened(client)).rest();
+    expect(later.filter(({ message }) => message !== undefined)).toEqual([]);
   });
 
   test("has only so much of that", async () => {

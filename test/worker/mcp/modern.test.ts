@@ -156,6 +156,26 @@ describe("methods", () => {
     expect(await response.text()).toBe("");
   });
 
+  test.each([
+    ["no _meta", { method: "notifications/cancelled", params: { requestId: 1 } }],
+    ["no params", { method: "notifications/roots/list_changed" }],
+    ["params of another type", { method: "notifications/cancelled", params: [1] }],
+    ["no jsonrpc", { jsonrpc: undefined, method: "notifications/cancelled" }],
+    ["an unknown method", { method: "notifications/x" }],
+  ])("a notification with %s is accepted: clients take a 400 for the end", async (_what, body) => {
+    for (const headers of [{ "mcp-protocol-version": VERSION }, modern("x").headers]) {
+      const response = await post({ jsonrpc: "2.0", ...body }, headers);
+      expect(response.status).toBe(202);
+      expect(await response.text()).toBe("");
+    }
+  });
+
+  test("a request without _meta is still refused", async () => {
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    const { status, error } = await answerOf(await post(body, modern("tools/list").headers));
+    expect({ status, code: error?.code }).toEqual({ status: 400, code: -32602 });
+  });
+
   test("a response has nothing to answer", async () => {
     const body = { jsonrpc: "2.0", id: 1, result: {}, params: modern("x").body.params };
     expect((await post(body, { "mcp-protocol-version": VERSION })).status).toBe(400);

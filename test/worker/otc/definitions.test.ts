@@ -41,7 +41,7 @@ describe("GET /tools", () => {
     });
     expect(named("clock_wait")["output_schema"]).toBeNull();
     expect(named("http_status_list_statuses")["input_schema"]).toEqual({
-      parameters: { type: "object" },
+      parameters: { type: "object", properties: {}, additionalProperties: false },
     });
     expect(named("mail_find_emails")["requirements"]).toEqual({
       authorization: [

@@ -89,7 +89,10 @@ export const examples: Example[] = [
       name: "System_GetTimestamp",
       description: "Retrieves the current system timestamp.",
       version: "1.0.0",
-      input_schema: { parameters: { type: "object" } },
+      // The published example has the type alone, which some models' APIs refuse.
+      input_schema: {
+        parameters: { type: "object", properties: {}, additionalProperties: false },
+      },
       output_schema: {
         type: "object",
         properties: {

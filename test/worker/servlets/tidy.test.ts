@@ -17,7 +17,7 @@ const SCHEMAS = {
 };
 
 describe("a list loses what no client takes, and nothing else", () => {
-  const object = { type: "object" };
+  const object = { type: "object", properties: {} };
   const tool = { name: "a", inputSchema: object };
   const link = { uri: "a:b", name: "a:b" };
   const icon = { src: "https://a.example/a.png" };

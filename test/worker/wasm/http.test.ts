@@ -8,6 +8,7 @@ import { instantiate } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
+import { VERSION } from "../../../src/version.ts";
 
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 
@@ -100,7 +101,16 @@ test("headers that are not the guest's are left out, others arrive", async () =>
     ...own,
     authorization: "Bearer x",
     "x-mine": "7",
+    "user-agent": expect.stringMatching(/^edge-servlets\/\d/),
   });
+});
+
+test("a guest that sets no Accept and no User-Agent sends usual ones", async () => {
+  await fetchBy({ url: URL_OF });
+  const headers = Object.fromEntries(sent[0]!.headers);
+  expect(headers).toMatchObject({ accept: "*/*", "user-agent": `edge-servlets/${VERSION}` });
+  await fetchBy({ url: URL_OF, headers: { "User-Agent": "mine/1" } });
+  expect(sent[1]!.headers.get("user-agent")).toBe("mine/1");
 });
 
 describe("redirects", () => {
