@@ -28,6 +28,21 @@ export const limits = {
   /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
   memoryBytes: 64 * 1024 * 1024,
   /**
+   * Entries of all tables of one instance together: `memory_limit` does not bound them. V8 keeps 30 bytes
+   * for a function's, twice that while a table grows, so this is 3 to 6 MB; compilers make an entry for
+   * each function whose address is taken, of which large programs have some ten thousands.
+   */
+  tableEntries: 100_000,
+  /** What a table takes besides, counted in entries: some 450 bytes. */
+  tableOverhead: 16,
+  /** Mutable globals of one servlet: each takes 150 bytes outside of its memory; compilers make about ten. */
+  mutableGlobals: 10_000,
+  /**
+   * Values in one exception: 30 bytes and 15 ns each, outside of the guest's memory, for as long as it is
+   * held. Compilers throw an address.
+   */
+  exceptionValues: 8,
+  /**
    * What a guest may compute in one run of a call, in units of about a nanosecond: five to ten seconds.
    * Its isolate serves nobody else meanwhile, and a Worker's request may by default compute for 30.
    */

@@ -2,6 +2,7 @@
  * A Wasm module's outline, read and changed section by section, code left as it is.
  * Format: https://webassembly.github.io/spec/core/binary/modules.html
  */
+import { limits } from "../limits.ts";
 import { concatenate } from "../wasm/image.ts";
 import { leb, Reader, sections, text } from "./bytes.ts";
 
@@ -19,13 +20,18 @@ export interface Export {
   index: number;
 }
 
-/** A memory's size in pages of 64 KiB. */
-export interface Memory {
+/** The size of a memory in pages of 64 KiB, or of a table in entries. */
+export interface Size {
   initial: number;
   maximum?: number;
   shared: boolean;
   /** Addresses are 64 bits wide, or pages have another size. */
   exotic: boolean;
+}
+
+export interface Table extends Size {
+  /** The type of its entries, in hex. */
+  type: string;
 }
 
 /** What `rewrite` may change of a module; what is absent stays. */
@@ -35,6 +41,8 @@ export interface Changes {
   exports?: (old: Export[]) => Export[];
   /** Sets the maximum of every memory that is defined here, in pages. */
   maximumPages?: number;
+  /** Bounds the entries of all tables that are defined here together; see `boundedTables`. */
+  maximumTableEntries?: number;
   /** Drops the start function; `outline().start` says which it was. */
   dropStart?: boolean;
 }
@@ -42,9 +50,14 @@ export interface Changes {
 export interface Outline {
   imports: Import[];
   exports: Export[];
-  memories: Memory[];
+  memories: Size[];
+  tables: Table[];
   /** Indices of the mutable globals that are defined here and hold numbers. */
   mutableGlobals: number[];
+  /** The types of the globals that are defined here, in hex. */
+  globalTypes: string[];
+  /** The types of the tags that are defined here, as those of functions. */
+  tagTypes: string[];
   /** Index of the start function. */
   start?: number;
   /** A function's type by its index, as `params->results` of value type bytes in hex, e.g. `->7f`. */
@@ -56,13 +69,16 @@ const SECTION = {
   type: 1,
   import: 2,
   function: 3,
+  table: 4,
   memory: 5,
   global: 6,
   export: 7,
   start: 8,
+  tag: 13,
 };
 const KINDS: Kind[] = ["function", "table", "memory", "global", "tag"];
-function readMemory(reader: Reader): Memory {
+
+function readSize(reader: Reader): Size {
   const flags = reader.byte();
   const initial = reader.number();
   const maximum = flags & 1 ? reader.number() : undefined;
@@ -73,6 +89,25 @@ function readMemory(reader: Reader): Memory {
     shared: (flags & 2) !== 0,
     exotic: flags > 3,
   };
+}
+
+/** Reads one table that has no initial entries of its own. */
+function readTable(reader: Reader): Table {
+  const type = readValueType(reader);
+  return { type, ...readSize(reader) };
+}
+
+/** How many entries these tables take to begin with. */
+export const initialEntries = (tables: readonly Table[]): number =>
+  tables.reduce((sum, { initial }) => sum + initial + limits.tableOverhead, 0);
+
+/** Tables with the maxima that bound all of them to so many entries: what is left is shared equally. */
+function boundedTables(tables: readonly Table[], entries: number): (Table & { maximum: number })[] {
+  const share = Math.floor((entries - initialEntries(tables)) / tables.length);
+  return tables.map(({ maximum = Infinity, ...table }) => ({
+    ...table,
+    maximum: Math.min(maximum, table.initial + share),
+  }));
 }
 
 /** Reads one import; `type` is the range of bytes that says what is imported. */
@@ -87,11 +122,10 @@ function readImport(reader: Reader): Import & { type: Uint8Array; functionType?:
       functionType = reader.number();
       break;
     case "memory":
-      readMemory(reader);
+      readSize(reader);
       break;
     case "table":
-      readValueType(reader);
-      readMemory(reader);
+      readTable(reader);
       break;
     case "global":
       readValueType(reader);
@@ -115,10 +149,9 @@ function readValueType(reader: Reader): string {
 
 const NUMBER_TYPES = new Set(["7f", "7e", "7d", "7c"]);
 
-/** Reads one global; says whether it is a number that can change. */
-function readGlobal(reader: Reader): boolean {
+function readGlobal(reader: Reader): { type: string; isMutable: boolean } {
   const type = readValueType(reader);
-  const isMutable = reader.byte() === 1 && NUMBER_TYPES.has(type);
+  const isMutable = reader.byte() === 1;
   // Its first value is a constant expression: instructions up to `end`.
   for (let opcode = reader.byte(); opcode !== 0x0b; opcode = reader.byte()) {
     if (opcode === 0x43) reader.take(4);
@@ -126,7 +159,7 @@ function readGlobal(reader: Reader): boolean {
     else if (opcode === 0x41 || opcode === 0x42) reader.skipNumber();
     else if (opcode === 0x23 || opcode === 0xd2 || opcode === 0xd0) reader.number();
   }
-  return isMutable;
+  return { type, isMutable };
 }
 
 /** Function types, in order; reading stops at the first that is no plain function (GC types). */
@@ -154,6 +187,7 @@ export function outline(wasm: Uint8Array): Outline {
     ...imports.flatMap((one) => (one.functionType === undefined ? [] : [one.functionType])),
     ...list(SECTION.function, (reader) => reader.number()),
   ];
+  const globals = list(SECTION.global, readGlobal);
   return {
     imports: imports.map(({ module, name, kind }) => ({ module, name, kind })),
     exports: list(SECTION.export, (reader) => ({
@@ -161,10 +195,18 @@ export function outline(wasm: Uint8Array): Outline {
       kind: KINDS[reader.byte()]!,
       index: reader.number(),
     })),
-    memories: list(SECTION.memory, readMemory),
-    mutableGlobals: list(SECTION.global, readGlobal).flatMap((isMutable, at) =>
-      isMutable ? [at + imports.filter(({ kind }) => kind === "global").length] : [],
+    memories: list(SECTION.memory, readSize),
+    tables: list(SECTION.table, readTable),
+    globalTypes: globals.map(({ type }) => type),
+    mutableGlobals: globals.flatMap(({ type, isMutable }, at) =>
+      isMutable && NUMBER_TYPES.has(type)
+        ? [at + imports.filter(({ kind }) => kind === "global").length]
+        : [],
     ),
+    tagTypes: list(SECTION.tag, (reader) => {
+      reader.byte();
+      return types[reader.number()] ?? "->";
+    }),
     start: found.get(SECTION.start)?.number(),
     functionType: (index) => types[functionTypes[index] ?? -1],
   };
@@ -204,7 +246,19 @@ export function rewrite(wasm: Uint8Array, changes: Changes): Uint8Array {
       put(id, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
     } else if (id === SECTION.memory && changes.maximumPages !== undefined) {
       const maximum = changes.maximumPages;
-      const entries = reader.list(() => [1, ...leb(readMemory(reader).initial), ...leb(maximum)]);
+      const entries = reader.list(() => [1, ...leb(readSize(reader).initial), ...leb(maximum)]);
+      put(id, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
+    } else if (id === SECTION.table && changes.maximumTableEntries !== undefined) {
+      const tables = boundedTables(
+        reader.list(() => readTable(reader)),
+        changes.maximumTableEntries,
+      );
+      const entries = tables.map(({ type, initial, maximum }) => [
+        Number.parseInt(type, 16),
+        1,
+        ...leb(initial),
+        ...leb(maximum),
+      ]);
       put(id, Uint8Array.from([...leb(entries.length), ...entries.flat()]));
     } else if (id === SECTION.export) {
       putExports(outline(wasm).exports);

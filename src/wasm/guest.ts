@@ -136,20 +136,18 @@ export class Guest {
 
   /** A range of the guest's own memory; throws where it reaches beyond the end. */
   range(at: number, length: number): Uint8Array<ArrayBuffer> {
-    const { buffer } = this.memory;
-    if ((at >>> 0) + (length >>> 0) > buffer.byteLength) {
-      throw new WebAssembly.RuntimeError("memory access out of bounds");
-    }
-    this.#payForBytes(length >>> 0);
-    return new Uint8Array(buffer, at >>> 0, length >>> 0);
+    // An i32 may be negative; a product of a count and a size may be larger than one, and must stay so.
+    const range = rangeOf(this.memory.buffer, at, length < 0 ? length >>> 0 : length);
+    this.#payForBytes(range.length);
+    return range;
   }
 
   /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */
   bytes(block: bigint): Uint8Array {
     const address = Number(BigInt.asUintN(32, block));
-    const length = this.#kernel.edge_length(address);
-    this.#payForBytes(length);
-    return this.#kernelRange(address, length);
+    const range = this.#kernelRange(address, this.#kernel.edge_length(address));
+    this.#payForBytes(range.length);
+    return range;
   }
 
   text(block: bigint): string {
@@ -158,9 +156,10 @@ export class Guest {
 
   /** A block's bytes as a JSON object; `who` is the host function that was given it. */
   json(block: bigint, who: string): Json {
+    const text = this.text(block);
     let value: unknown;
     try {
-      value = JSON.parse(this.text(block));
+      value = JSON.parse(text);
     } catch {
       value = undefined;
     }
@@ -305,12 +304,16 @@ export class Guest {
     if (length > 256) this.pay(length * limits.byteFuel);
   }
 
-  /** A range that the kernel gave; there is nothing at address 0. */
+  /** A range that the kernel gave, whose memory the guest can forge; there is nothing at address 0. */
   #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(
-      this.#kernel.edge_memory.buffer,
-      length === 0 ? 0 : at >>> 0,
-      length >>> 0,
-    );
+    return rangeOf(this.#kernel.edge_memory.buffer, length === 0 ? 0 : at, length >>> 0);
   }
+}
+
+/** A range of a guest's memory. Traps as the guest's own access would where it reaches beyond the end. */
+function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
+  if ((at >>> 0) + length > buffer.byteLength) {
+    throw new WebAssembly.RuntimeError("memory access out of bounds");
+  }
+  return new Uint8Array(buffer, at >>> 0, length);
 }

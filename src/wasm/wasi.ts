@@ -35,7 +35,7 @@ const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS
 /** Reads an array of (address, length) pairs. */
 function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
   const memory = guest.memory;
-  guest.range(at, count * 8);
+  guest.range(at, (count >>> 0) * 8);
   return Array.from({ length: count }, (_, index) => {
     const entry = (at >>> 0) + index * 8;
     return guest.range(memory.getUint32(entry, true), memory.getUint32(entry + 4, true));
@@ -109,8 +109,8 @@ export const wasiFunctions: HostFunctions = {
 
   poll_oneoff: async (guest, from: number, to: number, count: number, stored: number) => {
     if (count === 0) return errno.inval;
-    guest.range(from, count * SUBSCRIPTION);
-    guest.range(to, count * EVENT);
+    guest.range(from, (count >>> 0) * SUBSCRIPTION);
+    guest.range(to, (count >>> 0) * EVENT);
     const all = Array.from({ length: count }, (_, index) =>
       subscription(guest, (from >>> 0) + index * SUBSCRIPTION),
     );

@@ -19,6 +19,14 @@ describe("a tool that fails gives a result with isError, so that a model can men
     ["throw", /crashed/],
     ["bad_notification", /no JSON object/],
     ["error_beyond_memory", /code 1/],
+    ["forged_text", /crashed/],
+    ["forged_json", /crashed/],
+    ["forged_value", /crashed/],
+    ["forged_error", /crashed/],
+    ["forged_free_list", /crashed/],
+    ["forged_vectors", /crashed/],
+    ["forged_subscriptions", /crashed/],
+    ["forged_range", /crashed/],
   ])("%s", async (name, message) => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     vi.spyOn(console, "warn").mockImplementation(() => {});

@@ -3,10 +3,14 @@ import { fail, output } from "../../../../plugins/lib/assembly/extism";
 import { Call, result, text } from "../../../../plugins/lib/assembly/hyper";
 import { block } from "../../../../plugins/lib/assembly/extism";
 import {
+  alloc,
   error_set as raw_error_set,
   http_request,
   output_set as raw_output_set,
+  poll_oneoff,
+  store_u64,
 } from "../../../../plugins/lib/assembly/host";
+import { fd_write, log_info, random_get, var_get, var_set } from "../../host";
 
 const NAMES: string[] = [
   "fine",
@@ -31,6 +35,14 @@ const NAMES: string[] = [
   "throw",
   "bad_structure",
   "bad_notification",
+  "forged_text",
+  "forged_json",
+  "forged_value",
+  "forged_error",
+  "forged_free_list",
+  "forged_vectors",
+  "forged_subscriptions",
+  "forged_range",
 ];
 
 export function list_tools(): i32 {
@@ -85,7 +97,32 @@ export function call_tool(): i32 {
     http_request(block("not json"), 0);
     return 0;
   }
+  if (name == "forged_text") log_info(forgedBlock());
+  if (name == "forged_json") http_request(forgedBlock(), 0);
+  if (name == "forged_value") var_set(block("key"), forgedBlock());
+  if (name == "forged_error") raw_error_set(forgedBlock());
+  if (name == "forged_free_list") readAcrossTheEnd();
+  // Counts whose product with the size of an entry is small in 32 bits.
+  if (name == "forged_vectors") fd_write(1, 0, 0x20000000, 0);
+  if (name == "forged_subscriptions") poll_oneoff(0, 0, 0x08000000, 0);
+  if (name == "forged_range") random_get(0xfffffff0, 0x20);
   return 0;
+}
+
+/** A block whose header claims 16 MB, more than the kernel's memory has. */
+function forgedBlock(): u64 {
+  const made = alloc(64);
+  store_u64(made - 8, 0x01000001_00fffff0);
+  return made;
+}
+
+/** Lets the host's next block begin four bytes before the end of the kernel's memory. */
+function readAcrossTheEnd(): void {
+  const key = block("key");
+  var_set(key, block("12345678"));
+  store_u64(65528, 16);
+  store_u64(32, 65532);
+  var_get(key);
 }
 
 function recurse(depth: i32): i32 {
