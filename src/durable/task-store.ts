@@ -7,7 +7,6 @@ import type {
   Asks,
   Entry,
   Head,
-  Intent,
   Json,
   Keeper,
   Recorded,
@@ -246,11 +245,8 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { begun: { head, notices: this.#known.notices } } });
   }
 
-  async intend(position: number, digest: string): Promise<Intent> {
-    const isRepeated = this.#rows.intend(position, digest);
-    const text = new TextEncoder().encode(`${this.#id} ${position} ${digest}`);
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
-    return { key: hash.toHex().slice(0, 32), isRepeated };
+  async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
+    return !isRepeatable && this.#rows.intend(position, key);
   }
 
   async keep(position: number, entry: Entry, notices: number): Promise<void> {

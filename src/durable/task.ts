@@ -224,7 +224,7 @@ export function taskObject(bundle: Bundle) {
       const store = this.#store;
       return {
         begin: (head) => store.begin(head),
-        intend: (position, digest) => store.intend(position, digest),
+        intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
         keep: async (position, entry, notices) => {
           await this.#telling;
           await store.keep(position, entry, notices);
