@@ -67,7 +67,9 @@ export interface Notification {
 export interface Ask {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params: Json;
-  /** Unix time in ms after which the user has cancelled. */
+  /** How long the user has to answer, from when the client can see it. */
+  timeoutMs?: number;
+  /** Unix time in ms after which the user has cancelled; absent until the client can see the ask. */
   deadline?: number;
 }
 

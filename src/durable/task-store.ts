@@ -48,7 +48,7 @@ export class TaskStore implements Keeper {
     const end = start && !("reason" in start) ? start : undefined;
     const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
     const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
-    const waiting = isWaiting ? waitingOf(suspended) : undefined;
+    const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
     await this.#commit({
       texts: end
         ? { end }
@@ -185,9 +185,12 @@ export class TaskStore implements Keeper {
 
   /** Keeps what a call waits for. */
   async suspend(suspended: Suspended): Promise<void> {
-    const known = await this.#read("keys");
+    const keys = await this.#read("keys");
     if (this.isOver) return;
-    const { texts, status } = waitingOf(suspended, known);
+    const { texts, status } = waitingOf(suspended, {
+      keys,
+      isSeen: this.owner === undefined,
+    });
     await this.#commit({
       texts,
       also: () => {
@@ -226,10 +229,10 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** The call has slept until then; its next run is due. */
-  async wake(until: number): Promise<void> {
+  /** The call has slept until this time, as it is now; its next run is due. */
+  async wake(at: number): Promise<void> {
     const recorded = await this.recorded();
-    if (recorded !== undefined) await this.#resume(answered(recorded, "", until));
+    if (recorded !== undefined) await this.#resume(answered(recorded, "", at));
   }
 
   async #resume({ entries, ...begun }: Recorded): Promise<void> {

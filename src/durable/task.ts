@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
+import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { changes } from "../mcp/changes.ts";
 import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
@@ -128,7 +128,7 @@ export function taskObject(bundle: Bundle) {
       }
       if (waits?.kind === "sleep") {
         if (now < waits.until) return this.ctx.storage.setAlarm(waits.until);
-        await this.#store.wake(waits.until);
+        await this.#store.wake(Math.max(now, waits.until));
       }
       await this.#run(signal);
     }
@@ -259,10 +259,12 @@ export function taskObject(bundle: Bundle) {
       if (!this.#store.exists) return true;
       const { owner, principal } = this.#store;
       try {
-        const isThere = await this.#tellOwner(
-          async (session, id) =>
-            this.#store.exists && session.progressed(id, await this.#store.progress()),
-        );
+        const isThere = await this.#tellOwner(async (session, id) => {
+          const progress = await this.#store.progress();
+          const isWaiting = await session.progressed(id, progress);
+          await this.#date(progress.asks);
+          return isWaiting;
+        });
         if (!this.#store.exists) return true;
         if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
@@ -281,6 +283,18 @@ export function taskObject(bundle: Bundle) {
         console.error(error); // Clients that listen also ask now and then.
       }
       return true;
+    }
+
+    /** The time of these asks begins: the owner knows of them. */
+    async #date(known: Asks): Promise<void> {
+      if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
+      await this.ctx.blockConcurrencyWhile(async () => {
+        const waits = await this.#store.waits();
+        if (waits?.kind !== "input" || this.#store.isOver) return;
+        const told = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
+        const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
+        await this.#store.wait({ ...waits, asks });
+      });
     }
 
     /** One message after the other. Gives whether an owner is there; undefined where the task has none. */

@@ -74,6 +74,15 @@ export function fittingAnswers(asks: Asks, responses: Answers, now: number): Ans
   return fitting;
 }
 
+/** The asks as the client can see them from `now` on: that is when their time begins. */
+export const dated = (asks: Asks, now: number): Asks =>
+  Object.fromEntries(
+    Object.entries(asks).map(([key, ask]) => {
+      const { timeoutMs, deadline = timeoutMs && now + timeoutMs } = ask;
+      return [key, deadline === undefined ? ask : { ...ask, deadline }];
+    }),
+  );
+
 export const isOverdue = ({ deadline = Infinity }: Ask, now: number): boolean => now >= deadline;
 
 export const isComplete = (asks: Asks, answers: Answers): boolean =>

@@ -14,6 +14,7 @@ import {
   type Suspended,
 } from "../model.ts";
 import {
+  dated,
   demandCapabilities,
   fittingAnswers,
   inputRequests,
@@ -168,7 +169,8 @@ export async function inputRequired(
   }
   const until = Date.now() + limits.stateMs;
   const call = await digest(method, params);
-  const text = JSON.stringify({ ...state, call, principal: principal.name, until });
+  const asks = dated(state.asks, Date.now());
+  const text = JSON.stringify({ ...state, asks, call, principal: principal.name, until });
   const requestState = await vault.seal(text, { until, once: state.once, keep });
   return {
     resultType: "input_required",

@@ -151,6 +151,16 @@ describe("a retry of a request that has sent a POST", () => {
     expect(linesOf(world)).toEqual(["POST /pay"]);
   });
 
+  test("is asked the next question anew, with all of its time", async () => {
+    newWorld();
+    const round = await planned(ELICIT, PAY, { ...ELICIT, timeout: 60_000 });
+    await goOnAsked(round, ADA);
+    clock.aheadMs += HOUR;
+    const next = await goOnAsked(round, ADA);
+    clock.aheadMs += 50_000;
+    expect(saidIn(await goOn(next, { ask_3: accept("Bob") }))).toEqual(["Ada", PAID, "Bob"]);
+  });
+
   test("by a servlet that returned what it asks", async () => {
     const world = newWorld();
     const args = { rounds: 1, post: "https://world.example/tick" };

@@ -172,6 +172,31 @@ describe("a call that waits", () => {
     }
   });
 
+  test("asks when its session can be told, and gives its client all of the time", async () => {
+    newWorld();
+    const client = await SessionClient.begin();
+    const faults = new SessionFaults(client.id);
+    faults.isOn = true;
+    let attempts = 0;
+    const restore = instead(Session.prototype, "progressed", async () => {
+      attempts++;
+      throw new Error("the session cannot be told");
+    });
+    const timed = { ...ELICIT, timeout: 60_000 };
+    const events = new Events(await client.call("plan", { steps: [timed] }, {}, "it"));
+    await until(() => attempts > 0);
+    clock.aheadMs += 9e6;
+    restore();
+    const asked = await during(faults, events.message());
+    expect(asked).toMatchObject({ method: "elicitation/create" });
+    await runInDurableObject(objectOf(faults.tasks[0]!), (instance) =>
+      (instance as unknown as Instance).alarm(),
+    );
+    expect((await client.answer(asked["id"], ANSWER)).status).toBe(202);
+    const end = messagesIn(await during(faults, events.rest()));
+    expect(end).toMatchObject([{ id: "it", result: { structuredContent: { said: ["Ada"] } } }]);
+  });
+
   test("is told apart from a new one that wakes its session", async () => {
     const { client, faults, asked, last } = await waiting([ELICIT]);
     await dead(sessionOf(client.id));
