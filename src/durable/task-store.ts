@@ -126,7 +126,7 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
-  /** Begins a run; gives which one it is since the last that ended well. Should it die, another begins at `rerun`. */
+  /** Begins a run; gives which one it is since the call has last got further. Should it die, another begins at `rerun`. */
   countRun(rerun: (runs: number) => number): number {
     const runs = ++this.#known.runs;
     this.#storage.sql.exec("UPDATE task SET runs = ?", runs);
@@ -256,8 +256,9 @@ export class TaskStore implements Keeper {
     await this.#commit({
       answers: [[position, entry]],
       also: () => {
-        this.#known.notices = Math.max(notices, this.#known.notices);
-        this.#storage.sql.exec("UPDATE task SET notices = ?", this.#known.notices);
+        const row = this.#known;
+        Object.assign(row, { runs: 0, notices: Math.max(notices, row.notices) });
+        this.#storage.sql.exec("UPDATE task SET runs = 0, notices = ?", row.notices);
       },
     });
   }

@@ -21,9 +21,8 @@ import {
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
-import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session.ts";
+import { TaskOwners } from "./task-owners.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
@@ -50,14 +49,15 @@ export function taskObject(bundle: Bundle) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #registry: Registry;
+    readonly #owners: TaskOwners;
     #running: AbortController | undefined;
-    #telling: Promise<unknown> = Promise.resolve();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       sealer ??= sealerOf(env);
       if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
+      this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
@@ -158,11 +158,11 @@ export function taskObject(bundle: Bundle) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it was done.`;
+        const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it got any further.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await this.#call(signal);
-        await this.#telling;
+        await this.#owners.settled;
         if (end instanceof Suspended && (await this.#isTooCurious(end))) {
           const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
@@ -226,7 +226,7 @@ export function taskObject(bundle: Bundle) {
         begin: (head) => store.begin(head),
         intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
         keep: async (position, entry, notices) => {
-          await this.#telling;
+          await this.#owners.settled;
           await store.keep(position, entry, notices);
         },
       };
@@ -241,7 +241,7 @@ export function taskObject(bundle: Bundle) {
       const tell = changes({ hub }, (notice) => {
         const number = nth;
         if (owner?.isHidden === true) {
-          this.#tellOwner((session, id) => session.told(id, number, notice)).catch(console.error);
+          this.#owners.tell((session, id) => session.told(id, number, notice)).catch(console.error);
           return;
         }
         const message = progressOf(notice);
@@ -259,7 +259,7 @@ export function taskObject(bundle: Bundle) {
       if (!this.#store.exists) return true;
       const { owner, principal } = this.#store;
       try {
-        const isThere = await this.#tellOwner(async (session, id) => {
+        const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
           const isWaiting = await session.progressed(id, progress);
           await this.#date(progress.asks);
@@ -295,26 +295,6 @@ export function taskObject(bundle: Bundle) {
         const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
         await this.#store.wait({ ...waits, asks });
       });
-    }
-
-    /** One message after the other. Gives whether an owner is there; undefined where the task has none. */
-    #tellOwner(
-      tell: (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>,
-    ): Promise<boolean | undefined> {
-      const owners = this.#store.sessions;
-      const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
-      if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
-      const id = this.ctx.id.toString();
-      const telling = this.#telling.then(async () => {
-        if (!this.#store.exists) return undefined;
-        const there = owners.map((owner) =>
-          // A stub whose object has died is of no more use.
-          again(() => tell(sessions.get(sessions.idFromString(owner)), id)),
-        );
-        return (await Promise.all(there)).includes(true);
-      });
-      this.#telling = Promise.allSettled([telling]);
-      return telling;
     }
   };
 }
