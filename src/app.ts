@@ -11,7 +11,7 @@ import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { tasksOf } from "./durable/tasks.ts";
-import { vaultOf } from "./durable/vault.ts";
+import { vaultOf } from "./durable/state-vault.ts";
 import { deploymentOf, namespaceOf, readSettings } from "./env.ts";
 import { readJson } from "./body.ts";
 import { Fault, report } from "./errors.ts";

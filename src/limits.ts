@@ -87,7 +87,7 @@ export const limits = {
   promoteAfterMs: 2000,
   /** A longer sleep of a task holds no memory: an alarm wakes it. */
   sleepInPlaceMs: 5000,
-  /** How often a task whose run has died is run again. */
+  /** How often a task is run whose runs die without having been given a new answer. */
   maxRuns: 6,
   /** Before the second run; each further one waits twice as long. */
   rerunMs: 1000,

@@ -67,7 +67,9 @@ export interface Notification {
 export interface Ask {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params: Json;
-  /** Unix time in ms after which the user has cancelled. */
+  /** How long the user has to answer, from when the client can see it. */
+  timeoutMs?: number;
+  /** Unix time in ms after which the user has cancelled; absent until the client can see the ask. */
   deadline?: number;
 }
 
@@ -95,10 +97,12 @@ export type WaitReason =
   /** Until a Unix time in ms. */
   | { kind: "sleep"; until: number }
   /** For nothing: the call goes on at once, as a task. */
-  | { kind: "task" };
+  | { kind: "task" }
+  /** For nothing: an earlier run of the same request has sent something, so the call goes on from its record. */
+  | { kind: "earlier"; recorded: Recorded };
 
 /** Goes up when what a guest asks, or how it is recorded, changes for the same servlet. */
-export const JOURNAL_VERSION = 1;
+export const JOURNAL_VERSION = 2;
 
 /** A call as it was begun; every run of it is given the same. */
 export interface Head {
@@ -246,9 +250,9 @@ export interface CallContext {
 
 /** An HTTP request that is about to be sent. */
 export interface Intent {
-  /** The value of its `Idempotency-Key`, if it is to have one. */
-  key?: string;
-  /** Has an earlier run died in this very request, so that nobody knows what came of it? */
+  /** The value of its `Idempotency-Key`. */
+  key: string;
+  /** Has an earlier run stopped while it sent this request, which must not be sent twice? */
   isRepeated: boolean;
 }
 
@@ -256,8 +260,11 @@ export interface Intent {
 export interface Keeper {
   /** Called before anything else, where the call is new. */
   begin(head: Head): Promise<void>;
-  /** Called before an HTTP request is sent. */
-  intend(position: number, digest: string): Promise<Intent>;
+  /**
+   * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
+   * have sent it; always false for one that is repeatable.
+   */
+  intend(position: number, key: string, isRepeatable: boolean): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
   keep(position: number, entry: Entry, notices: number): Promise<void>;
 }

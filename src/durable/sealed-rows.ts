@@ -25,11 +25,11 @@ export class SealedRows {
   }
 
   static readonly texts = `
-CREATE TABLE texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part));
+CREATE TABLE IF NOT EXISTS texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part));
 `;
   static readonly answers = `
-CREATE TABLE answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
-CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
+CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
 
   /** Seals everything, then gives what writes it: that waits for nothing, so it fits into a transaction. */
@@ -72,13 +72,13 @@ CREATE TABLE intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
     return entries;
   }
 
-  /** Notes that the answer at this position is about to be got by an HTTP request; was that so before? */
-  intend(position: number, digest: string): boolean {
+  /** Notes that the request with this key is about to be sent for this position; true where that was noted before. */
+  intend(position: number, key: string): boolean {
     const before = this.#sql
       .exec<{ digest: string }>("SELECT digest FROM intents WHERE position = ?", position)
       .toArray()[0];
-    this.#sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, digest);
-    return before?.digest === digest;
+    this.#sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, key);
+    return before?.digest === key;
   }
 
   /** Forgets all answers, or everything. */

@@ -11,10 +11,10 @@ import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/olde
 import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { willingAsker } from "../mcp/willing.ts";
-import { isObject, Suspended } from "../model.ts";
-import type { CallContext, Json, Notification } from "../model.ts";
+import { isObject, Suspended, type CallContext, type Json, type Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
+import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { demandRoom, sessionMethods, taskIn, type Scope } from "./session-methods.ts";
 import { hearing } from "./session-notices.ts";
@@ -71,11 +71,10 @@ export class SessionCalls {
 
   /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
   async recover(): Promise<void> {
-    const message = "The server has stopped before this was done: call again.";
     for (const call of [...this.#calls.values()]) {
       const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
       if (lives) continue;
-      await this.#reply(call, errorMessage(call.request, new Fault("servlet_failed", message)));
+      await this.#reply(call, errorMessage(call.request, stopped(call)));
     }
   }
 
@@ -194,6 +193,7 @@ export class SessionCalls {
         tell(notice);
       },
       ask: declined,
+      keeper: sendingKeeper(call, () => call.isKept && this.#keep(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       return settled(run, params, context, registry);

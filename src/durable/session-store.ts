@@ -34,6 +34,8 @@ export interface KeptCall {
   told: number;
   /** How far it was told that the call is: that only rises. */
   progress?: number;
+  /** Has its servlet sent an HTTP request that must not be sent twice, since it runs in the session? */
+  hasSent?: boolean;
 }
 
 interface CallRow extends Record<string, SqlStorageValue> {
@@ -45,6 +47,7 @@ interface CallRow extends Record<string, SqlStorageValue> {
   token: string | null;
   told: number;
   progress: number | null;
+  sent: number;
 }
 
 /** A request of the server that is open. */
@@ -75,6 +78,9 @@ CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
 CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT);
 ${SealedRows.texts}`;
 
+/** Calls that have sent what must not be sent twice. Sessions of before have no such table. */
+const SENT = "CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY)";
+
 /** All that is kept of one session in its object's SQLite, the messages for its client aside. */
 export class SessionStore {
   readonly rows: SealedRows;
@@ -89,6 +95,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const tables = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray();
     if (tables.length === 0) return;
+    storage.sql.exec(SENT);
     this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
     const columns = storage.sql.exec(
@@ -102,7 +109,7 @@ export class SessionStore {
     const write = await this.rows.prepare({ texts: { client, lists } });
     const now = Date.now();
     this.#storage.transactionSync(() => {
-      this.#storage.sql.exec(SCHEMA);
+      this.#storage.sql.exec(SCHEMA + SENT);
       const row = [principal, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
@@ -165,10 +172,12 @@ export class SessionStore {
     const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
     const all = [...row, heard.told, heard.progress ?? null];
     this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...all);
+    if (heard.hasSent) this.#storage.sql.exec("INSERT OR IGNORE INTO sent VALUES (?)", number);
   }
 
   dropCall(number: number): void {
     this.#storage.sql.exec("DELETE FROM calls WHERE number = ?", number);
+    this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
   }
 
   told({ number, told, progress }: KeptCall): void {
@@ -180,10 +189,11 @@ export class SessionStore {
   calls(): KeptCall[] {
     if (!this.exists) return [];
     return this.#storage.sql
-      .exec<CallRow>("SELECT * FROM calls")
+      .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
       .toArray()
-      .map(({ request, task, token, progress, ...same }) => ({
+      .map(({ request, task, token, progress, sent, ...same }) => ({
         ...same,
+        hasSent: sent === 1,
         request: JSON.parse(request) as RequestId | null,
         ...(task !== null && { task }),
         ...(progress !== null && { progress }),

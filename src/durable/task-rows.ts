@@ -1,3 +1,4 @@
+import { dated } from "../mcp/answers.ts";
 import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import type { Recorded, Suspended, WaitReason } from "../model.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
@@ -55,14 +56,15 @@ export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed"
 
 /**
  * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an
- * answer is always to what was meant.
+ * answer is always to what was meant. `isSeen` where the client can see from now on what it is asked.
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
-  keys: AskKeys = { used: {}, names: {} },
+  { keys = { used: {}, names: {} }, isSeen }: { keys?: AskKeys | undefined; isSeen: boolean },
 ) {
   const { entries: _, ...begun } = recorded ?? {};
-  const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+  let waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
+  if (isSeen && waits.kind === "input") waits = { ...waits, asks: dated(waits.asks, Date.now()) };
   const status: Status = waits.kind === "input" ? "input_required" : "working";
   const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
   return { status, texts };

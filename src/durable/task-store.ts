@@ -7,7 +7,6 @@ import type {
   Asks,
   Entry,
   Head,
-  Intent,
   Json,
   Keeper,
   Recorded,
@@ -49,7 +48,7 @@ export class TaskStore implements Keeper {
     const end = start && !("reason" in start) ? start : undefined;
     const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
     const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
-    const waiting = isWaiting ? waitingOf(suspended) : undefined;
+    const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
     await this.#commit({
       texts: end
         ? { end }
@@ -127,7 +126,7 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
-  /** Begins a run; gives which one it is since the last that ended well. Should it die, another begins at `rerun`. */
+  /** Begins a run; gives which one it is since the call has last got further. Should it die, another begins at `rerun`. */
   countRun(rerun: (runs: number) => number): number {
     const runs = ++this.#known.runs;
     this.#storage.sql.exec("UPDATE task SET runs = ?", runs);
@@ -186,9 +185,12 @@ export class TaskStore implements Keeper {
 
   /** Keeps what a call waits for. */
   async suspend(suspended: Suspended): Promise<void> {
-    const known = await this.#read("keys");
+    const keys = await this.#read("keys");
     if (this.isOver) return;
-    const { texts, status } = waitingOf(suspended, known);
+    const { texts, status } = waitingOf(suspended, {
+      keys,
+      isSeen: this.owner === undefined,
+    });
     await this.#commit({
       texts,
       also: () => {
@@ -227,10 +229,10 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** The call has slept until then; its next run is due. */
-  async wake(until: number): Promise<void> {
+  /** The call has slept until this time, as it is now; its next run is due. */
+  async wake(at: number): Promise<void> {
     const recorded = await this.recorded();
-    if (recorded !== undefined) await this.#resume(answered(recorded, "", until));
+    if (recorded !== undefined) await this.#resume(answered(recorded, "", at));
   }
 
   async #resume({ entries, ...begun }: Recorded): Promise<void> {
@@ -246,19 +248,17 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { begun: { head, notices: this.#known.notices } } });
   }
 
-  async intend(position: number, digest: string): Promise<Intent> {
-    const isRepeated = this.#rows.intend(position, digest);
-    const text = new TextEncoder().encode(`${this.#id} ${position} ${digest}`);
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
-    return { key: hash.toHex().slice(0, 32), isRepeated };
+  async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
+    return !isRepeatable && this.#rows.intend(position, key);
   }
 
   async keep(position: number, entry: Entry, notices: number): Promise<void> {
     await this.#commit({
       answers: [[position, entry]],
       also: () => {
-        this.#known.notices = Math.max(notices, this.#known.notices);
-        this.#storage.sql.exec("UPDATE task SET notices = ?", this.#known.notices);
+        const row = this.#known;
+        Object.assign(row, { runs: 0, notices: Math.max(notices, row.notices) });
+        this.#storage.sql.exec("UPDATE task SET runs = 0, notices = ?", row.notices);
       },
     });
   }

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
+import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
 import { changes } from "../mcp/changes.ts";
 import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
@@ -21,9 +21,8 @@ import {
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
-import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session.ts";
+import { TaskOwners } from "./task-owners.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
@@ -50,14 +49,15 @@ export function taskObject(bundle: Bundle) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #registry: Registry;
+    readonly #owners: TaskOwners;
     #running: AbortController | undefined;
-    #telling: Promise<unknown> = Promise.resolve();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       sealer ??= sealerOf(env);
       if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
+      this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
@@ -128,7 +128,7 @@ export function taskObject(bundle: Bundle) {
       }
       if (waits?.kind === "sleep") {
         if (now < waits.until) return this.ctx.storage.setAlarm(waits.until);
-        await this.#store.wake(waits.until);
+        await this.#store.wake(Math.max(now, waits.until));
       }
       await this.#run(signal);
     }
@@ -158,11 +158,11 @@ export function taskObject(bundle: Bundle) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it was done.`;
+        const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it got any further.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await this.#call(signal);
-        await this.#telling;
+        await this.#owners.settled;
         if (end instanceof Suspended && (await this.#isTooCurious(end))) {
           const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
@@ -224,9 +224,9 @@ export function taskObject(bundle: Bundle) {
       const store = this.#store;
       return {
         begin: (head) => store.begin(head),
-        intend: (position, digest) => store.intend(position, digest),
+        intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
         keep: async (position, entry, notices) => {
-          await this.#telling;
+          await this.#owners.settled;
           await store.keep(position, entry, notices);
         },
       };
@@ -241,7 +241,7 @@ export function taskObject(bundle: Bundle) {
       const tell = changes({ hub }, (notice) => {
         const number = nth;
         if (owner?.isHidden === true) {
-          this.#tellOwner((session, id) => session.told(id, number, notice)).catch(logError);
+          this.#owners.tell((session, id) => session.told(id, number, notice)).catch(logError);
           return;
         }
         const message = progressOf(notice);
@@ -259,10 +259,12 @@ export function taskObject(bundle: Bundle) {
       if (!this.#store.exists) return true;
       const { owner, principal } = this.#store;
       try {
-        const isThere = await this.#tellOwner(
-          async (session, id) =>
-            this.#store.exists && session.progressed(id, await this.#store.progress()),
-        );
+        const isThere = await this.#owners.tell(async (session, id) => {
+          const progress = await this.#store.progress();
+          const isWaiting = await session.progressed(id, progress);
+          await this.#date(progress.asks);
+          return isWaiting;
+        });
         if (!this.#store.exists) return true;
         if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
@@ -283,24 +285,16 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    /** One message after the other. Gives whether an owner is there; undefined where the task has none. */
-    #tellOwner(
-      tell: (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>,
-    ): Promise<boolean | undefined> {
-      const owners = this.#store.sessions;
-      const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
-      if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
-      const id = this.ctx.id.toString();
-      const telling = this.#telling.then(async () => {
-        if (!this.#store.exists) return undefined;
-        const there = owners.map((owner) =>
-          // A stub whose object has died is of no more use.
-          again(() => tell(sessions.get(sessions.idFromString(owner)), id)),
-        );
-        return (await Promise.all(there)).includes(true);
+    /** The time of these asks begins: the owner knows of them. */
+    async #date(known: Asks): Promise<void> {
+      if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
+      await this.ctx.blockConcurrencyWhile(async () => {
+        const waits = await this.#store.waits();
+        if (waits?.kind !== "input" || this.#store.isOver) return;
+        const told = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
+        const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
+        await this.#store.wait({ ...waits, asks });
       });
-      this.#telling = Promise.allSettled([telling]);
-      return telling;
     }
   };
 }

@@ -62,7 +62,7 @@ export function responsesIn(value: unknown): Answers {
 export function fittingAnswers(asks: Asks, responses: Answers, now: number): Answers {
   const fitting: Record<string, Json> = {};
   for (const [key, ask] of Object.entries(asks)) {
-    if (ask.deadline !== undefined && now >= ask.deadline) {
+    if (isOverdue(ask, now)) {
       fitting[key] = { action: "cancel" };
     } else if (Object.hasOwn(responses, key)) {
       const answer = responses[key]!;
@@ -73,6 +73,17 @@ export function fittingAnswers(asks: Asks, responses: Answers, now: number): Ans
   }
   return fitting;
 }
+
+/** The asks as the client can see them from `now` on: that is when their time begins. */
+export const dated = (asks: Asks, now: number): Asks =>
+  Object.fromEntries(
+    Object.entries(asks).map(([key, ask]) => {
+      const { timeoutMs, deadline = timeoutMs && now + timeoutMs } = ask;
+      return [key, deadline === undefined ? ask : { ...ask, deadline }];
+    }),
+  );
+
+export const isOverdue = ({ deadline = Infinity }: Ask, now: number): boolean => now >= deadline;
 
 export const isComplete = (asks: Asks, answers: Answers): boolean =>
   Object.keys(asks).every((key) => Object.hasOwn(answers, key));

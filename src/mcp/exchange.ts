@@ -1,4 +1,4 @@
-import type { Json, Principal, Share } from "../model.ts";
+import type { Json, Keeper, Principal, Recorded, Share } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";
@@ -16,17 +16,46 @@ export interface Server {
 export interface Sealing extends Pick<Share, "keep"> {
   /** Unix time in ms. */
   until: number;
-  /** May it be spent, so that it is good for one use? */
+  /** Is it good for one set of answers only? */
   once: boolean;
+}
+
+/** What a call goes on from: a state and the answers that the client has brought with it. */
+export interface Resumed extends Pick<Share, "keep"> {
+  /** Digest of both; the same in each retry. */
+  name: () => Promise<string>;
+  /** Unix time in ms when the state expires. */
+  until: number;
+  /** The record with the newest answer in it; absent where the servlet is called anew. */
+  recorded: Recorded | undefined;
+}
+
+/**
+ * All requests that bring the same answers to the same state: one, and its retries. Nothing is stored
+ * before one of them sends an HTTP request that must not be repeated, where the state is not single use.
+ */
+export interface Resumption extends Keeper {
+  /**
+   * Claims a single-use state: undefined where it was claimed with other answers. Gives what an earlier
+   * request was answered.
+   */
+  claim(): Promise<{ outcome?: Json } | undefined>;
+  /** Stores what the request is answered; gives what the first one was. */
+  settle(outcome: Json): Promise<Json>;
+  /** The record of an earlier request that has sent something; from then on this one goes on from it. */
+  earlier(): Promise<Recorded | undefined>;
+  /** The id of the task that the call has become, or becomes: `id` where there is none yet. */
+  task(id: string): Promise<string>;
+  /** Ends the request without an answer: what it was sending is no longer in progress. Never throws. */
+  release(): Promise<void>;
 }
 
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {
   seal(text: string, how: Sealing): Promise<string>;
-  /** Undefined for what is not of this vault, was altered, has expired, or was spent. */
+  /** Undefined for what is not of this vault, was altered, or has expired. */
   open(sealed: string): Promise<string | undefined>;
-  /** Spends what was sealed with `once`; false where that was done before. */
-  spend(sealed: string): Promise<boolean>;
+  resumption(sealed: string, by: Resumed): Resumption;
 }
 
 /** One POST and what answering it needs. */

@@ -17,7 +17,7 @@ import { checkHeaders, checkParamHeaders, checkVersionHeader, traceIn } from "./
 import { listen } from "./listen.ts";
 import { decode, errorMessage, isNotification, resultMessage, type Request } from "./message.ts";
 import { capabilities, methods } from "./methods.ts";
-import { comesBack, FIRST, inputRequired, resume, roundAsker, stateOf } from "./rounds.ts";
+import { comesBack, inputRequired, resume, roundAsker, stateOf, type Brought } from "./rounds.ts";
 import {
   createTaskResult,
   demandTasks,
@@ -32,7 +32,7 @@ import {
 } from "./tasks.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "./notices.ts";
 import { respond } from "./reply.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Resumption } from "./exchange.ts";
 
 /** Protocol 2026-07-28: every request by itself. https://modelcontextprotocol.io/specification/2026-07-28 */
 
@@ -199,25 +199,34 @@ async function runMethod(
   request: Request,
   exchange: Exchange,
   call: CallContext,
-  promote?: (so: Partial<TaskCall>) => Promise<Json>,
+  promote?: (so: Partial<TaskCall>, resumption?: Resumption) => Promise<Json>,
 ): Promise<Json> {
   const { method, params } = request;
   const run = methods[method];
   if (run === undefined || !Object.hasOwn(methods, method)) {
     throw new Fault("method_not_found", `Method not found: ${method}`);
   }
-  const resumed = comesBack(params) ? await resume(request, exchange) : FIRST;
-  if ("missing" in resumed) return inputRequired(request, exchange, resumed.missing);
-  const { rounds, ...going } = resumed;
-  const ask = roundAsker(call.client, going.input?.responses);
-  const outcome = await run(params, { ...call, ...going, ask }, exchange.registry);
-  if (!(outcome instanceof Suspended)) return outcome;
-  const { recorded } = outcome;
-  if (outcome.reason.kind === "task" && promote !== undefined) {
-    return promote({ ...going, ...(recorded && { recorded }) });
-  }
-  const state = stateOf(outcome, method, call.client);
-  return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
+  const goOn = async ({ rounds, resumption, ...going }: Brought): Promise<Json> => {
+    const ask = roundAsker(call.client, going.input?.responses);
+    const keeper = resumption && { keeper: resumption };
+    const outcome = await run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
+    if (!(outcome instanceof Suspended)) return outcome;
+    const { recorded, reason } = outcome;
+    if (reason.kind === "earlier") {
+      return goOn({
+        rounds,
+        ...going,
+        recorded: reason.recorded,
+        ...(resumption && { resumption }),
+      });
+    }
+    if (reason.kind === "task" && promote !== undefined) {
+      return promote({ ...going, ...(recorded && { recorded }) }, resumption);
+    }
+    const state = stateOf(outcome, method, call.client);
+    return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
+  };
+  return comesBack(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
 }
 
 /** A tool's call: in place, or as a task where its tool and its client are made for it. */
@@ -238,12 +247,24 @@ async function callTool(
     message = progressOf(notice) ?? message;
     call.notify(notice);
   };
-  const create = async (so: Partial<TaskCall>, end?: TaskEnd) => {
+  const create = async (
+    so: Partial<TaskCall>,
+    { end, id }: { end?: TaskEnd; id?: string } = {},
+  ) => {
     await exchange.keep();
-    return createTaskResult(await tasks.create({ ...taskCall(request.params, call), ...so }, end));
+    const made = { ...taskCall(request.params, call), ...so };
+    return createTaskResult(await tasks.create(made, end, id));
   };
-  const running = runMethod(request, exchange, { ...call, notify, gate }, (so) =>
-    create({ ...so, ...(message !== undefined && { message }) }),
+  const running = runMethod(
+    request,
+    exchange,
+    { ...call, notify, gate },
+    async (so, resumption) => {
+      // A retry gets the task that the call has become.
+      const id = await resumption?.task(tasks.newId());
+      const told = { ...so, ...(message !== undefined && { message }) };
+      return create(told, id === undefined ? {} : { id });
+    },
   );
   if (mode === "auto") return running;
   const result = await running.catch((error: unknown) => {
@@ -253,7 +274,7 @@ async function callTool(
   });
   if (!(result instanceof Fault) && result["resultType"] !== undefined) return result;
   // It was over before it began to wait, and is a task all the same.
-  return create({}, result instanceof Fault ? endOf(result) : { result });
+  return create({}, { end: result instanceof Fault ? endOf(result) : { result } });
 }
 
 const taskCall = (params: Json, { id, meta, principal, client, trace }: CallContext): TaskCall => ({

@@ -1,7 +1,8 @@
-import { Fault } from "../errors.ts";
+import { Fault, type FaultCode } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   answered,
+  isObject,
   Wait,
   type Answers,
   type Asker,
@@ -13,14 +14,16 @@ import {
   type Suspended,
 } from "../model.ts";
 import {
+  dated,
   demandCapabilities,
   fittingAnswers,
   inputRequests,
   isComplete,
+  isOverdue,
   responsesIn,
   unanswered,
 } from "./answers.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Resumption } from "./exchange.ts";
 import type { Request } from "./message.ts";
 
 /**
@@ -53,62 +56,103 @@ interface State {
   state?: string;
 }
 
-/** What a request brings for the call that it goes on with; or what is still missing. */
-export type Resumed =
-  | (Pick<CallContext, "input" | "recorded"> & { rounds: number })
-  | { missing: Omit<State, "call" | "principal" | "until"> };
-
-/** What the first request of a call brings. */
-export const FIRST: Resumed = { rounds: 0 };
+/** What a request brings for its call. */
+export interface Brought extends Pick<CallContext, "input" | "recorded"> {
+  /** How often the client was asked. */
+  rounds: number;
+  /** Absent where the request brings no state. */
+  resumption?: Resumption;
+}
 
 /** Is this a request that goes on with a call, or that brings answers to what was not asked yet? */
 export const comesBack = ({ requestState, inputResponses }: Json): boolean =>
   requestState !== undefined || inputResponses !== undefined;
 
-/** Reads `requestState` and `inputResponses`. Throws `invalid_params` that says what is wrong with them. */
+/**
+ * Reads `requestState` and `inputResponses`, and has `run` go on with the call. A request that is sent
+ * again with the same state and answers does nothing twice. Throws `invalid_params` that says what is
+ * wrong with them.
+ */
 export async function resume(
-  { method, params }: Request,
-  { vault, principal }: Exchange,
-): Promise<Resumed> {
+  request: Request,
+  exchange: Exchange,
+  run: (brought: Brought) => Promise<Json>,
+): Promise<Json> {
+  const { method, params } = request;
+  const { vault, principal, keep } = exchange;
   const { requestState: sealed, inputResponses: given } = params;
-  if (SUBJECT[method] === undefined) return FIRST;
+  if (SUBJECT[method] === undefined) return run({ rounds: 0 });
   const responses = given === undefined ? {} : responsesIn(given);
-  if (sealed === undefined) return { rounds: 0, input: { responses } };
+  if (sealed === undefined) return run({ rounds: 0, input: { responses } });
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
   if (vault === undefined || opened === undefined) {
-    throw refused("was altered, has expired, or was used before");
+    throw refused("was altered, or has expired");
   }
   const state = JSON.parse(opened) as State;
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
   const { asks, given: before, recorded, once, rounds, state: own } = state;
-  const answers = {
-    ...before,
-    ...fittingAnswers(unanswered(asks, before), responses, Date.now()),
+  const open = unanswered(asks, before);
+  const answers = { ...before, ...fittingAnswers(open, responses, Date.now()) };
+  const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
+  const brought = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
+  const resumption = vault.resumption(sealed, {
+    name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
+    ...{ until: state.until, recorded: next, keep },
+  });
+  const goOn = async (): Promise<Json> => {
+    if (!isComplete(asks, answers)) {
+      const { call: _, principal: _name, until: _until, ...same } = state;
+      return inputRequired(request, exchange, { ...same, given: answers });
+    }
+    // An answer that was in time may be too late in a retry.
+    const isLate = brought.some(([key]) => isOverdue(open[key]!, Date.now()));
+    const earlier = isLate ? await resumption.earlier() : undefined;
+    const record = earlier ?? next;
+    if (record !== undefined) return run({ rounds, resumption, recorded: record });
+    const input = { responses: answers, ...(own !== undefined && { state: own }) };
+    return run({ rounds, resumption, input });
   };
-  if (once && !(await vault.spend(sealed))) throw refused("was used before");
-  if (!isComplete(asks, answers)) {
-    return {
-      missing: {
-        asks,
-        given: answers,
-        once,
-        rounds,
-        ...(recorded && { recorded }),
-        ...(own && { state: own }),
-      },
-    };
-  }
-  if (recorded === undefined) {
-    return { rounds, input: { responses: answers, ...(own !== undefined && { state: own }) } };
-  }
-  return { rounds, recorded: answered(recorded, JSON.stringify(answers), Date.now()) };
+  const going = () =>
+    goOn().catch(async (error: unknown) => {
+      await resumption.release();
+      throw error;
+    });
+  return once ? onlyOnce(resumption, going) : going();
 }
 
 const refused = (why: string) =>
   new Fault("invalid_params", `params.requestState ${why}: call again without it.`);
+
+/** Answers all requests that bring the same answers to a single-use state alike. */
+async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
+  const claimed = await resumption.claim();
+  if (claimed === undefined) throw refused("was used before, with other answers");
+  const outcome = claimed.outcome ?? (await resumption.settle(await outcomeOf(goOn)));
+  const { result, code, message, ...details } = outcome;
+  if (isObject(result)) return result;
+  throw new Fault(code as FaultCode, String(message), details);
+}
+
+/** What is answered, or the servlet's failure; other failures are thrown, for a retry may do better. */
+async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
+  try {
+    return { result: await goOn() };
+  } catch (error) {
+    const { code, message, data, servletCode } = Fault.from(error);
+    if (code !== "servlet_error" && code !== "servlet_failed") throw error;
+    return { code, message, data, servletCode };
+  }
+}
+
+/** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
+async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
+  if (typeof waiting === "string") return sha256(canonical([waiting, given]));
+  const entries = waiting.entries.map((entry) => [entry.digest, entry.answer]);
+  return sha256(canonical([waiting.head.seed, entries, given]));
+}
 
 /** The result that asks the client for input. */
 export async function inputRequired(
@@ -125,7 +169,8 @@ export async function inputRequired(
   }
   const until = Date.now() + limits.stateMs;
   const call = await digest(method, params);
-  const text = JSON.stringify({ ...state, call, principal: principal.name, until });
+  const asks = dated(state.asks, Date.now());
+  const text = JSON.stringify({ ...state, asks, call, principal: principal.name, until });
   const requestState = await vault.seal(text, { until, once: state.once, keep });
   return {
     resultType: "input_required",
@@ -170,13 +215,20 @@ const noVault = () =>
   );
 
 /** Of what a call is asked to do: later requests of it have another id and `_meta`. */
-async function digest(method: string, params: Json): Promise<string> {
+function digest(method: string, params: Json): Promise<string> {
   const subject = [method, params[SUBJECT[method]!], params["arguments"] ?? {}];
-  const text = JSON.stringify(subject, (_key, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
+  return sha256(canonical(subject));
+}
+
+/** JSON text in which the order of members makes no difference. */
+const canonical = (all: unknown): string =>
+  JSON.stringify(all, (_key, value: unknown) =>
+    isObject(value)
       ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : value,
   );
+
+async function sha256(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return new Uint8Array(hash).toBase64();
 }

@@ -31,7 +31,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
         throw new Fault(
           "invalid_params",
-          `The servlet ${bundled.name} has been deployed anew since this call began, so it cannot go on: call again.`,
+          `The servlet ${bundled.name}, or this server, has been deployed anew since this call began, so the call cannot go on. Call again.`,
         );
       }
       const setup: Setup & Durability = {

@@ -16,7 +16,6 @@ import {
   type Entry,
   type GetPromptResult,
   type Head,
-  type Intent,
   type Json,
   type Keeper,
   type Lists,
@@ -200,8 +199,8 @@ class Recorder implements Keeper {
     this.#entries.length = 0;
   }
 
-  async intend(): Promise<Intent> {
-    return { isRepeated: false };
+  async intend(): Promise<boolean> {
+    return false;
   }
 
   async keep(position: number, entry: Entry, notices: number): Promise<void> {

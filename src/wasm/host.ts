@@ -91,17 +91,17 @@ async function askOne(guest: Guest, ask: Ask): Promise<Json> {
 const asks =
   (method: Ask["method"], who: string): HostFunction =>
   async (guest, params: bigint) => {
-    const ask = askOf(guest, method, guest.json(params, who));
+    const ask = askOf(method, guest.json(params, who));
     return guest.put(JSON.stringify(await askOne(guest, ask)));
   };
 
 /** What is asked, as it goes over the wire. An elicitation's `timeout` is in ms. */
-function askOf(guest: Guest, method: Ask["method"], given: Json): Ask {
+function askOf(method: Ask["method"], given: Json): Ask {
   if (method !== "elicitation/create") return { method, params: given };
   const { timeout, ...rest } = given;
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
-  return { method, params, deadline: guest.journal.now + timeout };
+  return { method, params, timeoutMs: timeout };
 }
 
 /** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */
@@ -175,7 +175,7 @@ export const userFunctions: HostFunctions = {
       ([key, one]): [string, Ask] => {
         const { method, params } = isObject(one) ? one : {};
         if (!isAskMethod(method)) throw new GuestError(`request_input cannot ask for ${key}.`);
-        return [key, askOf(guest, method, isObject(params) ? params : {})];
+        return [key, askOf(method, isObject(params) ? params : {})];
       },
     );
     if (asked.length === 0) return guest.put("{}");
@@ -211,7 +211,7 @@ export const userFunctions: HostFunctions = {
     if (lent !== undefined) return guest.put(JSON.stringify(lent));
     const token = await accessToken(asked, {
       request: (head, body) => recordedRequest(guest, head, body),
-      elicit: (params) => askOne(guest, askOf(guest, "elicitation/create", params)),
+      elicit: (params) => askOne(guest, askOf("elicitation/create", params)),
       sleep: (ms) => guest.sleep(ms),
       now: () => guest.journal.now,
     });

@@ -61,13 +61,13 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     headers: headersOf(head["headers"] ?? head["header"]),
     ...(hasBody ? { body: body.slice() } : {}),
   };
-  const intent = await guest.journal.intend();
-  if (intent?.isRepeated && !REPEATABLE.has(method) && guest.setup.resends !== true) {
+  const intent = await guest.journal.intend(REPEATABLE.has(method));
+  if (intent?.isRepeated && guest.setup.resends !== true) {
     throw new GuestError(
-      `The outcome of the HTTP request to ${next.url.host} is unknown: the server stopped while it was sent.`,
+      `The outcome of the HTTP request to ${next.url.host} is unknown: the server stopped while it was sent. It was not sent again, because the manifest of the servlet does not set "resend_requests".`,
     );
   }
-  if (intent?.key !== undefined && !next.headers.has(KEY_HEADER)) {
+  if (intent !== undefined && !next.headers.has(KEY_HEADER)) {
     next.headers.set(KEY_HEADER, intent.key);
   }
   return guest.wait(async (signal) => {

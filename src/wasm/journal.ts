@@ -98,14 +98,19 @@ export class Journal {
     return entry.answer;
   }
 
-  /** Tells that an HTTP request is about to be sent; undefined where the call does not outlive this run. */
-  async intend(): Promise<Intent | undefined> {
+  /**
+   * Announces an HTTP request that is about to be sent; undefined where no later run can repeat it. Its
+   * key follows from the seed, the answers so far, the position and the request: a retry has the same
+   * one, and a call that has gone on with other answers has another.
+   */
+  async intend(isRepeatable: boolean): Promise<Intent | undefined> {
     if (this.#keeper === undefined || this.#pending === undefined) return undefined;
     await this.keep();
     await this.#begin();
-    // The same request in another run of a servlet that is called anew is another request.
-    const digest = digestOf(`${this.#seed()} ${this.#pending.digest}`);
-    return this.#keeper.intend(this.#at, digest);
+    const request = utf8ToBytes(`request ${this.#at} ${this.#pending.digest}`);
+    const hash = sha256.create().update(this.#key()).update(request).digest();
+    const key = bytesToHex(hash).slice(0, 32);
+    return { key, isRepeated: await this.#keeper.intend(this.#at, key, isRepeatable) };
   }
 
   /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */
@@ -168,14 +173,16 @@ export class Journal {
     return this.#begun.seed;
   }
 
-  /** Of the generator: the seed and all answers so far, so that two ways to go on share no numbers. */
+  /**
+   * A hash of the seed and all answers so far: calls that were given different answers share no random
+   * numbers. Times are left out: a retry of a request comes later, and must be the same call.
+   */
   #key(): Uint8Array {
     let chain = this.#chain ?? hexToBytes(this.#seed());
     for (; this.#chained < this.#at; this.#chained++) {
-      const { digest, answer, at } = this.#entries[this.#chained]!;
+      const { digest, answer } = this.#entries[this.#chained]!;
       const answered = sha256(utf8ToBytes(answer));
-      const hash = sha256.create().update(chain).update(hexToBytes(digest)).update(answered);
-      chain = hash.update(utf8ToBytes(String(at))).digest();
+      chain = sha256.create().update(chain).update(hexToBytes(digest)).update(answered).digest();
     }
     this.#chain = chain;
     return chain;

@@ -30,7 +30,7 @@ describe("elicit", () => {
             required: ["size"],
           },
         },
-        deadline: 5000,
+        timeoutMs: 5000,
       },
     ]);
   });

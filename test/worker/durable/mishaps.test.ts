@@ -258,6 +258,37 @@ test("a run that dies again and again ends as failed, and waits for longer each 
   for (const factor of doubled) expect(factor).toBeCloseTo(2, 0);
 });
 
+test("runs that die are not counted where each has got further", async () => {
+  const world = newWorld();
+  const steps = Array.from({ length: limits.maxRuns + 2 }, (_, at) => http("PUT", `/${at}`));
+  const id = await beginTask("plan_always", { steps });
+  for (const at of steps.keys()) {
+    const faults = new Faults({ death: "with all others" });
+    faults.dieAt("after keep");
+    expect({ at, isAlive: await faults.within(id, nextAlarm) }).toEqual({ at, isAlive: false });
+  }
+  const { status, result } = await finish(id, new Faults());
+  expect(status).toBe("completed");
+  expect(saidIn(result)).toHaveLength(steps.length);
+  expect(world.seen).toHaveLength(steps.length);
+});
+
+test("a question whose run died before it was seen is asked when the server is there again", async () => {
+  newWorld();
+  const steps = [http("GET", "/a"), { ...ELICIT, timeout: 60_000 }];
+  const id = await beginTask("plan_always", { steps });
+  const faults = new Faults({ death: "with all others" });
+  faults.dieAt("before suspend");
+  expect(await faults.within(id, nextAlarm)).toBe(false);
+  clock.aheadMs += 9e6;
+  await new Faults().within(id, nextAlarm);
+  expect(await taskOf(id)).toMatchObject({ status: "input_required" });
+  expect(saidIn((await finish(id, new Faults())).result)).toEqual([
+    [200, "answer to GET /a"],
+    TYPED,
+  ]);
+});
+
 test("runs that end well in between are not counted", async () => {
   const asks = Array.from({ length: limits.maxRuns + 2 }, () => ELICIT);
   const id = await beginTask("plan_always", { steps: asks });

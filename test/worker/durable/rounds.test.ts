@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { vaultOf } from "../../../src/durable/vault.ts";
+import { vaultOf } from "../../../src/durable/state-vault.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,

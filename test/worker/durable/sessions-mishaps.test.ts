@@ -4,7 +4,7 @@ import { limits } from "../../../src/limits.ts";
 import { Session, Task } from "../index.ts";
 import { accept, clock, prepare, type Json } from "./client.ts";
 import { DEAD, newWorld, objectOf, pause, prepareFaults, type Instance } from "./faults.ts";
-import { ELICIT, http } from "./plans.ts";
+import { ELICIT, http, TOLD } from "./plans.ts";
 import { Events, SessionClient } from "./session-client.ts";
 import {
   dead,
@@ -172,6 +172,31 @@ describe("a call that waits", () => {
     }
   });
 
+  test("asks when its session can be told, and gives its client all of the time", async () => {
+    newWorld();
+    const client = await SessionClient.begin();
+    const faults = new SessionFaults(client.id);
+    faults.isOn = true;
+    let attempts = 0;
+    const restore = instead(Session.prototype, "progressed", async () => {
+      attempts++;
+      throw new Error("the session cannot be told");
+    });
+    const timed = { ...ELICIT, timeout: 60_000 };
+    const events = new Events(await client.call("plan", { steps: [timed] }, {}, "it"));
+    await until(() => attempts > 0);
+    clock.aheadMs += 9e6;
+    restore();
+    const asked = await during(faults, events.message());
+    expect(asked).toMatchObject({ method: "elicitation/create" });
+    await runInDurableObject(objectOf(faults.tasks[0]!), (instance) =>
+      (instance as unknown as Instance).alarm(),
+    );
+    expect((await client.answer(asked["id"], ANSWER)).status).toBe(202);
+    const end = messagesIn(await during(faults, events.rest()));
+    expect(end).toMatchObject([{ id: "it", result: { structuredContent: { said: ["Ada"] } } }]);
+  });
+
   test("is told apart from a new one that wakes its session", async () => {
     const { client, faults, asked, last } = await waiting([ELICIT]);
     await dead(sessionOf(client.id));
@@ -202,7 +227,10 @@ describe("a call that waits", () => {
 
 describe("a call whose session dies before its task is", () => {
   /** Calls, and lets the session die when the task is about to be made; `late` is when that goes on. */
-  async function cut(late: (client: SessionClient, last: string) => Promise<unknown>) {
+  async function cut(
+    late: (client: SessionClient, last: string) => Promise<unknown>,
+    first = http("PUT", "/a"),
+  ) {
     const world = newWorld();
     const client = await SessionClient.begin();
     const faults = new SessionFaults(client.id);
@@ -215,7 +243,7 @@ describe("a call whose session dies before its task is", () => {
       return plain(...args);
     });
     try {
-      const steps = [http("PUT", "/a"), ELICIT, http("PUT", "/b")];
+      const steps = [first, ELICIT, http("PUT", "/b")];
       const events = new Events(await client.call("plan", { steps }, {}, "the call"));
       const { id: last } = (await events.next())!;
       await until(() => isMaking);
@@ -252,6 +280,22 @@ describe("a call whose session dies before its task is", () => {
     expect(await rowsOf(client, "asks")).toEqual([]);
   });
 
+  test("is lost, and its client is told that the outcome is unknown where a POST was sent", async () => {
+    const { world, client } = await cut(
+      async (same, last) => {
+        const [answer] = messagesIn(await new Events(await same.listen(last)).rest());
+        expect(answer).toMatchObject({ id: "the call", error: { code: -32603 } });
+        expect(answer!["error"].message).toMatch(/outcome is unknown/);
+        expect(isLost(answer!)).toBe(false);
+      },
+      http("POST", "/a"),
+    );
+    expect(world.seen.map(({ line }) => line)).toEqual(["POST /a"]);
+    expect(world.seen[0]!.key).toMatch(/^[0-9a-f]{32}$/);
+    expect(await rowsOf(client, "calls")).toEqual([]);
+    expect(await rowsOf(client, "sent")).toEqual([]);
+  });
+
   test("goes on where the task is made before the session is there again", async () => {
     const { world, client, faults, last } = await cut(async () => {});
     await during(
@@ -268,5 +312,31 @@ describe("a call whose session dies before its task is", () => {
       result: { structuredContent: { said: [{}, "Ada", {}] } },
     });
     expect(world.seen.map(({ line }) => line)).toEqual(["PUT /a", "PUT /b"]);
+  });
+});
+
+describe("a call whose session dies while the world answers it", () => {
+  test.each([
+    ["PUT", /: call again\.$/],
+    ["POST", /outcome is unknown/],
+  ])("%s", async (method, message) => {
+    newWorld();
+    let isSent = false;
+    globalThis.fetch = () => {
+      isSent = true;
+      return new Promise(() => {});
+    };
+    const client = await SessionClient.begin();
+    const events = new Events(
+      await client.call("plan", { steps: [...TOLD, http(method, "/a")] }, WITH_PROGRESS, "it"),
+    );
+    const { id: last } = (await events.next())!;
+    await until(() => isSent);
+    await dead(sessionOf(client.id));
+    const messages = messagesIn(await new Events(await client.listen(last)).rest());
+    expect(messages.at(-1)).toMatchObject({
+      id: "it",
+      error: { code: -32603, message: expect.stringMatching(message) },
+    });
   });
 });

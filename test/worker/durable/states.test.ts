@@ -80,11 +80,11 @@ describe("the state", () => {
     test.each<[name: string, args: Json, key: string, field: string]>([
       ["plan", steps({ do: "elicit" }), "ask_1", "value"],
       ["rounds", { rounds: 1 }, "name", "name"],
-    ])("%s: the second time is refused", async (name, args, key, field) => {
+    ])("%s: the second time other answers are refused", async (name, args, key, field) => {
       const round = await beginTool(name, args, sent);
       const answer = { [key]: accept("once", field) };
       expect((await goOn(round, answer)).result).not.toHaveProperty("isError");
-      const again = await goOn(round, answer);
+      const again = await goOn(round, { [key]: accept("twice", field) });
       expect(again.error).toMatchObject({
         code: -32602,
         message: expect.stringMatching(/was used before.*call again/),
@@ -93,7 +93,9 @@ describe("the state", () => {
 
     test("so it is where both come at once", async () => {
       const round = await beginTool("plan", steps({ do: "elicit" }), sent);
-      const both = await Promise.all([1, 2].map(() => goOn(round, { ask_1: accept("once") })));
+      const both = await Promise.all(
+        ["one", "two"].map((value) => goOn(round, { ask_1: accept(value) })),
+      );
       expect(both.filter(({ result }) => result !== undefined)).toHaveLength(1);
       expect(both.filter(({ error }) => error?.code === -32602)).toHaveLength(1);
     });

@@ -20,14 +20,14 @@ export async function until(id: string, status: string): Promise<Json> {
   throw new Error(`the task does not become ${status}: ${JSON.stringify(await taskOf(id))}`);
 }
 
-/** Waits until the task's alarm is at this distance from now, in ms, and lets it go off then. */
-export async function later(id: string, ms: number): Promise<void> {
+/** Waits until the task's alarm is at this distance from now, in ms, and lets it go off then, or later. */
+export async function later(id: string, ms: number, lateMs = 0): Promise<void> {
   const object = objectOf(id);
   for (let look = 0; look < 500; look++) {
     const at = await runInDurableObject(object, (_instance, { storage }) => storage.getAlarm());
     if (at !== null && Math.abs(at - Date.now() - ms) < 60_000) break;
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
-  clock.aheadMs += ms;
+  clock.aheadMs += ms + lateMs;
   expect(await runDurableObjectAlarm(object)).toBe(true);
 }

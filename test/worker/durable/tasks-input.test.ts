@@ -147,6 +147,19 @@ describe("input in the middle", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["cancel", "hi"]);
   });
 
+  test("a deadline begins when the client can see the question, however late an alarm comes", async () => {
+    const id = await planned(NIGHT, { ...ELICIT, timeout: HOUR });
+    await later(id, 10 * HOUR, 5 * HOUR);
+    await until(id, "input_required");
+    const before = Date.now();
+    await updateTask(id, { ask_2: accept("in time") });
+    await runDurableObjectAlarm(objectOf(id));
+    const { result } = await until(id, "completed");
+    expect(saidIn({ result })).toEqual(["slept", "in time"]);
+    const [slept] = result["structuredContent"].times;
+    expect(before - slept).toBeLessThan(HOUR);
+  });
+
   test("an answer after the deadline is too late", async () => {
     const id = await planned({ ...ELICIT, timeout: 2 * HOUR });
     await until(id, "input_required");

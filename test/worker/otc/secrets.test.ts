@@ -199,7 +199,7 @@ test("no journal has it", async () => {
     },
     keeper: {
       begin: async () => {},
-      intend: async () => ({ isRepeated: false }),
+      intend: async () => false,
       keep: async (_position, one) => void kept.push(one),
     },
   };

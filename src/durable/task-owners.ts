@@ -1,0 +1,42 @@
+import { namespaceOf } from "../env.ts";
+import { again } from "./again.ts";
+import type { SessionObject } from "./session.ts";
+import type { TaskStore } from "./task-store.ts";
+
+type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
+
+/** The sessions that are told how a task goes on: one message after the other. */
+export class TaskOwners {
+  readonly #store: TaskStore;
+  readonly #id: string;
+  readonly #env: object;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(store: TaskStore, id: string, env: object) {
+    this.#store = store;
+    this.#id = id;
+    this.#env = env;
+  }
+
+  /** Settles when they have been told everything, or could not be. */
+  get settled(): Promise<unknown> {
+    return this.#last;
+  }
+
+  /** Gives whether one of them is there; undefined where the task has none. */
+  tell(tell: Tell): Promise<boolean | undefined> {
+    const owners = this.#store.sessions;
+    const sessions = namespaceOf<SessionObject>(this.#env, "SESSIONS");
+    if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
+    const telling = this.#last.then(async () => {
+      if (!this.#store.exists) return undefined;
+      const there = owners.map((owner) =>
+        // A stub whose object has died is of no more use.
+        again(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
+      );
+      return (await Promise.all(there)).includes(true);
+    });
+    this.#last = Promise.allSettled([telling]);
+    return telling;
+  }
+}

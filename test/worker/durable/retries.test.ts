@@ -1,0 +1,256 @@
+import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test } from "vitest";
+import type { States } from "../../../src/durable/states.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { limits } from "../../../src/limits.ts";
+import {
+  accept,
+  beginTool,
+  changed,
+  clock,
+  goOn,
+  goOnAsked,
+  limited,
+  prepare,
+  serverOf,
+  textIn,
+  type Json,
+  type Round,
+} from "./client.ts";
+import { newWorld, withTasks } from "./faults.ts";
+import { ELICIT, HOUR, http, planned, saidIn, steps } from "./plans.ts";
+
+/** A client sends a request again whose response it has not got. */
+prepare();
+const { fetch } = globalThis;
+afterEach(() => {
+  globalThis.fetch = fetch;
+});
+
+const PAY = http("POST", "/pay");
+const PAID = [200, "answer to POST /pay"];
+const ADA = { ask_1: accept("Ada") };
+const UNKNOWN = /outcome of the HTTP request to world\.example is unknown/;
+
+const linesOf = ({ seen }: ReturnType<typeof newWorld>) => seen.map(({ line }) => line);
+
+/** A server whose servlet `durable` has this in its manifest. */
+const withManifest = (more: object) => ({
+  server: serverOf(changed("durable", ({ manifest }) => ({ manifest: { ...manifest, ...more } }))),
+});
+const RESENDS = withManifest({ resend_requests: true });
+const SINGLE = withManifest({ single_use_state: true });
+
+/** The world cuts the connection to the object that keeps the record at this call of its method. */
+async function cutAt(method: "keep" | "intend" | "settle", work: () => Promise<unknown>) {
+  const states = namespaceOf<States>(env, "STATES")!;
+  const prototype = await runInDurableObject(
+    states.get(states.newUniqueId()),
+    (instance) => Object.getPrototypeOf(instance) as Record<string, unknown>,
+  );
+  const name = method === "settle" ? "once" : method;
+  const plain = prototype[name] as (...args: unknown[]) => unknown;
+  prototype[name] = function (this: unknown, ...args: unknown[]) {
+    if (method === "settle" && args[0] !== "outcome") return plain.apply(this, args);
+    throw new Error("the connection is cut");
+  };
+  try {
+    await work();
+  } finally {
+    prototype[name] = plain;
+  }
+}
+
+/** Goes on with a call, whose server stops after it has sent a request and before that is answered. */
+async function stopped(round: Round, answers: Json): Promise<void> {
+  await cutAt("keep", async () => {
+    expect((await goOn(round, answers)).status).toBe(500);
+  });
+}
+
+describe("a retry of a request that has sent a POST", () => {
+  test("gives the same answer, and sends nothing", async () => {
+    const world = newWorld();
+    const round = await planned(ELICIT, PAY, { do: "random" });
+    const first = await goOn(round, ADA);
+    clock.aheadMs += HOUR;
+    const second = await goOn(round, ADA);
+    expect(saidIn(first)).toEqual(["Ada", PAID, true]);
+    expect(second.result).toEqual(first.result);
+    expect(linesOf(world)).toEqual(["POST /pay"]);
+    expect(world.seen[0]!.key).toMatch(/^[0-9a-f]{32}$/);
+  });
+
+  test("goes on to the next question, and from there as one call", async () => {
+    const world = newWorld();
+    const round = await planned(ELICIT, http("GET", "/a"), PAY, ELICIT, http("PATCH", "/b"));
+    const rounds = [await goOnAsked(round, ADA), await goOnAsked(round, ADA)];
+    expect(linesOf(world)).toEqual(["GET /a", "POST /pay", "GET /a"]);
+    for (const { requests } of rounds) expect(Object.keys(requests)).toEqual(["ask_4"]);
+    const ends = [];
+    for (const next of rounds) ends.push(await goOn(next, { ask_4: accept("Bob") }));
+    expect(ends[1]!.result).toEqual(ends[0]!.result);
+    expect(linesOf(world).filter((line) => line !== "GET /a")).toEqual(["POST /pay", "PATCH /b"]);
+  });
+
+  test("of which nobody knows what came of it tells the servlet so", async () => {
+    const world = newWorld();
+    const round = await planned(ELICIT, PAY, http("PUT", "/a"));
+    await stopped(round, ADA);
+    const [said, unknown, put] = saidIn(await goOn(round, ADA)) as string[];
+    expect([said, put]).toEqual(["Ada", [200, "answer to PUT /a"]]);
+    expect(unknown).toMatch(UNKNOWN);
+    expect(linesOf(world)).toEqual(["POST /pay", "PUT /a"]);
+  });
+
+  test("sends it again with its key where the manifest allows that", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan", steps(ELICIT, PAY), RESENDS);
+    await stopped(round, ADA);
+    clock.aheadMs += HOUR;
+    expect(saidIn(await goOn(round, ADA))).toEqual(["Ada", PAID]);
+    expect(linesOf(world)).toEqual(["POST /pay", "POST /pay"]);
+    expect(new Set(world.seen.map(({ key }) => key)).size).toBe(1);
+    expect(new Set(world.seen.map(({ body }) => body)).size).toBe(1);
+  });
+
+  test("while that is being sent is asked to come later", async () => {
+    const world = newWorld();
+    const answerNow = globalThis.fetch;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    let arrived = () => {};
+    const arrival = new Promise<void>((resolve) => (arrived = resolve));
+    globalThis.fetch = async (request) => {
+      arrived();
+      await held;
+      return answerNow(request);
+    };
+    const round = await planned(ELICIT, PAY);
+    const first = goOn(round, ADA);
+    await arrival;
+    const early = await goOn(round, ADA);
+    expect(early).toMatchObject({
+      status: 409,
+      error: { data: { retryAfter: expect.any(Number) } },
+    });
+    expect(early.error!.data.retryAfter).toBeLessThanOrEqual(limits.httpMs / 1000);
+    release();
+    expect(saidIn(await first)).toEqual(["Ada", PAID]);
+    expect(saidIn(await goOn(round, ADA))).toEqual(["Ada", PAID]);
+    expect(linesOf(world)).toEqual(["POST /pay"]);
+  });
+
+  test("that comes after the deadline gives what was answered in time", async () => {
+    const world = newWorld();
+    const round = await planned({ ...ELICIT, timeout: 60_000 }, PAY);
+    const first = await goOn(round, ADA);
+    clock.aheadMs += HOUR;
+    expect((await goOn(round, ADA)).result).toEqual(first.result);
+    expect(linesOf(world)).toEqual(["POST /pay"]);
+  });
+
+  test("is asked the next question anew, with all of its time", async () => {
+    newWorld();
+    const round = await planned(ELICIT, PAY, { ...ELICIT, timeout: 60_000 });
+    await goOnAsked(round, ADA);
+    clock.aheadMs += HOUR;
+    const next = await goOnAsked(round, ADA);
+    clock.aheadMs += 50_000;
+    expect(saidIn(await goOn(next, { ask_3: accept("Bob") }))).toEqual(["Ada", PAID, "Bob"]);
+  });
+
+  test("by a servlet that returned what it asks", async () => {
+    const world = newWorld();
+    const args = { rounds: 1, post: "https://world.example/tick" };
+    const round = await beginTool("rounds", args);
+    for (let times = 0; times < 2; times++) {
+      expect(textIn(await goOn(round, { name: accept("Ada", "name") }))).toBe("Ada");
+    }
+    expect(linesOf(world)).toEqual(["POST /tick", "POST /tick"]);
+    const [before, after] = world.seen;
+    expect(before!.key).not.toBe(after!.key);
+  });
+
+  test("whose call has become a task gives that task", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan", steps(ELICIT, PAY, { do: "sleep", ms: 9000 }), withTasks);
+    const first = await goOn(round, ADA);
+    expect(first.result).toMatchObject({ resultType: "task" });
+    const second = await goOn(round, ADA);
+    expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
+    expect(linesOf(world)).toEqual(["POST /pay"]);
+  });
+});
+
+test("other answers to the same state are another call: it sends its own POST, with another key", async () => {
+  const world = newWorld();
+  const round = await planned(ELICIT, PAY);
+  const ends = [
+    await goOn(round, ADA),
+    await goOn(round, { ask_1: accept("Bob") }),
+    await goOn(round, { ask_1: { action: "decline" } }),
+  ];
+  expect(ends.map((end) => saidIn(end)[0])).toEqual(["Ada", "Bob", "decline"]);
+  expect(linesOf(world)).toEqual(["POST /pay", "POST /pay", "POST /pay"]);
+  expect(new Set(world.seen.map(({ key }) => key)).size).toBe(3);
+});
+
+test("a call that goes on without a POST keeps nothing", async () => {
+  newWorld();
+  const states = namespaceOf<States>(env, "STATES")!;
+  const before = (await listDurableObjectIds(states)).length;
+  const round = await planned(ELICIT, http("PUT", "/a"), http("GET", "/b"));
+  await goOn(round, ADA);
+  expect((await listDurableObjectIds(states)).length).toBe(before);
+});
+
+describe("a retry with a single-use state", () => {
+  test("gives the same result, or asks the same again", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan", steps(ELICIT, PAY, ELICIT, PAY), SINGLE);
+    const [next, again] = [await goOnAsked(round, ADA), await goOnAsked(round, ADA)];
+    expect(again.state).toBe(next.state);
+    const bob = { ask_3: accept("Bob") };
+    const [first, second] = [await goOn(next, bob), await goOn(again, bob)];
+    expect(saidIn(first)).toEqual(["Ada", PAID, "Bob", PAID]);
+    expect(second.result).toEqual(first.result);
+    expect(linesOf(world)).toEqual(["POST /pay", "POST /pay"]);
+  });
+
+  test("gives the same failure", async () => {
+    newWorld();
+    let status = 200;
+    globalThis.fetch = async () => new Response("", { status: status++ });
+    const args = { rounds: 1, post: "https://world.example/tick" };
+    const round = await beginTool("rounds", args, SINGLE);
+    for (let times = 0; times < 2; times++) {
+      const answer = await goOn(round, { name: accept("Ada", "name") });
+      expect(textIn(answer)).toBe("The world says 201.");
+    }
+    expect(status).toBe(202);
+  });
+
+  test("gives the same error of the protocol", async () => {
+    limited({ journalEntries: 1 });
+    const round = await beginTool("plan", steps(ELICIT, { do: "config" }), SINGLE);
+    const first = await goOn(round, ADA);
+    limited({ journalEntries: 10 });
+    const second = await goOn(round, ADA);
+    expect(first.error?.message).toMatch(/asked for too much/);
+    expect(second.error).toEqual(first.error);
+  });
+
+  test("goes on where its server stopped before it could answer", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan", steps(ELICIT, PAY), SINGLE);
+    await cutAt("settle", async () => {
+      expect((await goOn(round, ADA)).status).toBe(500);
+    });
+    expect(saidIn(await goOn(round, ADA))).toEqual(["Ada", PAID]);
+    expect(linesOf(world)).toEqual(["POST /pay"]);
+    const other = await goOn(round, { ask_1: accept("Bob") });
+    expect(other.error?.message).toMatch(/was used before, with other answers/);
+  });
+});
