@@ -94,6 +94,8 @@ export type WaitReason =
   | { kind: "input"; asks: Asks; given: Answers }
   /** Until a Unix time in ms. */
   | { kind: "sleep"; until: number }
+  /** Until a Unix time in ms, for room in an isolate: the question that the run ended at is asked again. */
+  | { kind: "retry"; until: number }
   /** For nothing: the call goes on at once, as a task. */
   | { kind: "task" };
 
