@@ -56,10 +56,36 @@ export const limits = {
   randomByteFuel: 64,
   /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */
   waitMs: 5 * 60 * 1000,
-  /** Guests that wait at once, in one isolate: each keeps its memory, and V8 a stack. */
-  waitingGuests: 1000,
-  /** Those of one caller, where it is known which one it is: others are to be served meanwhile. */
-  waitingGuestsOfOne: 250,
+  /**
+   * Memory that guests which wait keep in one isolate, which has 128 MiB: the rest is for code, idle
+   * instances, and the call that runs.
+   */
+  waitingBytes: 64 * 1024 * 1024,
+  /** The part of it for one caller, where it is known which one it is: others are to be served meanwhile. */
+  waitingBytesOfOne: 32 * 1024 * 1024,
+  /** What each of them costs besides its own memory: V8's stack, its request, objects of ours. 0.1 MB is measured. */
+  waitingOverheadBytes: 256 * 1024,
+  /** Before a task that found no room to wait is run again; the same again, at random, is added to it. */
+  shortageMs: 5000,
+  /**
+   * Memory of the host that is kept for one call: its journal, variables, notifications. With what is
+   * decoded for a moment (`messageBytes`, `httpBytes`, `outputBytes`) a call costs 64 MB at most.
+   */
+  hostBytes: 24 * 1024 * 1024,
+  /** What one entry of a journal or one variable costs besides its text. */
+  entryBytes: 256,
+  /** Names and keys that a guest gives: of config, variables, secrets. */
+  nameBytes: 16 * 1024,
+  /** One question, notification or request's head that a guest gives as JSON: an image or two in base64. */
+  messageBytes: 4 * 1024 * 1024,
+  /** A guest's output: as much as a request may bring. It is parsed, and written again. */
+  outputBytes: 8 * 1024 * 1024,
+  /** Members and items of each of these: parsed, an empty object takes twenty times its text. */
+  guestMembers: 200_000,
+  /** The message of a servlet that fails: a model reads it. */
+  errorCharacters: 16 * 1024,
+  /** Parts that a guest's `fd_write` puts together, and events that it polls for: IOV_MAX of Linux. */
+  vectors: 1024,
   /** Instances of one servlet that wait for a call: more calls at once than that are rare. */
   idleInstances: 16,
   /** All instances that wait, in one isolate. */
@@ -71,8 +97,6 @@ export const limits = {
   restoredBytes: 6 * 1024 * 1024,
   /** Answers that one call may be given: a servlet that asks for ever ends here. */
   journalEntries: 10_000,
-  /** Characters of all these answers: each run holds them. */
-  journalBytes: 32 * 1024 * 1024,
   /** How long a client may take to bring a state back: a user who is asked today may answer tomorrow. */
   stateMs: 48 * 3_600_000,
   /** A sealed state that a client carries; a larger one is kept in storage. */
@@ -205,8 +229,8 @@ export const limits = {
   /** A URL that a guest asks for or a client reads, and all headers of a guest's request: what servers commonly take. */
   urlCharacters: 8 * 1024,
   httpHeaderBytes: 16 * 1024,
-  /** Body of one HTTP response that a guest reads. */
-  httpBytes: 16 * 1024 * 1024,
+  /** Body of one HTTP request of a guest, and of its response: it is kept in base64 too. */
+  httpBytes: 8 * 1024 * 1024,
   /** Redirects that a guest's HTTP request follows: what browsers do is 20, what APIs need is 1. */
   httpRedirects: 5,
   /** Extism variables of one call, keys and values together. The reference host allows as much. */

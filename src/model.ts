@@ -96,6 +96,8 @@ export type WaitReason =
   | { kind: "input"; asks: Asks; given: Answers }
   /** Until a Unix time in ms. */
   | { kind: "sleep"; until: number }
+  /** Until a Unix time in ms, for room in an isolate: the question that the run ended at is asked again. */
+  | { kind: "retry"; until: number }
   /** For nothing: the call goes on at once, as a task. */
   | { kind: "task" }
   /** For nothing: an earlier run of the same request has sent something, so the call goes on from its record. */

@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { Fault, logError } from "../errors.ts";
 import type { Resumed, Resumption } from "../mcp/exchange.ts";
 import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
 import type { Noted, States } from "./states.ts";
@@ -48,7 +48,7 @@ export class StoredResumption implements Resumption {
     if (!this.#isNoted) return;
     await this.#states()
       .then((states) => states.release(this.#attempt))
-      .catch(console.error);
+      .catch(logError);
   }
 
   async begin(head: Head): Promise<void> {

@@ -130,6 +130,9 @@ export function taskObject(bundle: Bundle) {
         if (now < waits.until) return this.ctx.storage.setAlarm(waits.until);
         await this.#store.wake(Math.max(now, waits.until));
       }
+      if (waits?.kind === "retry" && now < waits.until) {
+        return this.ctx.storage.setAlarm(waits.until);
+      }
       await this.#run(signal);
     }
 

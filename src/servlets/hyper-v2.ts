@@ -43,14 +43,21 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
       const found: unknown[] = [];
       if (!exports.includes(LIST_EXPORTS[kind])) return tidy.list(kind, found);
       let cursor: string | undefined;
+      let characters = 0;
       for (let page = 0; page < limits.listPages; page++) {
         const request = cursor === undefined ? undefined : { cursor };
-        const output = outputOf(await ask(LIST_EXPORTS[kind], request, call));
+        const ending = await ask(LIST_EXPORTS[kind], request, call);
+        characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
+        if (characters > limits.outputBytes) break;
+        const output = outputOf(ending);
         found.push(...tidy.list(kind, output[kind]));
         if (typeof output["nextCursor"] !== "string") return tidy.list(kind, found);
         cursor = output["nextCursor"];
       }
-      throw new Fault("servlet_failed", `The servlet's list of ${kind} has no end.`);
+      throw new Fault(
+        "servlet_failed",
+        `The servlet's list of ${kind} is too long: at most ${limits.listPages} pages and ${limits.outputBytes} bytes are read.`,
+      );
     },
 
     async callTool(name, args, call) {

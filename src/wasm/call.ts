@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
+import { Exhausted } from "./budget.ts";
 import { Exit, Guest, GuestError, TOO_LONG, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
@@ -82,12 +83,18 @@ function unwound(guest: Guest, error: unknown): Ending {
     if (error.code === "cancelled") guest.log("info", error.message);
     throw error;
   }
-  if (error instanceof Exit) return finished(guest, error.code);
+  if (error instanceof Exit) {
+    try {
+      return finished(guest, error.code);
+    } catch (unfit) {
+      return unwound(guest, unfit);
+    }
+  }
   if (guest.isExhausted) {
     guest.log("error", TOO_LONG);
     return { kind: "trapped", message: TOO_LONG };
   }
-  if (error instanceof GuestError) {
+  if (error instanceof GuestError || error instanceof Exhausted) {
     guest.log("warn", error.message);
     return { kind: "refused", message: error.message };
   }

@@ -1,7 +1,8 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Asker, Json, Notification, Trace } from "../model.ts";
-import { excessOf, isObject } from "../model.ts";
+import { excessOf, isObject, Wait } from "../model.ts";
+import { Budget, Exhausted, jsonMembers, mebibytes, Place, stringBytes } from "./budget.ts";
 import type { GuestResponse } from "./http.ts";
 import type { Journal, Question } from "./journal.ts";
 import type { World } from "./world.ts";
@@ -71,10 +72,6 @@ interface KernelExports {
   edge_length(block: number): number;
 }
 
-/** How many guests of this isolate wait, and for which callers. */
-let waiting = 0;
-const waitingFor = new Map<string, number>();
-
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -87,19 +84,17 @@ const ERROR_BLOCK = 28;
 export class Guest {
   readonly setup: Setup;
   readonly journal: Journal;
+  readonly budget = new Budget();
   /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
   ended: unknown;
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
-  httpRequests = 0;
-  /** What the last HTTP response was. */
-  http: GuestResponse = { status: 0, headers: {}, body: new Uint8Array() };
+  /** What the last HTTP response was, its body aside. */
+  http: Omit<GuestResponse, "body"> = { status: 0, headers: {} };
   #kernel!: KernelExports;
-  #waitedMs = 0;
+  #place: Place | undefined;
   #gone: AbortSignal | undefined;
-  #logLines = 0;
-  #notifications = 0;
 
   constructor(setup: Setup, journal: Journal) {
     this.setup = setup;
@@ -150,16 +145,26 @@ export class Guest {
     return range;
   }
 
-  text(block: bigint): string {
-    return decoder.decode(this.bytes(block));
+  /** A block's bytes where they are no more than `most`; `what` names them in the error. */
+  bytesWithin(most: number, block: bigint, what: string): Uint8Array {
+    const bytes = this.bytes(block);
+    demandSize(what, bytes, most);
+    return bytes;
+  }
+
+  /** A block's text as the name of something, for the host function `who`. */
+  name(block: bigint, who: string): string {
+    return decoder.decode(this.bytesWithin(limits.nameBytes, block, `A name given to ${who}`));
   }
 
   /** A block's bytes as a JSON object; `who` is the host function that was given it. */
   json(block: bigint, who: string): Json {
-    const text = this.text(block);
+    const what = `The JSON given to ${who}`;
+    const bytes = this.bytesWithin(limits.messageBytes, block, what);
+    demandFewMembers(what, bytes);
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = JSON.parse(decoder.decode(bytes));
     } catch {
       value = undefined;
     }
@@ -168,6 +173,27 @@ export class Guest {
       throw new GuestError(`${who} was called with what is nested too deeply.`);
     }
     return value;
+  }
+
+  /**
+   * The beginning of a text that stands in these bytes, at least `characters` of it where it has as many:
+   * of what nobody reads no more is decoded. A text that is cut may end in a part of something that was
+   * lent, which could not be struck out: in a call that was lent something it is left out instead.
+   */
+  excerpt(parts: readonly Uint8Array[], characters: number): string {
+    const enough = characters * 4;
+    const length = parts.reduce((sum, { length: one }) => sum + one, 0);
+    if (length > enough && this.setup.lent !== undefined) {
+      return `(${length} bytes: too long to be shown where secrets were lent)`;
+    }
+    if (parts.length === 1) return decoder.decode(parts[0]!.subarray(0, enough));
+    const bytes = new Uint8Array(Math.min(length, enough));
+    let at = 0;
+    for (const part of parts) {
+      bytes.set(part.subarray(0, enough - at), at);
+      at = Math.min(at + part.length, enough);
+    }
+    return decoder.decode(bytes);
   }
 
   /** Makes a block of these bytes for the guest; 0n where there are none. */
@@ -196,7 +222,10 @@ export class Guest {
   /** What the guest gave as its output; undefined where it gave none. */
   output(): string | undefined {
     const bytes = this.outputBytes();
-    return bytes && decoder.decode(bytes);
+    if (bytes === undefined) return undefined;
+    demandSize("The servlet's output", bytes, limits.outputBytes);
+    demandFewMembers("The servlet's output", bytes);
+    return decoder.decode(bytes);
   }
 
   /** The output's bytes. The view is good until the guest runs again. */
@@ -211,7 +240,9 @@ export class Guest {
   /** The message that the guest set with `error_set`; undefined where it set none. */
   error(): string | undefined {
     const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
-    return block === 0 ? undefined : this.text(BigInt(block));
+    if (block === 0) return undefined;
+    const text = this.excerpt([this.bytes(BigInt(block))], limits.errorCharacters);
+    return cut(text, limits.errorCharacters);
   }
 
   /**
@@ -220,20 +251,62 @@ export class Guest {
    */
   async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
     const known = this.journal.take(question);
-    if (known !== undefined) return known;
+    if (known !== undefined) return this.#held(known, question);
     this.setup.gate?.(ms);
-    const answer = await live();
-    this.journal.add(answer);
-    await this.journal.keep();
-    return answer;
+    const place = (this.#place = this.#placeFor(ms));
+    try {
+      const answer = this.#held(await live(), question);
+      this.journal.add(answer);
+      await this.journal.keep();
+      return answer;
+    } finally {
+      place.leave();
+    }
+  }
+
+  /**
+   * Room to wait in. Where there is none, a call that lasts is unwound and run again later: nothing was
+   * asked yet, so the shortage is no answer. So is one whose run has waited for nearly as long as it may.
+   *
+   * Throws a `Wait` then, and `too_many` in other calls.
+   */
+  #placeFor(ms: number): Place {
+    const lasts = this.journal.isKept && this.setup.gate !== undefined;
+    const { waitedMs, leftMs, heldBytes } = this.budget;
+    if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
+    const { memory, edge_memory: kernel } = this.#kernel;
+    const bytes = (memory?.buffer.byteLength ?? 0) + kernel.buffer.byteLength + heldBytes;
+    const place = Place.take(bytes, this.setup.caller);
+    if (place !== undefined) return place;
+    if (lasts) throw this.#retry(limits.shortageMs);
+    const message = "Too many calls are waiting for something. Try again in a moment.";
+    throw new Fault("too_many", message, { data: { retryAfter: 1 } });
+  }
+
+  #retry(ms: number): Wait {
+    const { world } = this.setup;
+    const spread = new Uint8Array(1);
+    world.random(spread);
+    return new Wait({ kind: "retry", until: world.now() + ms * (1 + spread[0]! / 256) });
+  }
+
+  /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
+  async grow(bytes: number, signal: AbortSignal): Promise<void> {
+    while (this.#place?.grow(bytes) === false) await this.setup.world.sleep(100, signal);
   }
 
   /** The same for what is known at once. */
   answerNow(question: Question, live: () => string): string {
     const known = this.journal.take(question);
-    if (known !== undefined) return known;
-    const answer = live();
+    if (known !== undefined) return this.#held(known, question);
+    const answer = this.#held(live(), question);
     this.journal.add(answer);
+    return answer;
+  }
+
+  /** An answer, which the journal keeps until the call ends. */
+  #held(answer: string, { what }: Question): string {
+    this.budget.hold(stringBytes(answer) + what.length + limits.entryBytes);
     return answer;
   }
 
@@ -244,59 +317,48 @@ export class Guest {
   }
 
   /**
-   * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting
-   * and the number of guests that may wait at once. `work` settles soon after its signal aborts.
+   * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting.
+   * `work` settles soon after its signal aborts.
    */
   async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
-    const { caller = "" } = this.setup;
-    const ofCaller = waitingFor.get(caller) ?? 0;
-    if (
-      waiting >= limits.waitingGuests ||
-      (caller !== "" && ofCaller >= limits.waitingGuestsOfOne)
-    ) {
-      throw new GuestError("Too many calls are waiting for something. Try again in a moment.");
-    }
     const gone = (this.#gone ??= this.setup.signal());
     const late = new AbortController();
     const timer = setTimeout(
       () => late.abort(new DOMException("it took too long", "TimeoutError")),
-      Math.min(atMostMs, limits.waitMs - this.#waitedMs),
+      Math.min(atMostMs, this.budget.leftMs),
     );
     const began = Date.now();
-    waiting++;
-    waitingFor.set(caller, ofCaller + 1);
     try {
       return await work(AbortSignal.any([gone, late.signal]));
     } catch (error) {
       if (gone.aborted)
         throw new Fault("cancelled", "The client has left, so the call was stopped.");
       if (late.signal.aborted && !(error instanceof GuestError)) {
-        throw new GuestError("The servlet waited for too long and was stopped.");
+        throw new Exhausted("The servlet waited for too long and was stopped.");
       }
       throw error;
     } finally {
       clearTimeout(timer);
-      waiting--;
-      const left = (waitingFor.get(caller) ?? 1) - 1;
-      if (left > 0) waitingFor.set(caller, left);
-      else waitingFor.delete(caller);
-      this.#waitedMs += Date.now() - began;
+      this.budget.addWait(Date.now() - began);
     }
   }
 
   log(level: LogLevel, line: string): void {
     if (this.journal.isReplaying) return;
-    if (++this.#logLines > limits.logLines) return;
+    const count = this.budget.count("logLines");
+    if (count === undefined) return;
     const { logCharacters, logLines } = limits;
     const text = this.setup.lent?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
     const cut = line.length > logCharacters ? `${text}…` : text;
-    const rest = this.#logLines === logLines ? " (this call's further lines are dropped)" : "";
+    const rest = count === logLines ? " (this call's further lines are dropped)" : "";
     this.setup.log(level, cut.trimEnd() + rest);
   }
 
-  notify(notification: Notification): void {
+  /** Tells the client; `bytes` is how long the notification is, which may wait to be read. */
+  notify(notification: Notification, bytes: number): void {
     if (!this.journal.notice()) return;
-    if (++this.#notifications <= limits.notifications) this.setup.notify(notification);
+    this.budget.hold(bytes);
+    if (this.budget.count("notifications") !== undefined) this.setup.notify(notification);
   }
 
   /** A few bytes come with the call. */
@@ -316,4 +378,19 @@ function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<Ar
     throw new WebAssembly.RuntimeError("memory access out of bounds");
   }
   return new Uint8Array(buffer, at >>> 0, length);
+}
+
+/** Throws where a guest gives more at once than the host reads; `what` names it. */
+function demandSize(what: string, { length }: Uint8Array, most: number): void {
+  if (length <= most) return;
+  const sizes = `${mebibytes(length)}, and at most ${most < 1e5 ? `${most} bytes` : mebibytes(most)}`;
+  throw new GuestError(`${what} is too large: it has ${sizes} are read.`);
+}
+
+/** Throws where JSON has more in it than the host parses. */
+function demandFewMembers(what: string, bytes: Uint8Array): void {
+  if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
+  throw new GuestError(
+    `${what} is too large: at most ${limits.guestMembers} members and items are read.`,
+  );
 }

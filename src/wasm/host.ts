@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 function logAt(level: LogLevel): HostFunction {
   return (guest, message: bigint) => {
     if (LEVELS.indexOf(level) >= LEVELS.indexOf(guest.setup.logLevel)) {
-      guest.log(level, guest.text(message));
+      guest.log(level, guest.excerpt([guest.bytes(message)], limits.logCharacters));
     }
   };
 }
@@ -26,17 +26,20 @@ function logAt(level: LogLevel): HostFunction {
 function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void {
   const size = (bytes: Uint8Array | undefined) =>
     bytes === undefined ? 0 : bytes.length + encoder.encode(key).length;
-  const total = guest.varBytes - size(guest.vars.get(key)) + size(value);
+  const before = guest.vars.get(key);
+  const total = guest.varBytes - size(before) + size(value);
   if (total > limits.varBytes) {
     throw new GuestError(`The servlet's variables take more than ${limits.varBytes} bytes.`);
   }
+  const entries = Number(value !== undefined) - Number(before !== undefined);
+  guest.budget.hold(total - guest.varBytes + entries * limits.entryBytes);
   guest.varBytes = total;
   if (value === undefined) guest.vars.delete(key);
-  else guest.vars.set(key, value);
+  else guest.vars.set(key, value.slice());
 }
 
 function config(guest: Guest, key: bigint): string | undefined {
-  const name = guest.text(key);
+  const name = guest.name(key, "config_get");
   const lent = guest.setup.lent?.config(name);
   if (lent !== undefined) return lent;
   const answer = guest.answerNow({ what: `config ${name}`, details: name }, () => {
@@ -52,13 +55,11 @@ function config(guest: Guest, key: bigint): string | undefined {
  */
 export const extismFunctions: HostFunctions = {
   config_get: (guest, key: bigint) => guest.put(config(guest, key) ?? ""),
-  var_get: (guest, key: bigint) => guest.put(guest.vars.get(guest.text(key)) ?? ""),
+  var_get: (guest, key: bigint) => guest.put(guest.vars.get(guest.name(key, "var_get")) ?? ""),
   var_set: (guest, key: bigint, value: bigint) =>
-    setVar(guest, guest.text(key), value === 0n ? undefined : guest.bytes(value).slice()),
-  http_request: async (guest, head: bigint, body: bigint) => {
-    guest.http = await recordedRequest(guest, guest.json(head, "http_request"), guest.bytes(body));
-    return guest.put(guest.http.body);
-  },
+    setVar(guest, guest.name(key, "var_set"), value === 0n ? undefined : guest.bytes(value)),
+  http_request: async (guest, head: bigint, body: bigint) =>
+    httpRequest(guest, "http_request", head, body),
   http_status_code: (guest) => guest.http.status,
   http_headers: (guest) => guest.put(JSON.stringify(guest.http.headers)),
   log_trace: logAt("trace"),
@@ -116,25 +117,41 @@ function withDashes(value: unknown): unknown {
   );
 }
 
-/** A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`. */
+/** The request of a guest that these blocks hold, for the host function `who`; a block of the response's body. */
+async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
+  const json = guest.json(head, who);
+  const bytes = guest.bytesWithin(limits.httpBytes, body, "The body of the servlet's HTTP request");
+  const { body: answer, ...rest } = await recordedRequest(guest, json, bytes);
+  guest.http = rest;
+  return guest.put(answer);
+}
+
+/**
+ * A guest's HTTP request and what came of it, failures too. Throws the recorded failure as a `GuestError`.
+ * The body may be a view of the guest's memory, which nobody writes while the guest waits.
+ */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
-  if (++guest.httpRequests > limits.httpRequests) {
+  if (guest.budget.count("httpRequests") === undefined) {
     throw new GuestError(`The servlet made more than ${limits.httpRequests} HTTP requests.`);
   }
-  const asked = body.slice();
   const line = `http ${requestLine(head)}`;
   const what = guest.setup.lent?.hide(line) ?? line;
-  const question = { what, details: `${JSON.stringify(head)}\n${asked.toBase64()}` };
+  const question = { what, details: { head: JSON.stringify(head), body } };
+  let got: GuestResponse | undefined;
   const live = async () => {
     try {
-      const response = await request(guest, head, asked);
-      return JSON.stringify({ ...response, body: response.body.toBase64() });
+      got = await request(guest, head, body);
+      const { body: bytes, ...rest } = got;
+      // By hand, for `JSON.stringify` would copy it once more.
+      return `${JSON.stringify(rest).slice(0, -1)},"body":"${bytes.toBase64()}"}`;
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       return JSON.stringify({ error: error.message });
     }
   };
-  const answer = JSON.parse(await guest.answer(question, live)) as
+  const recorded = await guest.answer(question, live);
+  if (got !== undefined) return got;
+  const answer = JSON.parse(recorded) as
     | (Omit<GuestResponse, "body"> & { body: string })
     | { error: string };
   if ("error" in answer) throw new GuestError(answer.error);
@@ -149,13 +166,15 @@ function requestLine({ url, method }: Json): string {
 
 const notifies =
   (method: string, who: string): HostFunction =>
-  (guest, params: bigint) =>
-    guest.notify({ method, params: guest.json(params, who) });
+  (guest, params: bigint) => {
+    const notification = { method, params: guest.json(params, who) };
+    guest.notify(notification, guest.bytes(params).length + limits.entryBytes);
+  };
 
 const changes =
   (method: string): HostFunction =>
   (guest) =>
-    guest.notify({ method });
+    guest.notify({ method }, 0);
 
 /** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
 function lentToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
@@ -197,12 +216,12 @@ export const userFunctions: HostFunctions = {
    */
   http_fetch: async (guest, head: bigint, body: bigint) => {
     try {
-      guest.http = await recordedRequest(guest, guest.json(head, "http_fetch"), guest.bytes(body));
+      return await httpRequest(guest, "http_fetch", head, body);
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
-      guest.http = { status: 0, headers: { error: error.message }, body: new Uint8Array() };
+      guest.http = { status: 0, headers: { error: error.message } };
+      return 0n;
     }
-    return guest.put(guest.http.body);
   },
   /** `null` is "no token". */
   get_access_token: async (guest, block: bigint) => {
@@ -238,7 +257,9 @@ export const assemblyScriptFunctions: HostFunctions = {
     const read = (at: number): string => {
       if (at === 0) return "";
       const length = guest.memory.getUint32(at - 4, true);
-      return new TextDecoder("utf-16le").decode(guest.range(at, length));
+      const most = 2 * limits.logCharacters;
+      if (length > most && guest.setup.lent !== undefined) return "a long message";
+      return new TextDecoder("utf-16le").decode(guest.range(at, Math.min(length, most)));
     };
     guest.log("error", `abort: ${read(message)} (${read(file)}:${line}:${column})`);
     throw new WebAssembly.RuntimeError("unreachable");

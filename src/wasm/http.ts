@@ -74,7 +74,9 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     for (let redirects = 0; ; redirects++) {
       const response = await send(guest, next, signal);
       const location = response.headers.get("location");
-      if (!isRedirect(response.status) || location === null) return read(response, next.url.host);
+      if (!isRedirect(response.status) || location === null) {
+        return read(response, next.url.host, (bytes) => guest.grow(bytes, signal));
+      }
       await response.body?.cancel();
       if (redirects === limits.httpRedirects) {
         throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
@@ -166,7 +168,12 @@ function traced(headers: Headers, trace: Trace | undefined): Headers {
   return own;
 }
 
-async function read(response: Response, host: string): Promise<GuestResponse> {
+/** Reads a response; `grow` takes room for so many bytes of it. */
+async function read(
+  response: Response,
+  host: string,
+  grow: (bytes: number) => Promise<void>,
+): Promise<GuestResponse> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
@@ -175,6 +182,7 @@ async function read(response: Response, host: string): Promise<GuestResponse> {
       if (length > limits.httpBytes) {
         throw new GuestError(`The response of ${host} is larger than ${limits.httpBytes} bytes.`);
       }
+      await grow(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {

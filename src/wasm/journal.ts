@@ -4,13 +4,20 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { JOURNAL_VERSION } from "../model.ts";
 import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
+import { Exhausted } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
 
 /** What a guest asks of the world: a label for people, and all that the answer may depend on. */
 export interface Question {
   what: string;
-  details: string | Uint8Array;
+  details: string | Details;
+}
+
+/** Text, then bytes in base64: a large body is not put together for this. */
+export interface Details {
+  head: string;
+  body: Uint8Array;
 }
 
 /**
@@ -29,7 +36,6 @@ export class Journal {
   #isNew: boolean;
   #at = 0;
   #kept: number;
-  #bytes = 0;
   #notices = 0;
   #pending: Recorded["pending"];
   /** The key of the random numbers, after so many answers. */
@@ -62,6 +68,11 @@ export class Journal {
     return this.#at < this.#entries.length;
   }
 
+  /** Is all of it kept, so that the call can be run again wherever its run ends? */
+  get isKept(): boolean {
+    return this.#keeper !== undefined;
+  }
+
   /** The time of the newest answer, in Unix ms: for the guest, none passes in between. */
   get now(): number {
     return this.#entries[this.#at - 1]?.at ?? this.#begun.time;
@@ -79,20 +90,21 @@ export class Journal {
 
   /**
    * The next recorded answer, or undefined where there are no more. Throws where another question was
-   * answered, and where a call has been given as much as one may.
+   * answered, and where a call has been given as many answers as one may.
    */
   take({ what, details }: Question): string | undefined {
     const entry = this.#entries[this.#at];
     const digest = digestOf(details);
     if (entry === undefined) {
-      if (this.#at >= limits.journalEntries || this.#bytes > limits.journalBytes) {
-        throw new Fault("servlet_failed", "The servlet has asked for too much in one call.");
+      if (this.#at >= limits.journalEntries) {
+        throw new Exhausted(
+          `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
+        );
       }
       this.#pending = { what, digest };
       return undefined;
     }
     if (entry.what !== what || entry.digest !== digest) throw this.#diverged(entry, what);
-    this.#bytes += entry.answer.length;
     this.#at++;
     this.#random = undefined;
     return entry.answer;
@@ -116,7 +128,6 @@ export class Journal {
   /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */
   add(answer: string): void {
     if (this.#pending === undefined) throw new Error("an answer without a question");
-    this.#bytes += answer.length;
     const at = Math.max(this.now, this.#world.now());
     this.#entries.push({ ...this.#pending, answer, at });
     this.#at++;
@@ -189,5 +200,15 @@ export class Journal {
   }
 }
 
-const digestOf = (details: string | Uint8Array): string =>
-  bytesToHex(sha256(typeof details === "string" ? utf8ToBytes(details) : details));
+/** Bytes of a body that are put into base64 at once: a multiple of three. */
+const STEP = 48 * 1024;
+
+function digestOf(details: Question["details"]): string {
+  if (typeof details === "string") return bytesToHex(sha256(utf8ToBytes(details)));
+  const { head, body } = details;
+  const hash = sha256.create().update(utf8ToBytes(`${head}\n`));
+  for (let at = 0; at < body.length; at += STEP) {
+    hash.update(utf8ToBytes(body.subarray(at, at + STEP).toBase64()));
+  }
+  return bytesToHex(hash.digest());
+}

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
 import { GuestError } from "./guest.ts";
 import type { GuestResponse } from "./http.ts";
@@ -149,6 +150,7 @@ async function post(
   }
   const body = encoder.encode(form.toString());
   const response = await does.request({ url, method: "POST", headers }, body);
+  if (response.body.length > limits.issuerCharacters) return {};
   try {
     const json: unknown = JSON.parse(decoder.decode(response.body));
     const error = isObject(json) ? json["error"] : undefined;

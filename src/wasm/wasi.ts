@@ -28,8 +28,6 @@ const EVENT = 32;
 const EVENT_CLOCK = 0;
 const ABSOLUTE = 1;
 
-const decoder = new TextDecoder();
-
 const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS;
 
 /** Reads an array of (address, length) pairs. */
@@ -108,9 +106,9 @@ export const wasiFunctions: HostFunctions = {
   proc_raise: answers(errno.nosys),
 
   poll_oneoff: async (guest, from: number, to: number, count: number, stored: number) => {
-    if (count === 0) return errno.inval;
-    guest.range(from, (count >>> 0) * SUBSCRIPTION);
-    guest.range(to, (count >>> 0) * EVENT);
+    if (count === 0 || count >>> 0 > limits.vectors) return errno.inval;
+    guest.range(from, count * SUBSCRIPTION);
+    guest.range(to, count * EVENT);
     const all = Array.from({ length: count }, (_, index) =>
       subscription(guest, (from >>> 0) + index * SUBSCRIPTION),
     );
@@ -130,12 +128,10 @@ export const wasiFunctions: HostFunctions = {
 
   fd_write: (guest, fd: number, at: number, count: number, written: number) => {
     if (fd !== 1 && fd !== 2) return errno.badf;
-    let length = 0;
-    let text = "";
-    for (const bytes of vectors(guest, at, count)) {
-      length += bytes.length;
-      text += decoder.decode(bytes);
-    }
+    if (count >>> 0 > limits.vectors) return errno.inval;
+    const parts = vectors(guest, at, count);
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    const text = guest.excerpt(parts, limits.logCharacters);
     if (text.trim() !== "") guest.log(fd === 1 ? "info" : "warn", text);
     guest.memory.setUint32(written >>> 0, length, true);
     return errno.success;

@@ -64,7 +64,7 @@ describe("limits", () => {
 
   // Before tests that leave something waiting.
   test("bound how many guests wait at once", () =>
-    limited({ waitingGuests: 1 }, async (server, ada, bob) => {
+    limited({ waitingBytes: 1 }, async (server, ada, bob) => {
       const slow = { name: "wait", arguments: { seconds: 0.3 } };
       const all = await Promise.all([ada, bob].map((one) => send(server, one, "tools/call", slow)));
       const texts = await Promise.all(all.map((response) => response.text()));
@@ -158,7 +158,7 @@ describe("limits", () => {
   );
 
   test("bound what one caller has open, while others are served", () =>
-    limited({ concurrentCalls: 20 }, async (server, ada, bob) => {
+    limited({ concurrentCalls: 20, waitingBytesOfOne: 1e9 }, async (server, ada, bob) => {
       const slow = { name: "wait", arguments: { seconds: 1 } };
       const many = Array.from({ length: 1000 }, () => send(server, ada, "tools/call", slow));
       expect((await send(server, bob, "tools/call", greet)).status).toBe(200);
@@ -171,7 +171,7 @@ describe("limits", () => {
     }));
 
   test("bound how many of one caller's guests wait at once", () =>
-    limited({ waitingGuestsOfOne: 2 }, async (server, ada, bob) => {
+    limited({ waitingBytesOfOne: 4 * 1024 * 1024 }, async (server, ada, bob) => {
       const slow = { name: "wait", arguments: { seconds: 0.3 } };
       const callers = [ada, ada, ada, bob];
       const all = await Promise.all(callers.map((one) => send(server, one, "tools/call", slow)));

@@ -30,8 +30,10 @@ describe("Extism's host functions", () => {
     expect(await textOf("secret", { of: { service: "vault", user: "other" } })).toBe("");
   });
 
-  test("config_get of a megabyte finds nothing", async () => {
-    expect(await textOf("config", { key: "plain".repeat(200_000) })).toBe("");
+  test("config_get of a megabyte is refused", async () => {
+    const { result } = await callTool("config", { key: "plain".repeat(200_000) });
+    expect(result).toMatchObject({ isError: true });
+    expect(result?.["content"][0].text).toMatch(/name given to config_get is too large/);
   });
 
   test.each([

@@ -101,11 +101,13 @@ test("every tool of every servlet leaves an instance that can be put back whole"
       expect(`${name}: ${status} ${error?.message ?? ""}`).not.toMatch(/: 500|Internal/);
     }
   };
-  const ending = result!["tools"].filter(({ name }: any) => !ENDLESS.has(name));
+  const ending = result!["tools"].filter(
+    ({ name }: any) => !ENDLESS.has(name) && !name.startsWith("hoard-"),
+  );
   await Promise.all(ending.map(twice));
 }, 60_000);
 
-/** Tools that wait for long. */
+/** Tools that wait for long; those of the hoarder fill their memory with megabytes. */
 const ENDLESS = new Set(["hide_sleep", "doze", "stuck"]);
 
 describe("instances", () => {
@@ -128,7 +130,7 @@ describe("instances", () => {
     const names = Array.from({ length: 1000 }, (_, at) => `caller ${at}`);
     const said = await Promise.all(names.map((name) => textOf("greet", { name })));
     expect(said).toEqual(names.map((name) => `Hello, ${name}!`));
-    const slept = Array.from({ length: 40 }, () => textOf("wait", { seconds: 0.05 }));
+    const slept = Array.from({ length: 20 }, () => textOf("wait", { seconds: 0.05 }));
     await Promise.all(slept);
     for (const one of bundle.servlets) {
       expect(idleInstances(one)).toBeLessThanOrEqual(limits.idleInstances);

@@ -1,0 +1,128 @@
+import { limits } from "../limits.ts";
+
+/** Thrown where a call has used up a part of its budget: unlike a `GuestError`, no guest can go on after it. */
+export class Exhausted extends Error {}
+
+/** What is counted; each has a limit of its name. */
+type Counted = "httpRequests" | "logLines" | "notifications";
+
+/**
+ * What one call may take of the server besides its guest's compute and memory: bytes that the host keeps
+ * for it, waiting time, and numbers of requests, log lines and notifications.
+ */
+export class Budget {
+  #heldBytes = 0;
+  #waitedMs = 0;
+  readonly #counts: Record<Counted, number> = { httpRequests: 0, logLines: 0, notifications: 0 };
+
+  /** Host memory that is kept for the guest until its call ends. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get waitedMs(): number {
+    return this.#waitedMs;
+  }
+
+  get leftMs(): number {
+    return limits.waitMs - this.#waitedMs;
+  }
+
+  /** Takes bytes that are kept until the call ends; a negative number gives some back. Throws `Exhausted`. */
+  hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    if (this.#heldBytes <= limits.hostBytes) return;
+    throw new Exhausted(
+      `The servlet used more than ${mebibytes(limits.hostBytes)} of the server's memory in one call (answers of HTTP and clients, variables, notifications) and was stopped. Ask it for less at once.`,
+    );
+  }
+
+  /** Counts one more; gives how many there were, undefined where they are more than a call may have. */
+  count(what: Counted): number | undefined {
+    const count = ++this.#counts[what];
+    return count > limits[what] ? undefined : count;
+  }
+
+  addWait(ms: number): void {
+    this.#waitedMs += ms;
+  }
+}
+
+/** Bytes of V8's heap that a string takes: two for each character where one is beyond Latin-1. */
+export const stringBytes = (text: string): number =>
+  // oxlint-disable-next-line no-control-regex
+  /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;
+
+/** Members and items in the text of a JSON value, all together: how many there are before it is parsed. */
+export function jsonMembers(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;
+  }
+  return count;
+}
+
+const [QUOTE, COMMA, BRACKET, BRACE, BACKSLASH] = [34, 44, 91, 123, 92];
+
+/** Where the string ends that begins here. */
+function endOfString(bytes: Uint8Array, begin: number): number {
+  for (let at = bytes.indexOf(QUOTE, begin + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    let escapes = at;
+    while (bytes[escapes - 1] === BACKSLASH) escapes--;
+    if ((at - escapes) % 2 === 0) return at;
+  }
+  return bytes.length;
+}
+
+export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
+
+/** Bytes that the guests that wait in this isolate keep, all together and of each caller. */
+let waitingBytes = 0;
+const waitingBytesOf = new Map<string, number>();
+
+/** The memory that a guest keeps while it waits. */
+export class Place {
+  readonly #caller: string | undefined;
+  #bytes = 0;
+
+  private constructor(caller: string | undefined) {
+    this.#caller = caller;
+  }
+
+  /**
+   * A place for a guest of so many bytes; undefined where the guests that wait already leave no room for
+   * it. One that is alone always has room.
+   */
+  static take(bytes: number, caller: string | undefined): Place | undefined {
+    const place = new Place(caller);
+    return place.grow(bytes + limits.waitingOverheadBytes) ? place : undefined;
+  }
+
+  /** Takes more; false where there is no room for it. */
+  grow(bytes: number): boolean {
+    const others = waitingBytes - this.#bytes;
+    const own = this.#caller === undefined ? 0 : (waitingBytesOf.get(this.#caller) ?? 0);
+    const otherOwn = this.#caller === undefined ? 0 : own - this.#bytes;
+    const isTooMuch =
+      (others > 0 && waitingBytes + bytes > limits.waitingBytes) ||
+      (otherOwn > 0 && own + bytes > limits.waitingBytesOfOne);
+    if (isTooMuch) return false;
+    this.#add(bytes);
+    return true;
+  }
+
+  leave(): void {
+    this.#add(-this.#bytes);
+  }
+
+  #add(bytes: number): void {
+    this.#bytes += bytes;
+    waitingBytes += bytes;
+    if (this.#caller === undefined) return;
+    const own = (waitingBytesOf.get(this.#caller) ?? 0) + bytes;
+    if (own > 0) waitingBytesOf.set(this.#caller, own);
+    else waitingBytesOf.delete(this.#caller);
+  }
+}

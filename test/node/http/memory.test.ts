@@ -1,0 +1,65 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { buildWorker, residentMB, serve, stop, type Served } from "../workerd.ts";
+
+/** How much memory of the server's one call may cost, against workerd itself. */
+const PORT = 8878;
+let folder: string;
+let served: Served;
+beforeAll(async () => {
+  folder = await buildWorker("test/worker/index.ts", ".bundle/test-memory");
+});
+afterEach(() => stop(served));
+
+async function call(name: string, token?: string): Promise<string> {
+  const meta = token === undefined ? {} : { _meta: { progressToken: token } };
+  const params = { name, arguments: {}, ...meta };
+  const response = await fetch(`http://127.0.0.1:${PORT}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  return response.text();
+}
+
+/** The most memory that was resident while this ran, above what was resident before, in MB. */
+async function peakOf(work: () => Promise<unknown>): Promise<number> {
+  const { pid } = served.process;
+  await writeFile(`/proc/${pid}/clear_refs`, "5");
+  const before = await residentMB(served);
+  await work();
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 - before;
+}
+
+/** What each call makes the host do, and how many MB of its own memory its guest writes. */
+test.each([
+  ["vectors", 24],
+  ["many", 24],
+  ["config", 24],
+  ["varkey", 24],
+  ["keyring", 24],
+  ["notify", 1],
+  ["log", 24],
+  ["error", 60],
+  ["output", 48],
+  ["parts", 24],
+  ["request", 24],
+  ["body", 32],
+  ["ask", 24],
+  ["input", 24],
+])("a guest that is greedy by way of %s costs its own memory and 64 MB", async (way, own) => {
+  served = await serve(folder, PORT, {
+    variables: { SEASON: "plums" },
+    durable: true,
+    quiet: true,
+  });
+  await call("greet");
+  let text = "";
+  const peak = await peakOf(async () => (text = await call(`hoard-${way}`)));
+  expect(text).toContain('"result"');
+  expect(peak - own).toBeLessThan(64);
+});

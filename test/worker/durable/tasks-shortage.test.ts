@@ -1,0 +1,63 @@
+import { describe, expect, test, vi } from "vitest";
+import { callOf, limited, prepare, textIn } from "./client.ts";
+import { http, saidIn, steps } from "./plans.ts";
+import { NAP, planned, until } from "./task-steps.ts";
+
+/** What a task does where its isolate, its caller or its run has no room or time left to wait. */
+prepare();
+
+/** A call that waits, and while it does leaves no room for others. */
+const occupied = (ms: number) => callOf("plan_never", steps({ do: "sleep", ms }));
+
+describe("a task that finds its isolate full of calls that wait", () => {
+  test.each([
+    ["before an HTTP request, which is sent once", http("POST", "/"), [200, "there"]],
+    ["before a sleep", NAP, "slept"],
+  ])("runs again later: %s", async (_when, step, said) => {
+    limited({ waitingBytes: 1, shortageMs: 20 });
+    const sent = vi
+      .spyOn(globalThis, "fetch")
+      .mockImplementation(async () => new Response("there"));
+    const other = occupied(300);
+    const id = await planned({ do: "config" }, step, { do: "config" });
+    const task = await until(id, "completed");
+    expect(saidIn(task)).toEqual(["hi", said, "hi"]);
+    expect(sent).toHaveBeenCalledTimes(step === NAP ? 0 : 1);
+    expect(textIn(await other)).toContain("slept");
+  });
+
+  test("is not counted as a run that has died", async () => {
+    limited({ waitingBytes: 1, shortageMs: 5, maxRuns: 2 });
+    const other = occupied(500);
+    const id = await planned(NAP);
+    expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
+    await other;
+  });
+});
+
+test("a call that is no task is told to come back", async () => {
+  limited({ waitingBytes: 1 });
+  const other = occupied(200);
+  const { status, error } = await callOf("plan_never", steps(NAP));
+  expect([status, error?.message]).toEqual([
+    429,
+    expect.stringMatching(/^Too many calls are wait/),
+  ]);
+  await other;
+});
+
+describe("a task whose run has waited for nearly as long as it may", () => {
+  test.each([
+    ["polls on: short sleeps are those of many runs", NAP, "slept"],
+    ["is run again before it makes an HTTP request", http("GET", "/"), [200, "there"]],
+  ])("%s", async (_what, step, said) => {
+    limited({ waitMs: 120, httpMs: 50 });
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (request) => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      (request as Request).signal.throwIfAborted();
+      return new Response("there");
+    });
+    const id = await planned(...Array.from({ length: 8 }, () => step));
+    expect(saidIn(await until(id, "completed"))).toEqual(Array.from({ length: 8 }, () => said));
+  });
+});
