@@ -242,7 +242,9 @@ export class Guest {
     const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
     if (block === 0) return undefined;
     const text = this.excerpt([this.bytes(BigInt(block))], limits.errorCharacters);
-    return cut(text, limits.errorCharacters);
+    return text.length > limits.errorCharacters
+      ? `${text.slice(0, limits.errorCharacters)}…`
+      : text;
   }
 
   /**

@@ -150,7 +150,7 @@ async function post(
   }
   const body = encoder.encode(form.toString());
   const response = await does.request({ url, method: "POST", headers }, body);
-  if (response.body.length > limits.issuerCharacters) return {};
+  if (response.body.length > limits.issuerBytes) return {};
   try {
     const json: unknown = JSON.parse(decoder.decode(response.body));
     const error = isObject(json) ? json["error"] : undefined;
