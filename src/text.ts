@@ -12,7 +12,11 @@ const hex = (code: number) => code.toString(16);
 export const printable = (text: string): string =>
   text.replace(UNPRINTABLE, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
-/** The same of several lines: those below the first are indented, so that none looks like one of another source. */
+/** The same of a text whose lines are to be kept. */
+export const printableText = (text: string): string =>
+  text.split(/\r?\n/).map(printable).join("\n");
+
+/** The same of several lines in a log: those below the first are indented, so that none looks like one of another source. */
 export const printableLines = (text: string, indent = "  "): string =>
   text
     .split(/[\n\v\f\r\u0085\u2028\u2029]+/)

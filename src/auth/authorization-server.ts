@@ -245,11 +245,12 @@ function refused(
   return new AuthorizationError(code, { description, redirectUri, state, issuer });
 }
 
-/** Throws `forbidden` for what a page makes a browser fetch without showing it. https://www.w3.org/TR/fetch-metadata/ */
+/**
+ * Throws `forbidden` for what a page makes a browser fetch or embed. What is no browser sends no
+ * `Sec-Fetch-Dest`. https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header
+ */
 function demandNavigation({ headers }: Request): void {
-  const dest = headers.get("sec-fetch-dest") ?? "document";
-  const mode = headers.get("sec-fetch-mode") ?? "navigate";
-  if (dest === "document" && mode === "navigate") return;
+  if ((headers.get("sec-fetch-dest") ?? "document") === "document") return;
   throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
 }
 

@@ -118,9 +118,12 @@ export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
   });
 }
 
-/** A URL as a policy can name it: an address of IPv6 is no host there. https://www.w3.org/TR/CSP3/#framework-directive-source-list */
+/**
+ * A URL as a policy can name it: by its scheme where its host is none there (IPv6) or
+ * would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
+ */
 const sourceOf = ({ protocol, hostname, origin }: URL): string =>
-  hostname.startsWith("[") ? protocol : origin;
+  /^[\w.-]+$/.test(hostname) ? origin : protocol;
 
 async function respond(
   site: Site,

@@ -1,5 +1,14 @@
-/** What stops a bundle: which file, what is wrong and what to do, for the person at the terminal. */
-export class Refusal extends Error {}
+import { printableText } from "../text.ts";
+
+/**
+ * What stops a bundle: which file, what is wrong and what to do, for the person at the terminal. It may quote
+ * names and messages of a servlet's, which are made printable.
+ */
+export class Refusal extends Error {
+  constructor(message: string) {
+    super(printableText(message));
+  }
+}
 
 /** Collects the refusals of several servlets, so that their author is told all of them at once. */
 export class Refusals {

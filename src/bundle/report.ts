@@ -1,6 +1,7 @@
 /** What the command `npm run servlets` shows, for the person at the terminal. */
 import { gzipSync } from "node:zlib";
 import type { Lists } from "../model.ts";
+import { printable, printableLines } from "../text.ts";
 import type { Import, Kind, Outline } from "./binary.ts";
 import type { Member } from "./bundle.ts";
 import type { Examined } from "./examine.ts";
@@ -17,7 +18,7 @@ export function listing(entries: readonly (readonly [Member, Lists])[]): string 
     .map(([{ found, dialect, lists: listed }, lists]) => {
       const about = found.manifest.description ?? "";
       return [
-        `${found.name} (${dialect}) ${about}`.trimEnd(),
+        printable(`${found.name} (${dialect}) ${about}`.trimEnd()),
         ...(listed === undefined ? ["  is asked at run time"] : offers(lists)),
       ].join("\n");
     })
@@ -38,7 +39,9 @@ function offers({ tools, resources, resourceTemplates, prompts }: Lists): string
   ];
   const width = Math.max(...rows.map(([, name]) => name!.length));
   return rows.map(([kind, name, about]) =>
-    `  ${kind!.padEnd(8)}  ${name!.padEnd(width)}  ${firstSentence(about ?? "")}`.trimEnd(),
+    printable(
+      `  ${kind!.padEnd(8)}  ${name!.padEnd(width)}  ${firstSentence(about ?? "")}`.trimEnd(),
+    ),
   );
 }
 
@@ -64,12 +67,12 @@ export function report(examined: Examined): string {
     ...(outline === undefined ? [] : imports(outline, examined)),
   ];
   return [
-    found.name,
+    printable(found.name),
     ...rows.flatMap(([label, text]) => (text ? [row(label, text)] : [])),
     ...(lists === undefined ? [] : ["", ...offers(lists)]),
     ...(manifest.lists === "dynamic" ? ["", "  Its lists are asked for at run time."] : []),
     "",
-    ...warnings.map((warning) => `warning: ${warning}`),
+    ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
     refusal === undefined ? "The host takes it." : `The host refuses it.\n${refusal}`,
   ].join("\n");
 }
@@ -80,7 +83,7 @@ const isMain = (file: string) => /servlet\.\w+$/.test(file);
 function row(label: string, text: string): string {
   const lines: string[] = [];
   let line = label.padEnd(INDENT);
-  for (const word of text.split(" ")) {
+  for (const word of printable(text).split(" ")) {
     if (line.length + word.length > WIDTH) {
       lines.push(line);
       line = " ".repeat(INDENT);

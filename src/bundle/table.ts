@@ -1,3 +1,4 @@
+import { printable, printableLines } from "../text.ts";
 import type { Member } from "./bundle.ts";
 
 /** Compressed script sizes that the platform takes: https://developers.cloudflare.com/workers/platform/limits/#worker-size */
@@ -14,7 +15,7 @@ const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["pre
 export function table(members: readonly Member[]): string {
   const count = (list: unknown[] | undefined) => (list === undefined ? "?" : String(list.length));
   const rows = members.map(({ found, dialect, prepared, size, lists }) => [
-    found.name,
+    printable(found.name),
     dialect,
     count(lists?.tools),
     count(lists && [...lists.resources, ...lists.resourceTemplates]),
@@ -45,7 +46,7 @@ export function table(members: readonly Member[]): string {
       .trimEnd();
   const gzip = members.reduce((sum, { size }) => sum + size.gzip, 0);
   const warnings = members.flatMap(({ found, warnings: told }) =>
-    told.map((one) => `warning: ${found.name}: ${one}`),
+    told.map((one) => printableLines(`warning: ${found.name}: ${one}`)),
   );
   return [
     "",

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { KEY_NAME, KEY_NAME_RULE } from "../model.ts";
+import { printable, printableText } from "../text.ts";
 
 /** A key as the Worker's secret API_KEYS has it. */
 interface Key {
@@ -74,7 +75,7 @@ function expiry(text: string): string {
 }
 
 function fail(message: string): never {
-  console.error(message);
+  console.error(printableText(message));
   process.exit(1);
 }
 
@@ -127,7 +128,8 @@ switch (command) {
         expires === undefined
           ? "for ever"
           : `${Date.parse(expires) < Date.now() ? "expired" : "until"} ${expires}`;
-      console.log(`${of.padEnd(24)} ${(scopes?.join(" ") ?? "everything").padEnd(32)} ${until}`);
+      const line = `${of.padEnd(24)} ${(scopes?.join(" ") ?? "everything").padEnd(32)} ${until}`;
+      console.log(printable(line));
     }
     break;
   }

@@ -1,4 +1,5 @@
 import { html, raw } from "hono/html";
+import { printable, printableText } from "../text.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 
@@ -80,12 +81,12 @@ function section(servlet: BundledServlet, catalog: Catalog) {
   ];
   return html`
     <h2>${servlet.name}</h2>
-    ${servlet.manifest.description === undefined ? "" : html`<p>${servlet.manifest.description}</p>`}
+    ${servlet.manifest.description === undefined ? "" : html`<p>${printable(servlet.manifest.description)}</p>`}
     <dl>
       ${entries.map(
         ([name, about]) =>
-          html`<dt><code>${name}</code></dt>
-            <dd>${about ?? ""}</dd>`,
+          html`<dt><code>${printable(name ?? "")}</code></dt>
+            <dd>${printableText(about ?? "")}</dd>`,
       )}
     </dl>
   `;

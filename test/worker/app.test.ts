@@ -1,12 +1,25 @@
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
-import { answerOf, app, callTool, post, URL_OF_MCP } from "./server.ts";
+import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
 
 const get = (path: string, headers = {}, server = app) =>
   Promise.resolve(server.fetch(new Request(new URL(path, URL_OF_MCP), { headers })));
 
 describe("pages and health", () => {
+  test("the page shows what servlets say of themselves, and browsers obey none of it", async () => {
+    const hello = bundle.servlets.find(({ name }) => name === "hello")!;
+    const tools = hello.lists!.tools.map((tool) => ({
+      ...tool,
+      description: "One\u202e\u2066\n\u0085two",
+    }));
+    const servlet = { ...hello, lists: { ...hello.lists!, tools } };
+    const server = createApp({ ...bundle, servlets: [servlet] }, settings);
+    const text = await (await server.fetch(new Request("http://localhost:8787/"))).text();
+    expect(text).toContain("One\\u{202e}\\u{2066}\n\\u{85}two");
+    expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+  });
+
   test("GET /health says what is served", async () => {
     const response = await get("/health");
     expect(response.status).toBe(200);

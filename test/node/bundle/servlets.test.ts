@@ -144,6 +144,22 @@ describe("new", () => {
   });
 });
 
+test("what a servlet says of itself is shown, and not obeyed by the terminal", async () => {
+  await newServlet("notes", [folder]);
+  const path = join(folder, "notes", "servlet.json");
+  const manifest = JSON.parse(await readFile(path, "utf8"));
+  const description = "Notes\u001b[2J\u202e\u009b1m\u200b.";
+  await writeFile(path, JSON.stringify({ ...manifest, description }));
+  for (const args of [["list"], ["inspect", "notes"]]) {
+    const { code, stdout } = await servlets(args);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Notes\\u{1b}[2J\\u{202e}\\u{9b}1m\\u{200b}.");
+    expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+  }
+  await writeFile(path, JSON.stringify({ "odd\u001b[2J": 1 }));
+  expect(await refused(["list"])).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+});
+
 describe("list", () => {
   test("shows what clients see, with the first sentence of each description", async () => {
     const { code, stdout } = await servlets(

@@ -96,6 +96,7 @@ describe("the page", () => {
   test.each([
     ["http://[::1]:4000/back", " http:"],
     ["https://claude.ai/back", " https://claude.ai"],
+    ["https://a;sandbox/back", " https:"],
   ])("may lead on to %s", async (redirect_uri, source) => {
     const { register, authorizePath, open } = visitor(app);
     const client = await register({ redirect_uris: [redirect_uri] });
