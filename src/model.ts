@@ -264,9 +264,9 @@ export interface Keeper {
   begin(head: Head): Promise<void>;
   /**
    * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
-   * have sent it; always false for one that is repeatable.
+   * have sent it; always false for one that is repeatable. Absent where no request is ever repeated.
    */
-  intend(position: number, key: string, isRepeatable: boolean): Promise<boolean>;
+  intend?(position: number, key: string, isRepeatable: boolean): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
   keep(position: number, entry: Entry, notices: number): Promise<void>;
 }

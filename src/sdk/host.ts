@@ -43,6 +43,8 @@ declare global {
   var __servlet: Entry;
 }
 
+const NO_WORDS = new Uint32Array(0);
+
 /** The state of the call that runs; `begin` makes it new. */
 export const running = {
   call: false,
@@ -51,16 +53,38 @@ export const running = {
   input: {} as Record<string, unknown>,
   /** What is called, for messages. */
   what: "",
+  /** Random numbers in stock, since the newest answer of the host. */
+  words: NO_WORDS,
+};
+
+/** Discards the random numbers in stock: calls that get different answers must not share them. */
+function answered<T>(answer: T): T {
+  running.words = NO_WORDS;
+  return answer;
+}
+
+/** What handlers ask of the host, and what a snapshot must not have asked. */
+const asking: Pick<
+  Host,
+  "call" | "config" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"
+> = {
+  call: (name, payload) => answered(__host.call(name, payload)),
+  config: (key) => answered(__host.config(key)),
+  http: (head, body) => answered(__host.http(head, body)),
+  httpHeaders: () => __host.httpHeaders(),
+  httpStatus: () => __host.httpStatus(),
+  random: (bytes) => __host.random(bytes),
+  sleep: (ms) => answered(__host.sleep(ms)),
 };
 
 /** The host, for what differs from call to call. Throws at module scope, which runs once, at build time. */
-export function hostFor(what: string): Host {
+export function hostFor(what: string): typeof asking {
   if (!running.call) {
     throw new Error(
       `${what} works only inside a handler: module scope runs once, when the servlet is built.`,
     );
   }
-  return __host;
+  return asking;
 }
 
 /** Is this a JSON object (no array, not null)? */

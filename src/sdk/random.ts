@@ -2,20 +2,14 @@ import { running } from "./host.ts";
 
 const atBuild = Math.random;
 const WORDS = 128;
-let words: Uint32Array | undefined;
 let used = 0;
 
-/** Forgets random numbers of before: a snapshot must not carry any into its calls. */
-export function reseed(): void {
-  words = undefined;
-}
-
 function word(): number {
-  if (words === undefined || used === WORDS) {
-    words = new Uint32Array(__host.random(WORDS * 4));
+  if (used >= running.words.length) {
+    running.words = new Uint32Array(__host.random(WORDS * 4));
     used = 0;
   }
-  return words[used++] ?? 0;
+  return running.words[used++]!;
 }
 
 /** In the place of the engine's `Math.random`, whose seed is that of the snapshot. */

@@ -1,5 +1,4 @@
 import { type Entry, messageOf, running, traceOf } from "./host.ts";
-import { reseed } from "./random.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, runTimer } from "./timers.ts";
 
@@ -46,7 +45,7 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
     begin(name) {
       running.call = true;
       running.startedAt = Date.now();
-      reseed();
+      running.words = new Uint32Array(0);
       clearTimers();
       rejections.clear();
       settled = undefined;

@@ -39,7 +39,7 @@ export function runTimer(): boolean {
   const [id, timer] = next;
   const wait = timer.at - now();
   if (wait > 0) {
-    __host.sleep(wait);
+    hostFor("A timer").sleep(wait);
     clock = timer.at;
   }
   if (timer.every === undefined) timers.delete(id);

@@ -199,10 +199,6 @@ class Recorder implements Keeper {
     this.#entries.length = 0;
   }
 
-  async intend(): Promise<boolean> {
-    return false;
-  }
-
   async keep(position: number, entry: Entry, notices: number): Promise<void> {
     if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
     const isNew = position >= this.#entries.length;

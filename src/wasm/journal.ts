@@ -116,7 +116,7 @@ export class Journal {
    * one, and a call that has gone on with other answers has another.
    */
   async intend(isRepeatable: boolean): Promise<Intent | undefined> {
-    if (this.#keeper === undefined || this.#pending === undefined) return undefined;
+    if (this.#keeper?.intend === undefined || this.#pending === undefined) return undefined;
     await this.keep();
     await this.#begin();
     const request = utf8ToBytes(`request ${this.#at} ${this.#pending.digest}`);

@@ -9,7 +9,7 @@ const STEP = {
       enum: [
         ...["elicit", "elicit_url", "sample", "sample_tools", "roots", "inputs", "http", "sleep"],
         ...["url_done", "updated", "changed"],
-        ...["config", "secret", "log", "progress", "random", "forever", "fail"],
+        ...["config", "secret", "log", "progress", "random", "chance", "forever", "fail"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -131,6 +131,8 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     case "progress":
       context.progress(1, 2, message);
       return undefined;
+    case "chance":
+      return Math.random();
     case "forever":
       for (;;) context.config("greeting");
     case "fail":

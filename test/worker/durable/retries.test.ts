@@ -197,6 +197,40 @@ test("other answers to the same state are another call: it sends its own POST, w
   expect(new Set(world.seen.map(({ key }) => key)).size).toBe(3);
 });
 
+describe("random numbers", () => {
+  const CHANCE = { do: "chance" };
+
+  test("that are drawn before a question are not those that are drawn after another answer", async () => {
+    const round = await planned(CHANCE, ELICIT, CHANCE, { do: "config" }, CHANCE);
+    const ends = [];
+    for (const name of ["Ada", "Bob", "Ada"]) {
+      ends.push(saidIn(await goOn(round, { ask_1: accept(name) })));
+    }
+    const [ada, bob, again] = ends;
+    expect(again).toEqual(ada);
+    expect(bob[0]).toBe(ada[0]);
+    expect(new Set([...ada, ...bob].filter((one) => typeof one === "number")).size).toBe(5);
+  });
+
+  test("differ where the world answers otherwise", async () => {
+    newWorld();
+    const round = await planned(
+      CHANCE,
+      ELICIT,
+      http("GET", "/a"),
+      CHANCE,
+      { do: "sleep", ms: 1 },
+      CHANCE,
+    );
+    const first = saidIn(await goOn(round, { ask_1: accept("Ada") }));
+    globalThis.fetch = async () => new Response("another answer");
+    const second = saidIn(await goOn(round, { ask_1: accept("Ada") }));
+    const numbers = [...first, ...second].filter((one) => typeof one === "number");
+    expect(second[0]).toBe(first[0]);
+    expect(new Set(numbers).size).toBe(5);
+  });
+});
+
 test("a call that goes on without a POST keeps nothing", async () => {
   newWorld();
   const states = namespaceOf<States>(env, "STATES")!;
