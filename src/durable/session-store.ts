@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/message.ts";
 import type { Introduced } from "../mcp/session.ts";
-import type { Ask, LoggingLevel } from "../model.ts";
+import type { Ask, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -81,6 +81,7 @@ export class SessionStore {
   readonly #storage: DurableObjectStorage;
   #row: Row | undefined;
   #client: Introduced | undefined;
+  #principal: Principal | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
@@ -89,12 +90,12 @@ export class SessionStore {
     if (tables.length > 0) this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
   }
 
-  async create(principal: string, client: Introduced): Promise<void> {
-    const write = await this.rows.prepare({ texts: { client } });
+  async create({ name, address }: Principal, client: Introduced): Promise<void> {
+    const write = await this.rows.prepare({ texts: { client, ...(address && { address }) } });
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA);
-      const row = [principal, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
       void this.#storage.setAlarm(now + limits.sessionIdleMs);
@@ -135,6 +136,15 @@ export class SessionStore {
     const number = this.row[column] + 1;
     this.set({ [column]: number });
     return number;
+  }
+
+  /** Whose session it is, with the address that it was made from. */
+  async principal(): Promise<Principal> {
+    if (this.#principal === undefined) {
+      const address = (await this.rows.text("address")) as string | undefined;
+      this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
+    }
+    return this.#principal;
   }
 
   /** Who the client is; before it is initialized there is nothing that it can be asked. */
