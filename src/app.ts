@@ -20,7 +20,7 @@ import { mcpEndpoint } from "./mcp/endpoint.ts";
 import type { Server } from "./mcp/exchange.ts";
 import { errorMessage, idOf } from "./mcp/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/reply.ts";
-import { ANONYMOUS, type Principal } from "./model.ts";
+import { ANONYMOUS, callerKey, type Principal } from "./model.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
@@ -99,9 +99,9 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
-    const principal = await door.identify(raw);
+    const principal = withAddress(await door.identify(raw), raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
-    return gatekeeper.serve(callerOf(principal, raw), (share) =>
+    return gatekeeper.serve(callerKey(principal), raw, (share) =>
       mcpEndpoint(raw, {
         ...share,
         challenge: (fault) => door.challenge(raw, fault),
@@ -119,8 +119,8 @@ export function createApp(bundle: Bundle, env: object) {
   for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
     app.all(path, async (c) => {
       const { raw } = c.req;
-      const principal = await otcPrincipal(raw, { door, shared });
-      return gatekeeper.serve(callerOf(principal, raw), (share) =>
+      const principal = withAddress(await otcPrincipal(raw, { door, shared }), raw);
+      return gatekeeper.serve(callerKey(principal), raw, (share) =>
         answer(raw, { ...share, registry: registry.within(principal.scopes), principal, records }),
       );
     });
@@ -176,11 +176,11 @@ const pageHeaders = secureHeaders({
   },
 });
 
-/** Whose calls are counted together: those who do not say who they are, by their address, if they have one. */
-function callerOf(principal: Principal, { headers }: Request): string | undefined {
+/** The principal, with the network that it calls from where that is all that is known of it. */
+function withAddress(principal: Principal, { headers }: Request): Principal {
   const address = headers.get("cf-connecting-ip");
-  if (principal !== ANONYMOUS) return principal.name;
-  return address === null ? undefined : `address ${networkOf(address)}`;
+  if (principal !== ANONYMOUS || address === null) return principal;
+  return { ...principal, address: networkOf(address) };
 }
 
 function introduction(settings: ReturnType<typeof readSettings>): Server {

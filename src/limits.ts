@@ -121,8 +121,11 @@ export const limits = {
   declinedRounds: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
-  /** Open `subscriptions/listen` streams of one principal: all are in the memory of one hub. */
+  /** Open `subscriptions/listen` streams of one caller. */
   listenStreams: 32,
+  /** Those of one hub, which all anonymous callers share, and what may wait to be read on all of them. */
+  hubStreams: 1000,
+  hubBacklogBytes: 32 * 1024 * 1024,
   /** How long one is open: its hub is kept awake by it, and a client that is still there opens another. */
   listenMs: 15 * 60 * 1000,
   /** Silence on one: only by writing does a hub learn that its client has gone. */

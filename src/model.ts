@@ -39,10 +39,21 @@ export interface Principal {
   readonly name: string;
   /** What it may use; everything where it has none. */
   readonly scopes?: readonly string[];
+  /** The network of an anonymous caller, where it is known. */
+  readonly address?: string;
 }
 
 /** Whoever calls where nothing says who may. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
+
+/**
+ * The caller key: what allowances and namespaces are counted by. Anonymous callers are told apart by their
+ * address; undefined for those that have none, who are not counted.
+ */
+export function callerKey({ name, address }: Principal): string | undefined {
+  if (name !== ANONYMOUS.name) return name;
+  return address === undefined ? undefined : `address ${address}`;
+}
 
 /** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
 export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;

@@ -38,9 +38,10 @@ export class Gatekeeper {
     }
   }
 
-  /** Serves one of the caller's requests, which has its place until it is answered, or begins to be. Throws `too_many`. */
+  /** Serves one of the caller's requests, which has its place until its response has ended. Throws `too_many`. */
   async serve(
     caller: string | undefined,
+    request: Request,
     work: (share: Share) => Promise<Response>,
   ): Promise<Response> {
     if (caller === undefined) return work(BOUNDLESS);
@@ -49,13 +50,26 @@ export class Gatekeeper {
       throw tooMany(1000, `${limits.concurrentCalls} requests at once`);
     }
     this.#inside.set(caller, inside + 1);
+    let isInside = true;
+    const leave = () => {
+      if (isInside) this.#leave(caller);
+      isInside = false;
+    };
     try {
-      return await work({
+      const response = await work({
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
         keep: () => this.#keep(caller),
       });
-    } finally {
-      this.#leave(caller);
+      if (isStream(response)) {
+        // A client that is gone does not always cancel what it was reading.
+        request.signal.addEventListener("abort", leave);
+        return untilEnd(response, leave);
+      }
+      leave();
+      return response;
+    } catch (error) {
+      leave();
+      throw error;
     }
   }
 
@@ -89,6 +103,33 @@ export class Gatekeeper {
 }
 
 const BOUNDLESS: Share = { keep: async () => {} };
+
+/** Any other response has a body that is there already. */
+const isStream = ({ headers, body }: Response): boolean =>
+  body !== null && headers.get("content-type") === "text/event-stream";
+
+/** The response, which tells when all of it was read, or nobody reads it any more. */
+function untilEnd(response: Response, ended: () => void): Response {
+  const reader = response.body!.getReader();
+  const source: UnderlyingSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+      ended();
+    },
+    cancel(reason) {
+      ended();
+      return reader.cancel(reason);
+    },
+  };
+  // Reads nothing before it is asked to: a reader that is slow or gone shows where the stream is made.
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+}
 
 const isRateLimit = (bound: unknown): bound is RateLimit =>
   typeof bound === "object" && bound !== null && "limit" in bound;

@@ -1,16 +1,17 @@
 import { namespaceOf } from "../env.ts";
 import type { CallToolResponse } from "../otc/call.ts";
 import type { Records } from "../otc/records.ts";
-import type { Principal } from "../model.ts";
+import { callerKey, type Principal } from "../model.ts";
 import type { CallRecordObject } from "./call-record.ts";
 
-/** The recorded calls of a Worker with these bindings, by principal; undefined where it has not got them. */
+/** The recorded calls of a Worker with these bindings, by caller key; undefined where it has not got them. */
 export function recordsOf(env: object): ((principal: Principal) => Records) | undefined {
   const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS");
   if (objects === undefined || namespaceOf(env, "KEY_RING") === undefined) return undefined;
-  return ({ name }) => ({
+  return (principal) => ({
     async run(call, asks) {
-      const record = objects.getByName(await sha256(JSON.stringify([name, call.call_id])));
+      const owner = callerKey(principal) ?? principal.name;
+      const record = objects.getByName(await sha256(JSON.stringify([owner, call.call_id])));
       const response = await record.run(call, await sha256(asks));
       return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
     },

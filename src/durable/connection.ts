@@ -40,10 +40,14 @@ export class Connection {
     return this.#controller !== undefined;
   }
 
+  /** What waits to be read: by so much the size that is desired is less than none. */
+  get backlogBytes(): number {
+    return -(this.#controller?.desiredSize ?? 0);
+  }
+
   /** Writes text that is whole events. */
   write(text: string): void {
-    // What waits is what the size desired is short of none.
-    if (-(this.#controller?.desiredSize ?? 0) <= limits.listenBacklogBytes) this.repeat(text);
+    if (this.backlogBytes <= limits.listenBacklogBytes) this.repeat(text);
     else this.fail("The client reads too slowly.");
   }
 

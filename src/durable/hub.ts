@@ -16,7 +16,8 @@ export class Hub extends DurableObject implements Streams {
   readonly #streams = new Map<Connection, Subscription>();
 
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
-    if (this.#streams.size >= limits.listenStreams) {
+    const own = [...this.#streams].filter(([, { caller }]) => caller === subscription.caller);
+    if (own.length >= limits.listenStreams || this.#streams.size >= limits.hubStreams) {
       // Those whose client has gone make room for the next try.
       for (const stream of this.#streams.keys()) stream.showLife();
       return null;
@@ -37,22 +38,40 @@ export class Hub extends DurableObject implements Streams {
         if (wants(filter, notification)) stream.write(eventText(tagged(notification, id)));
       }
     }
+    this.#relieve();
     const changes = notifications.filter(({ method }) => method !== "notifications/tasks");
     if (changes.length > 0)
       await Promise.all(this.#sessions().map((id) => this.#tell(id, changes)));
   }
 
-  /** From now on the session of this id is told of changes. */
-  async enlist(session: string): Promise<void> {
+  /** Ends the streams that are read most slowly where all of them together have too much to be read. */
+  #relieve(): void {
+    const slowest = [...this.#streams.keys()].toSorted((a, b) => b.backlogBytes - a.backlogBytes);
+    let total = slowest.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
+    for (const stream of slowest) {
+      if (total <= limits.hubBacklogBytes) return;
+      total -= stream.backlogBytes;
+      stream.fail("The client reads too slowly.");
+    }
+  }
+
+  /** From now on this session of this caller is told of changes. */
+  async enlist(session: string, caller = ""): Promise<void> {
     const { sql } = this.ctx.storage;
     sql.exec(
       "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL)",
     );
+    sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
-    sql.exec(
-      "DELETE FROM sessions WHERE at NOT IN (SELECT at FROM sessions ORDER BY at DESC LIMIT ?)",
-      limits.hubSessions,
-    );
+    sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, caller);
+    // Where they are too many, the oldest of the caller who has most of them goes.
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
+    for (let left = count; left > limits.hubSessions; left--) {
+      sql.exec(`DELETE FROM sessions WHERE at = (
+        SELECT MIN(at) FROM sessions LEFT JOIN callers ON session = id
+        GROUP BY caller ORDER BY COUNT(*) DESC LIMIT 1)`);
+    }
+    sql.exec("DELETE FROM callers WHERE session NOT IN (SELECT id FROM sessions)");
   }
 
   async delist(session: string): Promise<void> {

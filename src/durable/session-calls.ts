@@ -309,7 +309,7 @@ export class SessionCalls {
     meta: Json,
   ): Promise<TaskCall> {
     const client = await this.#setting.store.client();
-    const principal = { name: this.#setting.store.row.principal, ...(scopes && { scopes }) };
+    const principal = { ...(await this.#setting.store.principal()), ...(scopes && { scopes }) };
     const id = request ?? method;
     return { id, meta, principal, client, trace: post?.trace, method, params };
   }

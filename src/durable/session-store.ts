@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/message.ts";
 import type { Introduced } from "../mcp/session.ts";
-import type { Ask, Json, LoggingLevel } from "../model.ts";
+import type { Ask, Json, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -89,6 +89,7 @@ export class SessionStore {
   /** `used` as it is stored. */
   #storedUse = 0;
   #client: Introduced | undefined;
+  #principal: Principal | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
@@ -105,12 +106,13 @@ export class SessionStore {
   }
 
   /** `lists` are the fingerprints of what the server offers, which the client is about to see. */
-  async create(principal: string, client: Introduced, lists: Json): Promise<void> {
-    const write = await this.rows.prepare({ texts: { client, lists } });
+  async create({ name, address }: Principal, client: Introduced, lists: Json): Promise<void> {
+    const texts = { client, lists, ...(address && { address }) };
+    const write = await this.rows.prepare({ texts });
     const now = Date.now();
     this.#storage.transactionSync(() => {
       this.#storage.sql.exec(SCHEMA + SENT);
-      const row = [principal, client.protocolVersion, "debug", 0, now, 0, 0, 0];
+      const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
       void this.#storage.setAlarm(now + limits.sessionIdleMs);
@@ -154,6 +156,15 @@ export class SessionStore {
     const number = this.row[column] + 1;
     this.set({ [column]: number });
     return number;
+  }
+
+  /** Whose session it is, with the address that it was made from. */
+  async principal(): Promise<Principal> {
+    if (this.#principal === undefined) {
+      const address = (await this.rows.text("address")) as string | undefined;
+      this.#principal = { name: this.row.principal, ...(address !== undefined && { address }) };
+    }
+    return this.#principal;
   }
 
   /** Who the client is; before it is initialized there is nothing that it can be asked. */

@@ -9,7 +9,7 @@ import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/reply.ts";
 import type { Introduced, Post } from "../mcp/session.ts";
 import type { Progress } from "../mcp/tasks.ts";
-import type { Lists, Notification } from "../model.ts";
+import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
@@ -22,7 +22,7 @@ import { sealerOf, type Sealer } from "./vault.ts";
 
 /** What others may ask of a session. `principal` is whoever asks; to all but its own there is no such session. */
 export interface SessionObject extends Rpc.DurableObjectBranded {
-  create(principal: string, client: Introduced): Promise<void>;
+  create(principal: Principal, client: Introduced): Promise<void>;
   post(principal: string, post: Post): Promise<Response | Reply | undefined>;
   listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
   end(principal: string): Promise<true | undefined>;
@@ -75,7 +75,7 @@ export function sessionObject(bundle: Bundle) {
       state.waitUntil(this.#announceLists());
     }
 
-    create(principal: string, client: Introduced): Promise<void> {
+    create(principal: Principal, client: Introduced): Promise<void> {
       return this.#store.create(principal, client, (offered ??= fingerprints(bundle)));
     }
 
@@ -184,7 +184,8 @@ export function sessionObject(bundle: Bundle) {
 
     /** Has the session told of changes, of whichever call. */
     async #enlist(): Promise<void> {
-      await this.#hub().enlist(this.ctx.id.toString());
+      const caller = callerKey(await this.#store.principal());
+      await this.#hub().enlist(this.ctx.id.toString(), caller);
     }
   };
 }

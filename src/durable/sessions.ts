@@ -7,11 +7,11 @@ import type { SessionObject } from "./session.ts";
 export function sessionsOf(env: object): ((principal: Principal) => Sessions) | undefined {
   const objects = namespaceOf<SessionObject>(env, "SESSIONS");
   if (objects === undefined) return undefined;
-  return ({ name }) => ({
+  return ({ name, address }) => ({
     async create(client) {
       // Ids of the platform's own making cannot be guessed, and no others are accepted.
       const id = objects.newUniqueId();
-      await objects.get(id).create(name, client);
+      await objects.get(id).create({ name, ...(address && { address }) }, client);
       return id.toString();
     },
     get(id) {

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type Client, type Json } from "../model.ts";
+import { callerKey, isObject, type Client, type Json } from "../model.ts";
 import type { Exchange } from "./exchange.ts";
 import { resultMessage, type Request } from "./message.ts";
 import { capabilities } from "./methods.ts";
@@ -29,6 +29,7 @@ export async function listen(
   };
   const stream = await hub.listen({
     id,
+    caller: callerKey(exchange.principal),
     filter,
     opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
     ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),

@@ -19,6 +19,8 @@ export interface Filter {
 export interface Subscription {
   /** Of the request that opened it. */
   id: RequestId;
+  /** The caller key, by which streams are counted. */
+  caller?: string | undefined;
   filter: Filter;
   /** The first message on the stream, and the last where the server ends it, as JSON text. */
   opening: string;
@@ -29,7 +31,7 @@ export interface Subscription {
 
 /** Where the streams of one principal are. */
 export interface Hub {
-  /** The new stream, which the caller must read or cancel; null where the principal has too many. */
+  /** The new stream, which whoever asks must read or cancel; null where the caller has too many. */
   listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null>;
   /** Tells each stream what it wants to hear of these. */
   publish(notifications: Notification[]): Promise<void>;

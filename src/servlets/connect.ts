@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { ANONYMOUS, JOURNAL_VERSION, type Head } from "../model.ts";
+import { callerKey, JOURNAL_VERSION, type Head } from "../model.ts";
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";
@@ -41,7 +41,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         resends: manifest.resend_requests === true,
         secret: (service, user) => secretOf(bundled, variables, { service, user }),
         logLevel,
-        ...(call.principal.name !== ANONYMOUS.name && { caller: call.principal.name }),
+        caller: callerKey(call.principal),
         trace: call.trace,
         fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
         signal: call.signal,

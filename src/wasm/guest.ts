@@ -34,8 +34,8 @@ export interface Setup {
   logLevel: LogLevel;
   /** What its HTTP requests are a part of. */
   trace?: Trace | undefined;
-  /** Who is calling, where that is known. */
-  caller?: string;
+  /** The caller key; absent where it is not known who is calling. */
+  caller?: string | undefined;
   /** What it may compute; `limits.guestFuel` where it is not given. */
   fuel?: number | undefined;
   /** Aborts when nobody waits for the call any more. */

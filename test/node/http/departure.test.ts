@@ -5,16 +5,20 @@ import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
 
 /** Clients that leave in the middle of a call, against workerd itself. */
 const PORT = 8872;
+/** Those who have an address are counted by it: so many of their requests are served at once. */
+const PLACES = 8;
+const ADDRESS = "192.0.2.9";
 let served: Served;
 let log = "";
 beforeAll(async () => {
   const folder = await buildWorker("test/worker/index.ts", ".bundle/test-departure");
-  served = await serve(folder, PORT, { variables: { SEASON: "plums" }, durable: true });
+  const LIMITS = JSON.stringify({ concurrentCalls: PLACES });
+  served = await serve(folder, PORT, { variables: { SEASON: "plums", LIMITS }, durable: true });
   served.process.stdout?.on("data", (chunk) => (log += chunk));
 });
 afterAll(() => served.process.kill());
 
-function request(name: string, args: object, token?: string): string {
+function request(name: string, args: object, token?: string, address?: string): string {
   const meta = token === undefined ? {} : { _meta: { progressToken: token } };
   const params = { name, arguments: args, ...meta };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
@@ -23,6 +27,7 @@ function request(name: string, args: object, token?: string): string {
     "host: localhost",
     "content-type: application/json",
     "accept: application/json, text/event-stream",
+    ...(address === undefined ? [] : [`cf-connecting-ip: ${address}`]),
     `content-length: ${body.length}`,
     "",
     body,
@@ -72,6 +77,26 @@ describe("a client that leaves", () => {
     await until(() => stops() > before, 20_000);
     expect(stops()).toBe(before + 1);
   });
+
+  test.each([
+    ["before it was answered", "doze", {}, undefined, 300],
+    ["in the middle of the stream", "wait", { seconds: 30 }, "t", 1300],
+  ] as const)(
+    "%s leaves its place to others of its address",
+    async (_when, name, args, token, ms) => {
+      const before = stops();
+      const sent = request(name, args, token, ADDRESS);
+      await Promise.all(Array.from({ length: PLACES }, () => leave(sent, ms, "reset")));
+      await until(() => stops() >= before + PLACES, 20_000);
+      const params = { name: "greet", arguments: { name: "Ada" } };
+      const response = await fetch(`http://127.0.0.1:${PORT}/mcp`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "cf-connecting-ip": ADDRESS },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+      });
+      expect(await response.text()).toContain("Hello, Ada!");
+    },
+  );
 
   test(
     "ten thousand times harms nobody: no suspended guest is left behind",

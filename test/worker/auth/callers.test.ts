@@ -1,0 +1,132 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import type { Hub } from "../../../src/durable/hub.ts";
+import { namespaceOf } from "../../../src/env.ts";
+import { limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { listenerOf, modern, post } from "../server.ts";
+
+/** Anonymous callers, who are told apart by their addresses: none may use up what is another's. */
+
+const hubs = namespaceOf<Hub>(env, "HUBS")!;
+const [ADA, BOB] = ["192.0.2.1", "2001:db8::2"];
+const usual = { ...limits };
+let server: ReturnType<typeof createApp>;
+let hub: DurableObjectStub<Hub>;
+beforeEach(() => {
+  const name = crypto.randomUUID();
+  hub = hubs.getByName(name);
+  server = createApp(bundle, { ...env, HUBS: { getByName: () => hub } });
+});
+afterEach(() => {
+  Object.assign(limits, usual);
+  vi.restoreAllMocks();
+});
+
+function send(address: string, method: string, params: Record<string, unknown>, more = {}) {
+  const { body, headers } = modern(method, params);
+  return post(body, { ...headers, "cf-connecting-ip": address, ...more }, server);
+}
+
+const wait = (address: string, seconds: number) =>
+  send(address, "tools/call", { name: "wait", arguments: { seconds } });
+const greet = (address: string) =>
+  send(address, "tools/call", { name: "greet", arguments: { name: "Ada" } });
+const listen = (address: string) =>
+  send(address, "subscriptions/listen", { notifications: { toolsListChanged: true } });
+
+test("each has its own memory for calls that wait", async () => {
+  Object.assign(limits, { waitingBytesOfOne: 1 });
+  const all = await Promise.all([wait(ADA, 0.3), wait(ADA, 0.3), wait(BOB, 0.3)]);
+  expect(all.map(({ status }) => status)).toEqual([200, 429, 200]);
+  expect(await all[1]!.text()).toContain("Too many calls are waiting");
+});
+
+test("each has its own memory for calls of sessions that wait", async () => {
+  Object.assign(limits, { waitingBytesOfOne: 1 });
+  const begin = async (address: string) => {
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
+    const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+    const begun = await post(body, { "cf-connecting-ip": address }, server);
+    const session = { "mcp-session-id": begun.headers.get("mcp-session-id")! };
+    const slow = { name: "wait", arguments: { seconds: 0.3 } };
+    const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: slow };
+    return post(call, { "cf-connecting-ip": address, ...session }, server);
+  };
+  const sent = [begin(ADA), begin(ADA), begin(BOB)].map(async (one) => (await one).text());
+  const texts = await Promise.all(sent);
+  const refused = texts.map((text) => text.includes("Too many calls are waiting"));
+  expect(refused.slice(0, 2).filter(Boolean)).toHaveLength(1);
+  expect(refused[2]).toBe(false);
+});
+
+test("each has its own streams, and hears of what another has changed", async () => {
+  Object.assign(limits, { listenStreams: 2 });
+  const streams = [await listen(ADA), await listen(ADA)];
+  expect((await listen(ADA)).status).toBe(429);
+  const other = await listen(BOB);
+  expect(other.status).toBe(200);
+  const listeners = [...streams, other].map(listenerOf);
+  for (const { next } of listeners) await next();
+  await send(ADA, "tools/call", { name: "test_trigger_tool_change", arguments: {} });
+  for (const { next } of listeners) {
+    expect(await next()).toMatchObject({ method: "notifications/tools/list_changed" });
+  }
+  await Promise.all(listeners.map(({ close }) => close()));
+});
+
+test("sessions of one do not push those of another out of what is told of changes", async () => {
+  Object.assign(limits, { hubSessions: 3 });
+  const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
+  const [bobs, ...adas] = ids.map(String);
+  await hub.enlist(bobs!, `address ${BOB}`);
+  for (const id of adas) await hub.enlist(id, `address ${ADA}`);
+  const left = await runInDurableObject(hub, (_instance, { storage }) =>
+    storage.sql.exec("SELECT id FROM sessions ORDER BY at").toArray(),
+  );
+  expect(left.map(({ id }) => id)).toEqual([bobs, ...adas.slice(-2)]);
+});
+
+test("each has its own call_ids", async () => {
+  const call_id = crypto.randomUUID();
+  const call = async (address: string, name: string) => {
+    const request = { tool_id: "hello.greet", input: { name }, call_id };
+    const response = await server.fetch(
+      new Request("http://localhost:8787/tools/call", {
+        method: "POST",
+        headers: { "content-type": "application/json", "cf-connecting-ip": address },
+        body: JSON.stringify({ request }),
+      }),
+    );
+    return [response.status, await response.text()];
+  };
+  expect(await call(ADA, "Ada")).toEqual([200, expect.stringContaining("Hello, Ada!")]);
+  expect(await call(BOB, "Bob")).toEqual([200, expect.stringContaining("Hello, Bob!")]);
+  expect(await call(ADA, "Ada")).toEqual([200, expect.stringContaining("Hello, Ada!")]);
+  expect((await call(ADA, "Eve"))[0]).toBe(400);
+});
+
+test("a stream has its place until it has ended", async () => {
+  Object.assign(limits, { concurrentCalls: 1 });
+  const open = listenerOf(await listen(ADA));
+  await open.next();
+  expect((await greet(ADA)).status).toBe(429);
+  expect((await greet(BOB)).status).toBe(200);
+  await open.close();
+  expect((await greet(ADA)).status).toBe(200);
+
+  const meta = { _meta: { progressToken: "t" } };
+  const params = { name: "wait", arguments: { seconds: 1.2 }, ...meta };
+  const called = await post(
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+    { "cf-connecting-ip": ADA, accept: "text/event-stream" },
+    server,
+  );
+  expect(called.headers.get("content-type")).toBe("text/event-stream");
+  expect((await greet(ADA)).status).toBe(429);
+  expect(await called.text()).toContain('"content"');
+  expect((await greet(ADA)).status).toBe(200);
+});
