@@ -3,11 +3,11 @@ import { inputRequests, unanswered } from "../mcp/answers.ts";
 import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
 import type {
+  Answer,
   Answers,
   Asks,
   Entry,
   Head,
-  Json,
   Keeper,
   Recorded,
   Suspended,
@@ -212,7 +212,7 @@ export class TaskStore implements Keeper {
   async answer(asks: Asks, given: Answers): Promise<void> {
     const { names } = (await this.#read("keys"))!;
     const own = Object.fromEntries(
-      Object.keys(asks).map((name): [string, Json] => [names[name] ?? name, given[name] ?? {}]),
+      Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
     const recorded = await this.recorded();
     if (recorded !== undefined)

@@ -1,3 +1,4 @@
+import { checkWithoutNulls } from "../allowances.ts";
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, Share } from "../model.ts";
@@ -64,15 +65,15 @@ async function call(
   { registry, principal, records, admit, keep }: Setting,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
-  const { call_id, trace_id, input = {} } = asked;
+  const { call_id, trace_id } = asked;
   await admit?.();
   const { entry, definition } = await offerOf(asked.tool_id, registry);
   await admit?.(entry.tool.name);
   const lent = lentBy(asked, definition);
-  const wrong = entry.input?.(input);
-  if (wrong !== undefined) {
-    const message = `The input of ${definition.id} is not valid: ${told(wrong)}`;
-    throw new Fault("invalid_params", message, { data: byParameter(wrong) });
+  const { value: input, issues } = checkWithoutNulls(entry.input, asked.input ?? {});
+  if (issues !== undefined) {
+    const message = `The input of ${definition.id} is not valid: ${told(issues)}`;
+    throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
   const tool = { tool: definition.id, trace_id, input, lent, principal };
   if (call_id === undefined || records === undefined) {

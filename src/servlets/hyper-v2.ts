@@ -1,6 +1,7 @@
 import type { CallContext, Json, Lists } from "../model.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { plainAnswer } from "../wasm/plain-answers.ts";
 import {
   failedTool,
   outcomeOf,
@@ -92,14 +93,19 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
   };
 };
 
-/** The client's answers, for a servlet that has returned what it asks and is called again. */
+/**
+ * The client's answers, for a servlet that has returned what it asks and is called again. Failures stand
+ * in `inputFailures` too, so that a servlet can tell them from a user's decision.
+ */
 function givenTo({ input }: CallContext): Json | undefined {
-  return (
-    input && {
-      inputResponses: input.responses,
-      ...(input.state !== undefined && { requestState: input.state }),
-    }
-  );
+  if (input === undefined) return undefined;
+  const answers = Object.entries(input.responses);
+  const failures = answers.filter(([, answer]) => "failed" in answer);
+  return {
+    inputResponses: Object.fromEntries(answers.map(([key, one]) => [key, plainAnswer(one)])),
+    ...(failures.length > 0 && { inputFailures: Object.fromEntries(failures) }),
+    ...(input.state !== undefined && { requestState: input.state }),
+  };
 }
 
 /** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */

@@ -1,3 +1,4 @@
+import { checkWithoutNulls } from "../allowances.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
@@ -111,12 +112,12 @@ export class Registry {
   async callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>> {
     const entry = (await this.catalog()).tools.get(name);
     if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
-    const wrong = entry.input?.(args);
-    if (wrong !== undefined) {
-      const text = `The arguments of ${name} are not valid: ${told(wrong)}`;
+    const { value, issues } = checkWithoutNulls(entry.input, args);
+    if (issues !== undefined) {
+      const text = `The arguments of ${name} are not valid: ${told(issues)}`;
       return { content: [{ type: "text", text }], isError: true };
     }
-    return this.callEntry(entry, args, call);
+    return this.callEntry(entry, value, call);
   }
 
   /** Calls a tool of any version. Its arguments have been checked. */

@@ -14,6 +14,7 @@ const LEAVES = [
   "private-hosts.ts",
   "text.ts",
   "version.ts",
+  "allowances.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
@@ -39,6 +40,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "private-hosts.ts": [],
   "text.ts": [],
   "version.ts": [],
+  "allowances.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "model.ts"],
 };
 

@@ -1,0 +1,42 @@
+import { isObject } from "./model.ts";
+
+/**
+ * What is taken from clients although it does not keep to the protocol or to a schema, a row each. A slip
+ * is taken only where it can mean one thing, and never where a check protects somebody.
+ *
+ * | function | clients, versions | what is taken | why it has one meaning |
+ * | --- | --- | --- | --- |
+ * | `checkWithoutNulls` | forms: FastMCP 2 and 3; tool arguments: mcp-use 1, CrewAI 1 | null for an optional member whose schema does not allow null | no value was given: a value that the schema allows would have been sent as such |
+ */
+
+/** A place in a value at which it does not fit its schema. */
+interface Issue {
+  /** Names and indices, from the outermost on. */
+  path: readonly string[];
+}
+
+/**
+ * Checks a value; where that fails, checks it once more without the nulls that were refused. Gives the
+ * value that fits, or the issues of the one that came: without a required member no value fits.
+ */
+export function checkWithoutNulls<I extends Issue, V extends object>(
+  check: ((value: unknown) => readonly I[] | undefined) | undefined,
+  value: V,
+): { value: V; issues?: readonly I[] } {
+  const issues = check?.(value);
+  if (check === undefined || issues === undefined) return { value };
+  const stripped = structuredClone(value);
+  const removed = issues.filter(({ path }) => removeNull(stripped, path));
+  return removed.length > 0 && check(stripped) === undefined
+    ? { value: stripped }
+    : { value, issues };
+}
+
+/** Removes the member at this path if it is null; false where it is not. */
+function removeNull(value: unknown, path: readonly string[]): boolean {
+  const key = path.at(-1);
+  let parent = value;
+  for (const step of path.slice(0, -1)) parent = (parent as Record<string, unknown>)[step];
+  if (key === undefined || !isObject(parent) || parent[key] !== null) return false;
+  return delete parent[key];
+}
