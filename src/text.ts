@@ -6,30 +6,37 @@
  */
 const UNPRINTABLE = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
+/** Most texts have no such character, which this tells ten times sooner. */
+const NOT_ASCII_TEXT = /[^\t -~]/;
+
+function escaped(text: string, escape: (character: string) => string): string {
+  return NOT_ASCII_TEXT.test(text) ? text.replace(UNPRINTABLE, escape) : text;
+}
+
 const hex = (code: number) => code.toString(16);
 
 /** The text as one line that shows all of its characters: others are written as `\u{1b}`. */
 export const printable = (text: string): string =>
-  text.replace(UNPRINTABLE, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
+  escaped(text, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
 /** The same of a text whose lines are to be kept. */
 export const printableText = (text: string): string =>
   text.split(/\r?\n/).map(printable).join("\n");
 
 /** The same of several lines in a log: those below the first are indented, so that none looks like one of another source. */
-export const printableLines = (text: string, indent = "  "): string =>
+export const printableLines = (text: string): string =>
   text
     .split(/[\n\v\f\r\u0085\u2028\u2029]+/)
     .map(printable)
-    .join(`\n${indent}`);
+    .join("\n  ");
 
-/** The same value as JSON of one line, in which such characters are escaped. */
+/** A value as JSON of one line, in which such characters are escaped. */
 export const printableJson = (value: unknown): string =>
-  JSON.stringify(value).replace(UNPRINTABLE, (one) =>
-    Array.from(
-      { length: one.length },
-      (_, at) => `\\u${hex(one.charCodeAt(at)).padStart(4, "0")}`,
-    ).join(""),
+  escaped(JSON.stringify(value), (one) =>
+    one
+      .split("")
+      .map((unit) => `\\u${hex(unit.charCodeAt(0)).padStart(4, "0")}`)
+      .join(""),
   );
 
 /** More causes than that tell nothing new. */
