@@ -86,7 +86,7 @@ export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
   #row: Row | undefined;
-  #client: Introduced | undefined;
+  #client: Promise<Introduced> | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
@@ -107,7 +107,7 @@ export class SessionStore {
       write();
       void this.#storage.setAlarm(now + limits.sessionIdleMs);
     });
-    this.#client = client;
+    this.#client = Promise.resolve(client);
     this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
   }
 
@@ -145,10 +145,17 @@ export class SessionStore {
     return number;
   }
 
-  /** Who the client is; before it is initialized there is nothing that it can be asked. */
+  /**
+   * Who the client is; before it is initialized there is nothing that it can be asked. Throws
+   * `Unreadable` where what is stored of the session cannot be opened any more.
+   */
   async client(): Promise<Introduced> {
-    this.#client ??= (await this.rows.text("client")) as Introduced;
-    return this.row.ready === 1 ? this.#client : { ...this.#client, capabilities: {} };
+    const opening = (this.#client ??= this.rows.text("client") as Promise<Introduced>);
+    const client = await opening.catch((error: unknown) => {
+      this.#client = undefined; // The next try may do better.
+      throw error;
+    });
+    return this.row.ready === 1 ? client : { ...client, capabilities: {} };
   }
 
   forget(): Promise<void> {
