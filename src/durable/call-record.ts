@@ -5,7 +5,7 @@ import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
-import { SealedRows } from "./sealed-rows.ts";
+import { SealedRows, Unreadable } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /**
@@ -70,13 +70,23 @@ export function callRecordObject(bundle: Bundle) {
     async #begin(call: Call, asks: string): Promise<Begun> {
       const { sql } = this.ctx.storage;
       if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray().length > 0) {
-        const { asks: before, ...ended } = (await this.#rows.text("call")) as Kept;
-        return { asks: before, response: Promise.resolve(ended.response ?? lost(call)) };
+        const { asks: before, response = failed(call, STOPPED) } = await this.#kept(call, asks);
+        return { asks: before, response: Promise.resolve(response) };
       }
       await this.#keep({ asks }, () => sql.exec(SealedRows.texts));
       const response = this.#end(call, asks);
       this.ctx.waitUntil(response);
       return { asks, response };
+    }
+
+    async #kept(call: Call, asks: string): Promise<Kept> {
+      try {
+        return (await this.#rows.text("call")) as Kept;
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        report(error);
+        return { asks, response: failed(call, UNREADABLE) };
+      }
     }
 
     async #end(call: Call, asks: string): Promise<string> {
@@ -104,9 +114,12 @@ export function callRecordObject(bundle: Bundle) {
   };
 }
 
-const lost = ({ call_id }: Call): string => {
-  const message =
-    "The server stopped while this call ran, so it is not known what came of it. To call again, use another call_id.";
+const STOPPED =
+  "The server stopped while this call ran, so it is not known what came of it. To call again, use another call_id.";
+const UNREADABLE =
+  "What came of this call cannot be read any more: the key that sealed it is gone. To call again, use another call_id.";
+
+const failed = ({ call_id }: Call, message: string): string => {
   const response: CallToolResponse = { call_id, duration: 0, success: false, error: { message } };
   return JSON.stringify(response);
 };

@@ -14,6 +14,14 @@ const decoder = new TextDecoder();
 /** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
 const PART = 1024 * 1024;
 
+/** Thrown for what is stored and cannot be opened any more, now or later: the key that sealed it is gone. */
+export class Unreadable extends Error {
+  override name = "Unreadable";
+  constructor() {
+    super("what is stored can no longer be opened: the key that sealed it is gone");
+  }
+}
+
 /** Named values and a call's answers in an object's SQLite, sealed and in parts. */
 export class SealedRows {
   readonly #sql: SqlStorage;
@@ -105,7 +113,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   async #open(rows: { bytes: ArrayBuffer }[]): Promise<unknown> {
     const bytes = await new Blob(rows.map((one) => one.bytes)).arrayBuffer();
     const opened = await this.#sealer.open(new Uint8Array(bytes));
-    if (opened === undefined) throw new Error("what is stored can no longer be opened");
+    if (opened === undefined) throw new Unreadable();
     return JSON.parse(decoder.decode(opened)) as unknown;
   }
 }

@@ -88,7 +88,7 @@ export class SessionStore {
   #row: Row | undefined;
   /** `used` as it is stored. */
   #storedUse = 0;
-  #client: Introduced | undefined;
+  #client: Promise<Introduced> | undefined;
   #principal: Principal | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
@@ -117,7 +117,7 @@ export class SessionStore {
       write();
       void this.#storage.setAlarm(now + limits.sessionIdleMs);
     });
-    this.#client = client;
+    this.#client = Promise.resolve(client);
     this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();
   }
 
@@ -167,10 +167,17 @@ export class SessionStore {
     return this.#principal;
   }
 
-  /** Who the client is; before it is initialized there is nothing that it can be asked. */
+  /**
+   * Who the client is; before it is initialized there is nothing that it can be asked. Throws
+   * `Unreadable` where what is stored of the session cannot be opened any more.
+   */
   async client(): Promise<Introduced> {
-    this.#client ??= (await this.rows.text("client")) as Introduced;
-    return this.row.ready === 1 ? this.#client : { ...this.#client, capabilities: {} };
+    const opening = (this.#client ??= this.rows.text("client") as Promise<Introduced>);
+    const client = await opening.catch((error: unknown) => {
+      this.#client = undefined; // The next try may do better.
+      throw error;
+    });
+    return this.row.ready === 1 ? client : { ...client, capabilities: {} };
   }
 
   forget(): Promise<void> {

@@ -13,6 +13,7 @@ import { callerKey, type Lists, type Notification, type Principal } from "../mod
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
+import { Unreadable } from "./sealed-rows.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OpenPost } from "./session-post.ts";
 import { SessionStore } from "./session-store.ts";
@@ -93,7 +94,7 @@ export function sessionObject(bundle: Bundle) {
 
     async post(principal: string, { messages, ...how }: Post) {
       const { isBatch, accepts, scopes } = how;
-      if (!this.#store.isOf(principal)) return undefined;
+      if (!(await this.#isThereFor(principal))) return undefined;
       this.#store.touch();
       const read = messages.map(readable);
       let failure: Fault | undefined;
@@ -130,7 +131,7 @@ export function sessionObject(bundle: Bundle) {
     }
 
     async listen(principal: string, lastEventId?: string) {
-      if (!this.#store.isOf(principal)) return undefined;
+      if (!(await this.#isThereFor(principal))) return undefined;
       await this.#enlist();
       try {
         return await this.#streams.listen(lastEventId);
@@ -146,6 +147,19 @@ export function sessionObject(bundle: Bundle) {
       await this.#hub().delist(this.ctx.id.toString());
       await this.#store.forget();
       return true;
+    }
+
+    /** Is it this principal's, and can it be read? One whose key is gone ends: its client begins another. */
+    async #isThereFor(principal: string): Promise<boolean> {
+      if (!this.#store.isOf(principal)) return false;
+      try {
+        await this.#store.client();
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        report(error);
+        await this.end(principal);
+      }
+      return this.#store.exists;
     }
 
     async told(task: string, nth: number, notice: Notification): Promise<boolean> {

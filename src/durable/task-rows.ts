@@ -1,5 +1,6 @@
-import { dated } from "../mcp/answers.ts";
-import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import { Fault } from "../errors.ts";
+import { dated, unanswered } from "../mcp/answers.ts";
+import { endOf, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
 import type { Recorded, Suspended, WaitReason } from "../model.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
@@ -41,6 +42,8 @@ export interface Change extends Writes {
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
   also?: () => void;
+  /** Is it written even to a task that is over? */
+  isFinal?: boolean;
   /** When the next alarm is due, in Unix ms; asked for when all else is written. */
   alarm?: () => number;
 }
@@ -51,6 +54,21 @@ CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL);
 ${SealedRows.texts}${SealedRows.answers}`;
+
+/** How a task has ended whose stored texts cannot be opened any more. */
+export const LOST: TaskEnd = endOf(
+  new Fault(
+    "servlet_failed",
+    "What was stored of this task cannot be opened any more: the key that sealed it is gone. What its servlet has done is unknown. Check that before you call the tool again.",
+  ),
+);
+
+/** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
+export function dueAt(waits: WaitReason, expires: number): number {
+  if (waits.kind === "sleep" || waits.kind === "retry") return Math.min(waits.until, expires);
+  const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
+  return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
+}
 
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 

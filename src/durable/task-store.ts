@@ -14,7 +14,7 @@ import type {
   WaitReason,
 } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
+import { dueAt, LOST, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
 import type { Change, Row, Status, Texts } from "./task-rows.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -205,7 +205,7 @@ export class TaskStore implements Keeper {
 
   /** Keeps answers while others are missing. */
   async wait(waits: WaitReason): Promise<void> {
-    await this.#commit({ texts: { waits }, alarm: () => this.#next(waits) });
+    await this.#commit({ texts: { waits }, alarm: () => dueAt(waits, this.expires) });
   }
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */
@@ -268,6 +268,12 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end)) });
   }
 
+  /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
+  async lose(): Promise<void> {
+    const also = () => this.#over("failed");
+    await this.#commit({ texts: { end: LOST }, also, isFinal: true });
+  }
+
   cancel(): void {
     this.#storage.transactionSync(() => this.#over("cancelled"));
   }
@@ -278,18 +284,10 @@ export class TaskStore implements Keeper {
     void this.#storage.setAlarm(this.#due());
   }
 
-  /** The same as `#next`, or else soon: an owner that was not told before its task has died is told then. */
+  /** The same as `dueAt`, or else soon: an owner that was not told before its task has died is told then. */
   #due(waits?: WaitReason): number {
-    const next = waits ? this.#next(waits) : this.expires;
+    const next = waits ? dueAt(waits, this.expires) : this.expires;
     return this.owner === undefined ? next : Math.min(next, Date.now() + limits.ownerMs);
-  }
-
-  /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
-  #next(waits: WaitReason): number {
-    if (waits.kind === "sleep" || waits.kind === "retry")
-      return Math.min(waits.until, this.expires);
-    const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
-    return Math.min(this.expires, ...open.flatMap(({ deadline }) => deadline ?? []));
   }
 
   #setStatus(status: Status): void {
@@ -304,9 +302,10 @@ export class TaskStore implements Keeper {
   }
 
   /** Nothing is written to a task that is over. */
-  async #commit({ also, alarm, ...writes }: Change): Promise<void> {
+  async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
     const write = await this.#rows.prepare(writes);
-    if (this.#isForgotten || (this.#row !== undefined && this.isOver)) return;
+    const isOver = this.#row !== undefined && this.isOver;
+    if (this.#isForgotten || (isOver && !isFinal)) return;
     this.#storage.transactionSync(() => {
       also?.();
       write();

@@ -28,6 +28,7 @@ import {
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
+import { Unreadable } from "./sealed-rows.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
@@ -77,11 +78,12 @@ export function taskObject(bundle: Bundle) {
     }
 
     async get(principal: string): Promise<DetailedTask | undefined> {
-      return this.#store.isOf(principal) ? this.#store.view() : undefined;
+      return this.#store.isOf(principal) ? this.#readable(() => this.#store.view()) : undefined;
     }
 
     async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
+      await this.#readable(() => this.#store.progress());
       return this.#give((asks) => fittingAnswers(asks, answers, Date.now()));
     }
 
@@ -105,7 +107,23 @@ export function taskObject(bundle: Bundle) {
       this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
     }
 
-    override async alarm(): Promise<void> {
+    override alarm(): Promise<void> {
+      return this.#readable(() => this.#onAlarm());
+    }
+
+    /** Does the work; where what is stored cannot be opened any more, the task has failed, and it is done again. */
+    async #readable<T>(work: () => Promise<T>): Promise<T> {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        this.#running?.abort(error);
+        await this.#store.lose();
+        return work();
+      }
+    }
+
+    async #onAlarm(): Promise<void> {
       const now = Date.now();
       const { storage } = this.ctx;
       if (!this.#store.exists) return;
@@ -284,6 +302,7 @@ export function taskObject(bundle: Bundle) {
           return true;
         }
       } catch (error) {
+        if (error instanceof Unreadable) throw error;
         if (!this.#store.exists) return true; // It was told before, and is forgotten.
         logError(error);
         if (owner !== undefined) return false;
