@@ -286,8 +286,7 @@ export class TaskStore implements Keeper {
 
   /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
   #next(waits: WaitReason): number {
-    if (waits.kind === "sleep" || waits.kind === "retry")
-      return Math.min(waits.until, this.expires);
+    if ("until" in waits) return Math.min(waits.until, this.expires);
     const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
     return Math.min(this.expires, ...open.flatMap(({ deadline }) => deadline ?? []));
   }
