@@ -69,7 +69,7 @@ export const limits = {
   shortageMs: 5000,
   /**
    * Memory of the host that is kept for one call: its journal, variables, notifications. With what is
-   * decoded for a moment (`messageBytes`, `httpBytes`, `outputBytes`) a call costs 64 MB at most.
+   * decoded for a moment (`messageBytes`, `httpBytes`, `outputBytes`) a call costs 64 MB at most, measured.
    */
   hostBytes: 24 * 1024 * 1024,
   /** What one entry of a journal or one variable costs besides its text. */
@@ -78,8 +78,8 @@ export const limits = {
   nameBytes: 16 * 1024,
   /** One question, notification or request's head that a guest gives as JSON: an image or two in base64. */
   messageBytes: 4 * 1024 * 1024,
-  /** A guest's output: as much as a request may bring. It is parsed, and written again. */
-  outputBytes: 8 * 1024 * 1024,
+  /** A guest's output: a few images in base64. It is parsed and written again, which takes ten times as much. */
+  outputBytes: 6 * 1024 * 1024,
   /** Members and items of each of these: parsed, an empty object takes twenty times its text. */
   guestMembers: 200_000,
   /** The message of a servlet that fails: a model reads it. */
@@ -235,7 +235,7 @@ export const limits = {
   urlCharacters: 8 * 1024,
   httpHeaderBytes: 16 * 1024,
   /** Body of one HTTP request of a guest, and of its response: it is kept in base64 too. */
-  httpBytes: 8 * 1024 * 1024,
+  httpBytes: 6 * 1024 * 1024,
   /** Redirects that a guest's HTTP request follows: what browsers do is 20, what APIs need is 1. */
   httpRedirects: 5,
   /** Extism variables of one call, keys and values together. The reference host allows as much. */

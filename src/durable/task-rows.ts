@@ -65,7 +65,7 @@ export const LOST: TaskEnd = endOf(
 
 /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
 export function dueAt(waits: WaitReason, expires: number): number {
-  if (waits.kind === "sleep" || waits.kind === "retry") return Math.min(waits.until, expires);
+  if ("until" in waits) return Math.min(waits.until, expires);
   const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }

@@ -1,5 +1,8 @@
 import { limits } from "../limits.ts";
 
+/** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
+export class GuestError extends Error {}
+
 /** Thrown where a call has used up a part of its budget: unlike a `GuestError`, no guest can go on after it. */
 export class Exhausted extends Error {}
 
@@ -52,29 +55,6 @@ export class Budget {
 export const stringBytes = (text: string): number =>
   // oxlint-disable-next-line no-control-regex
   /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;
-
-/** Members and items in the text of a JSON value, all together: how many there are before it is parsed. */
-export function jsonMembers(bytes: Uint8Array): number {
-  let count = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) at = endOfString(bytes, at);
-    else if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;
-  }
-  return count;
-}
-
-const [QUOTE, COMMA, BRACKET, BRACE, BACKSLASH] = [34, 44, 91, 123, 92];
-
-/** Where the string ends that begins here. */
-function endOfString(bytes: Uint8Array, begin: number): number {
-  for (let at = bytes.indexOf(QUOTE, begin + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
-    let escapes = at;
-    while (bytes[escapes - 1] === BACKSLASH) escapes--;
-    if ((at - escapes) % 2 === 0) return at;
-  }
-  return bytes.length;
-}
 
 export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
 

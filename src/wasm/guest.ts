@@ -1,55 +1,15 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Asker, Json, Notification, Trace } from "../model.ts";
+import type { Json, Notification } from "../model.ts";
 import { excessOf, isObject, Wait } from "../model.ts";
-import { Budget, Exhausted, jsonMembers, mebibytes, Place, stringBytes } from "./budget.ts";
+import { Budget, Exhausted, GuestError, Place, stringBytes } from "./budget.ts";
 import type { GuestResponse } from "./http.ts";
 import type { Journal, Question } from "./journal.ts";
-import type { World } from "./world.ts";
+import { cut, demandJson, demandSize, excerptOf } from "./reading.ts";
+import type { LogLevel, Setup } from "./setup.ts";
 
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
-
-/** What the caller has lent to one call: the guest gets it past the journal, and its log past this. */
-export interface Lending {
-  config(key: string): string | undefined;
-  secret(service: string, user: string): string | undefined;
-  /** An access token by the id of what it is for. */
-  token(id: string): string | undefined;
-  /** Strikes what was lent out of the first `most` characters of a text, and drops the rest. */
-  hide(text: string, most?: number): string;
-}
-
-/** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
-export interface Setup {
-  world: World;
-  /** Extism's config: strings that the manifest gives to the servlet. */
-  config: Readonly<Record<string, string>>;
-  /** Hosts that guest HTTP may reach: globs on the host name. */
-  allowedHosts: readonly string[];
-  /** May POST and PATCH requests be sent again where a crash left their outcome unknown? */
-  resends?: boolean;
-  /** A secret that the manifest lets the servlet have. */
-  secret(service: string, user: string): string | undefined;
-  /** Guests' log calls below this are dropped. */
-  logLevel: LogLevel;
-  /** What its HTTP requests are a part of. */
-  trace?: Trace | undefined;
-  /** The caller key; absent where it is not known who is calling. */
-  caller?: string | undefined;
-  /** What it may compute; `limits.guestFuel` where it is not given. */
-  fuel?: number | undefined;
-  /** Aborts when nobody waits for the call any more. */
-  signal(): AbortSignal;
-  log(level: LogLevel, text: string): void;
-  notify(notification: Notification): void;
-  ask: Asker;
-  /** See `CallContext`. */
-  gate?(ms: number): void;
-  lent?: Lending;
-}
-
-/** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
-export class GuestError extends Error {}
+export { GuestError };
+export type { Lending, LogLevel, Setup } from "./setup.ts";
 
 export const TOO_LONG = "The servlet computed for too long and was stopped.";
 
@@ -159,9 +119,8 @@ export class Guest {
 
   /** A block's bytes as a JSON object; `who` is the host function that was given it. */
   json(block: bigint, who: string): Json {
-    const what = `The JSON given to ${who}`;
-    const bytes = this.bytesWithin(limits.messageBytes, block, what);
-    demandFewMembers(what, bytes);
+    const bytes = this.bytes(block);
+    demandJson(`The JSON given to ${who}`, bytes, limits.messageBytes);
     let value: unknown;
     try {
       value = JSON.parse(decoder.decode(bytes));
@@ -175,25 +134,9 @@ export class Guest {
     return value;
   }
 
-  /**
-   * The beginning of a text that stands in these bytes, at least `characters` of it where it has as many:
-   * of what nobody reads no more is decoded. A text that is cut may end in a part of something that was
-   * lent, which could not be struck out: in a call that was lent something it is left out instead.
-   */
+  /** The beginning of a text that stands in these bytes: see `excerptOf`. */
   excerpt(parts: readonly Uint8Array[], characters: number): string {
-    const enough = characters * 4;
-    const length = parts.reduce((sum, { length: one }) => sum + one, 0);
-    if (length > enough && this.setup.lent !== undefined) {
-      return `(${length} bytes: too long to be shown where secrets were lent)`;
-    }
-    if (parts.length === 1) return decoder.decode(parts[0]!.subarray(0, enough));
-    const bytes = new Uint8Array(Math.min(length, enough));
-    let at = 0;
-    for (const part of parts) {
-      bytes.set(part.subarray(0, enough - at), at);
-      at = Math.min(at + part.length, enough);
-    }
-    return decoder.decode(bytes);
+    return excerptOf(parts, characters, this.setup.lent !== undefined);
   }
 
   /** Makes a block of these bytes for the guest; 0n where there are none. */
@@ -223,8 +166,7 @@ export class Guest {
   output(): string | undefined {
     const bytes = this.outputBytes();
     if (bytes === undefined) return undefined;
-    demandSize("The servlet's output", bytes, limits.outputBytes);
-    demandFewMembers("The servlet's output", bytes);
+    demandJson("The servlet's output", bytes, limits.outputBytes);
     return decoder.decode(bytes);
   }
 
@@ -242,9 +184,7 @@ export class Guest {
     const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
     if (block === 0) return undefined;
     const text = this.excerpt([this.bytes(BigInt(block))], limits.errorCharacters);
-    return text.length > limits.errorCharacters
-      ? `${text.slice(0, limits.errorCharacters)}…`
-      : text;
+    return cut(text, limits.errorCharacters);
   }
 
   /**
@@ -351,9 +291,8 @@ export class Guest {
     if (count === undefined) return;
     const { logCharacters, logLines } = limits;
     const text = this.setup.lent?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
-    const cut = line.length > logCharacters ? `${text}…` : text;
     const rest = count === logLines ? " (this call's further lines are dropped)" : "";
-    this.setup.log(level, cut.trimEnd() + rest);
+    this.setup.log(level, (line.length > logCharacters ? `${text}…` : text).trimEnd() + rest);
   }
 
   /** Tells the client; `bytes` is how long the notification is, which may wait to be read. */
@@ -380,19 +319,4 @@ function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<Ar
     throw new WebAssembly.RuntimeError("memory access out of bounds");
   }
   return new Uint8Array(buffer, at >>> 0, length);
-}
-
-/** Throws where a guest gives more at once than the host reads; `what` names it. */
-function demandSize(what: string, { length }: Uint8Array, most: number): void {
-  if (length <= most) return;
-  const sizes = `${mebibytes(length)}, and at most ${most < 1e5 ? `${most} bytes` : mebibytes(most)}`;
-  throw new GuestError(`${what} is too large: it has ${sizes} are read.`);
-}
-
-/** Throws where JSON has more in it than the host parses. */
-function demandFewMembers(what: string, bytes: Uint8Array): void {
-  if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
-  throw new GuestError(
-    `${what} is too large: at most ${limits.guestMembers} members and items are read.`,
-  );
 }

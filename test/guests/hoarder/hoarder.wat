@@ -17,7 +17,7 @@
   (import "extism:host/user" "request_input" (func $input_of (param i64) (result i64)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 448)
-  (data (i32.const 0) "{\"tools\":[{\"name\":\"vectors\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"config\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"keyring\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"notify\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"log\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"error\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"output\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"parts\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"request\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"body\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"many\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"varkey\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"input\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 0) "{\"tools\":[{\"name\":\"vectors\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"config\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"keyring\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"notify\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"log\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"error\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"output\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"parts\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"request\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"body\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"many\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"varkey\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"input\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"fits\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"wide\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"items\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"down\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"up\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"long\",\"inputSchema\":{\"type\":\"object\"}}]}")
   (data (i32.const 4096) "\"")
   (data (i32.const 4112) "\"")
   (data (i32.const 4128) "{\"service\":\"vault\",\"user\":\"")
@@ -33,6 +33,10 @@
   (data (i32.const 4432) "{\"a\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"")
   (data (i32.const 4496) "\"}}}")
   (data (i32.const 4512) "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}")
+
+  (data (i32.const 4640) "{\"content\":[{\"type\":\"text\",\"text\":\"ā")
+  (data (i32.const 4688) "{\"url\":\"http://127.0.0.1:8899/\"}")
+  (data (i32.const 4736) "{\"method\":\"POST\",\"url\":\"http://127.0.0.1:8899/\"}")
 
   ;; Copies from the guest's own memory into a block.
   (func $copy (param $to i64) (param $at i32) (param $length i32)
@@ -73,7 +77,7 @@
     (call $output (local.get $block) (i64.extend_i32_u (local.get $length))))
 
   (func (export "list_tools") (result i32)
-    (call $say (i32.const 0) (i32.const 701))
+    (call $say (i32.const 0) (i32.const 988))
     (i32.const 0))
 
   (func (export "call_tool") (result i32)
@@ -145,5 +149,28 @@
     (if (i32.eq (local.get $how) (i32.const 28265)) ;; input: a question of 24 MiB
       (then
         (drop (call $input_of (call $block (i32.const 4432) (i32.const 57) (i32.const 25165824) (i32.const 4496) (i32.const 4) (i64.const 0x6161616161616161))))))
+    (if (i32.eq (local.get $how) (i32.const 26982)) ;; fits: the largest output that is read
+      (then
+        (call $output (call $block (i32.const 4208) (i32.const 35) (i32.const 6291456) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 6291456))
+        (return (i32.const 0))))
+    (if (i32.eq (local.get $how) (i32.const 26999)) ;; wide: the same where each character takes two bytes of the host
+      (then
+        (call $output (call $block (i32.const 4640) (i32.const 37) (i32.const 6291456) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 6291456))
+        (return (i32.const 0))))
+    (if (i32.eq (local.get $how) (i32.const 29801)) ;; items: as many objects as are parsed
+      (then
+        (call $output (call $block (i32.const 4272) (i32.const 48) (i32.const 399360) (i32.const 4320) (i32.const 8) (i64.const 0x20202c7d7b2c7d7b)) (i64.const 399360))
+        (return (i32.const 0))))
+    (if (i32.eq (local.get $how) (i32.const 28516)) ;; down: the largest responses that are read
+      (then
+        (local.set $block (call $block (i32.const 4688) (i32.const 32) (i32.const 32) (i32.const 0) (i32.const 0) (i64.const 0x6161616161616161)))
+        (drop (call $fetch (local.get $block) (i64.const 0)))
+        (drop (call $fetch (local.get $block) (i64.const 0)))))
+    (if (i32.eq (local.get $how) (i32.const 28789)) ;; up: the largest body that is sent
+      (then
+        (drop (call $fetch (call $block (i32.const 4736) (i32.const 48) (i32.const 48) (i32.const 0) (i32.const 0) (i64.const 0x6161616161616161)) (call $block (i32.const 0) (i32.const 0) (i32.const 6291456) (i32.const 0) (i32.const 0) (i64.const 0x6161616161616161))))))
+    (if (i32.eq (local.get $how) (i32.const 28524)) ;; long: the longest question that is asked
+      (then
+        (drop (call $ask (call $block (i32.const 4416) (i32.const 12) (i32.const 4194304) (i32.const 4160) (i32.const 2) (i64.const 0x6161616161616161))))))
     (call $say (i32.const 4512) (i32.const 43))
     (i32.const 0)))

@@ -1,0 +1,74 @@
+import { limits } from "../limits.ts";
+import { GuestError, mebibytes } from "./budget.ts";
+
+/** How what a guest gives is bounded before it is decoded. */
+
+const decoder = new TextDecoder();
+
+/**
+ * The beginning of a text that stands in these bytes, at least `characters` of it where it has as many:
+ * of what nobody reads no more is decoded. A text that is cut may end in a part of something that was
+ * lent, which could not be struck out: where that is so (`isLent`) it is left out instead.
+ */
+export function excerptOf(
+  parts: readonly Uint8Array[],
+  characters: number,
+  isLent: boolean,
+): string {
+  const enough = characters * 4;
+  const length = parts.reduce((sum, { length: one }) => sum + one, 0);
+  if (length > enough && isLent) {
+    return `(${length} bytes: too long to be shown where secrets were lent)`;
+  }
+  if (parts.length === 1) return decoder.decode(parts[0]!.subarray(0, enough));
+  const bytes = new Uint8Array(Math.min(length, enough));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part.subarray(0, enough - at), at);
+    at = Math.min(at + part.length, enough);
+  }
+  return decoder.decode(bytes);
+}
+
+/** The text, or as much of it as may be. */
+export const cut = (text: string, characters: number): string =>
+  text.length > characters ? `${text.slice(0, characters)}…` : text;
+
+/** Throws where a guest gives more at once than the host reads; `what` names it. */
+export function demandSize(what: string, { length }: Uint8Array, most: number): void {
+  if (length <= most) return;
+  const sizes = `${mebibytes(length)}, and at most ${most < 1e5 ? `${most} bytes` : mebibytes(most)}`;
+  throw new GuestError(`${what} is too large: it has ${sizes} are read.`);
+}
+
+/** The same for JSON, where it has more members and items than the host parses too. */
+export function demandJson(what: string, bytes: Uint8Array, most: number): void {
+  demandSize(what, bytes, most);
+  if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
+  throw new GuestError(
+    `${what} is too large: at most ${limits.guestMembers} members and items are read.`,
+  );
+}
+
+/** Members and items in the text of a JSON value, all together: how many there are before it is parsed. */
+function jsonMembers(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;
+  }
+  return count;
+}
+
+const [QUOTE, COMMA, BRACKET, BRACE, BACKSLASH] = [34, 44, 91, 123, 92];
+
+/** Where the string ends that begins here. */
+function endOfString(bytes: Uint8Array, begin: number): number {
+  for (let at = bytes.indexOf(QUOTE, begin + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    let escapes = at;
+    while (bytes[escapes - 1] === BACKSLASH) escapes--;
+    if ((at - escapes) % 2 === 0) return at;
+  }
+  return bytes.length;
+}

@@ -1,0 +1,43 @@
+import type { Asker, Notification, Trace } from "../model.ts";
+import type { World } from "./world.ts";
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+
+/** What the caller has lent to one call: the guest gets it past the journal, and its log past this. */
+export interface Lending {
+  config(key: string): string | undefined;
+  secret(service: string, user: string): string | undefined;
+  /** An access token by the id of what it is for. */
+  token(id: string): string | undefined;
+  /** Strikes what was lent out of the first `most` characters of a text, and drops the rest. */
+  hide(text: string, most?: number): string;
+}
+
+/** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
+export interface Setup {
+  world: World;
+  /** Extism's config: strings that the manifest gives to the servlet. */
+  config: Readonly<Record<string, string>>;
+  /** Hosts that guest HTTP may reach: globs on the host name. */
+  allowedHosts: readonly string[];
+  /** May POST and PATCH requests be sent again where a crash left their outcome unknown? */
+  resends?: boolean;
+  /** A secret that the manifest lets the servlet have. */
+  secret(service: string, user: string): string | undefined;
+  /** Guests' log calls below this are dropped. */
+  logLevel: LogLevel;
+  /** What its HTTP requests are a part of. */
+  trace?: Trace | undefined;
+  /** The caller key; absent where it is not known who is calling. */
+  caller?: string | undefined;
+  /** What it may compute; `limits.guestFuel` where it is not given. */
+  fuel?: number | undefined;
+  /** Aborts when nobody waits for the call any more. */
+  signal(): AbortSignal;
+  log(level: LogLevel, text: string): void;
+  notify(notification: Notification): void;
+  ask: Asker;
+  /** See `CallContext`. */
+  gate?(ms: number): void;
+  lent?: Lending;
+}
