@@ -6,7 +6,7 @@ import type { Answer } from "../mcp/message.ts";
 import { isExperimental, olderAsk } from "../mcp/older.ts";
 import { related, takesAsTask } from "../mcp/older-tasks.ts";
 import type { Tasks } from "../mcp/tasks.ts";
-import { isObject, type Asks, type Json } from "../model.ts";
+import { isObject, type Ask, type Asks, type Json } from "../model.ts";
 import type { KeptAsk, SessionStore } from "./session-store.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
@@ -88,7 +88,7 @@ export class SessionAsks {
         const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
         await this.#send(ask, request, { ...asked, isTask: false });
       } else {
-        const wrong = error === undefined ? wrongWith(asked, result) : undefined;
+        const wrong = error === undefined ? wrongIn(asked, result) : undefined;
         // Clients do not answer twice, so the call goes on without it.
         const why = wrong === undefined ? error : `The client's answer ${wrong}.`;
         const answer = why === undefined ? result : refusal(asked, why);
@@ -130,6 +130,15 @@ export class SessionAsks {
     const params = { requestId: number, reason: "The server does not wait for it any more." };
     const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
+  }
+}
+
+/** What is wrong with an answer. One that cannot be checked is wrong, too: the call must go on. */
+function wrongIn(asked: Ask, answer: Json): string | undefined {
+  try {
+    return wrongWith(asked, answer);
+  } catch (error) {
+    return `cannot be checked: ${Fault.from(error).message}`;
   }
 }
 

@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { isObject, type Answers, type Ask, type Asks, type Client, type Json } from "../model.ts";
-import { interpreted, told } from "../servlets/checks.ts";
+import { FORMATS } from "../schema/formats.ts";
+import { checkOf, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
 const CAPABILITY: Record<Ask["method"], string> = {
@@ -90,7 +91,8 @@ export function wrongWith({ method, params }: Ask, answer: Json): string | undef
       if (action !== "accept") return "must have an action: accept, decline or cancel";
       if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return undefined;
       if (!isObject(content)) return "is accepted, so it must have content";
-      const wrong = interpreted(params["requestedSchema"])(content);
+      const use = { name: "requestedSchema", formats: FORMATS };
+      const wrong = checkOf(params["requestedSchema"], use)(content);
       return wrong && `does not fit what was asked: ${told(wrong)}`;
     }
     case "sampling/createMessage":

@@ -2,7 +2,8 @@ import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, Share } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
-import { told, type Issue } from "../servlets/checks.ts";
+import type { Issue } from "../schema/schema.ts";
+import { told } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";
@@ -59,7 +60,7 @@ async function call(
   const { entry, definition } = await offerOf(asked.tool_id, registry);
   await admit?.(entry.tool.name);
   const lent = lentBy(asked, definition);
-  const wrong = entry.input?.(input);
+  const wrong = entry.input(input);
   if (wrong !== undefined) {
     const message = `The input of ${definition.id} is not valid: ${told(wrong)}`;
     throw new Fault("invalid_params", message, { data: byParameter(wrong) });
@@ -89,8 +90,7 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
 
 /** What is wrong, by the parameter that it is wrong with. */
 function byParameter(issues: readonly Issue[]): Record<string, string> {
-  const named = issues.flatMap(({ path: [name, ...path], member, message }) => {
-    const parameter = name ?? member;
+  const named = issues.flatMap(({ path: [parameter, ...path], message }) => {
     const place = path.length > 0 ? `${path.join(".")} ` : "";
     return parameter === undefined ? [] : [{ parameter, text: place + message }];
   });
