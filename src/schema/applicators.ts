@@ -1,22 +1,24 @@
 import { isObject, type Json } from "../model.ts";
 import { requires, whereMembers } from "./assertions.ts";
-import { count, evaluators, every, list, namedEvaluators, object, text } from "./keyword.ts";
+import {
+  count,
+  evaluators,
+  every,
+  everyFrom,
+  list,
+  namedEvaluators,
+  object,
+  text,
+} from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Evaluate } from "./run.ts";
-
-function* indices({ length }: readonly unknown[], from = 0): Generator<number> {
-  for (let at = from; at < length; at++) yield at;
-}
 
 /** Checks the items from an index on. */
 const itemsFrom =
   (first: number, evaluate: Evaluate): Keyword =>
   (value, run) => {
     if (!Array.isArray(value)) return true;
-    return every(indices(value, first), run, (at) => {
-      run.marks.push(at);
-      return run.at(at, evaluate, value[at]);
-    });
+    return everyFrom(first, value.length, run, (at) => run.evaluate(at, evaluate, value[at]));
   };
 
 /** Checks each item against the schema in its place. */
@@ -24,15 +26,13 @@ const itemsBy =
   (all: readonly Evaluate[]): Keyword =>
   (value, run) => {
     if (!Array.isArray(value)) return true;
-    return every(all.slice(0, value.length).entries(), run, ([at, evaluate]) => {
-      run.marks.push(at);
-      return run.at(at, evaluate, value[at]);
-    });
+    const end = Math.min(all.length, value.length);
+    return everyFrom(0, end, run, (at) => run.evaluate(at, all[at]!, value[at]));
   };
 
 /** Checks what no other keyword of the schema has had to do with. */
 const unevaluated =
-  (keysOf: (value: unknown) => Iterable<string | number> | undefined): Maker =>
+  (keysOf: (value: unknown) => readonly (string | number)[] | undefined): Maker =>
   (operand, { name, evaluator }) => {
     const evaluate = evaluator(operand, name);
     return (value, run, start) => {
@@ -43,8 +43,7 @@ const unevaluated =
       return every(keys, run, (key) => {
         run.steps.take(1);
         if (evaluated.has(key)) return true;
-        run.marks.push(key);
-        return run.at(key, evaluate, (value as Json)[key]);
+        return run.evaluate(key, evaluate, (value as Json)[key]);
       });
     };
   };
@@ -64,7 +63,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
       const fitting = run.quietly(() =>
         value.filter((item, at) => {
           const fits = run.at(at, evaluate, item);
-          if (fits) run.marks.push(at);
+          if (fits && run.isMarking) run.marks.push(at);
           return fits;
         }),
       ).length;
@@ -92,8 +91,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
       run.steps.take(known.length);
       return every(known, run, ([name, evaluate]) => {
         if (!Object.hasOwn(value, name)) return true;
-        run.marks.push(name);
-        return run.at(name, evaluate, value[name]);
+        return run.evaluate(name, evaluate, value[name]);
       });
     };
   },
@@ -106,8 +104,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
       return every(Object.keys(value), run, (name) =>
         every(all, run, ([pattern, evaluate]) => {
           if (!pattern.test(name, run.steps)) return true;
-          run.marks.push(name);
-          return run.at(name, evaluate, value[name]);
+          return run.evaluate(name, evaluate, value[name]);
         }),
       );
     };
@@ -124,9 +121,8 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
         run.steps.take(1);
         if (known.has(name)) return true;
         if (patterns.some((pattern) => pattern.test(name, run.steps))) return true;
-        run.marks.push(name);
         if (operand === false) return run.fail(`is not expected; expected: ${expected}`, name);
-        return run.at(name, evaluate, value[name]);
+        return run.evaluate(name, evaluate, value[name]);
       });
     };
   },
@@ -175,10 +171,14 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     const all = evaluators(operand, context);
     return (value, run) => {
       const before = run.issues.length;
-      // All of them, for each may mark what it has evaluated.
-      const fitting = all.filter((evaluate) => evaluate(value, run)).length;
-      if (fitting === 0) return run.fail("must match at least one of the schemas in `anyOf`");
-      run.issues.length = Math.min(before, run.issues.length);
+      let fits = false;
+      for (const evaluate of all) {
+        if (!evaluate(value, run)) continue;
+        fits = true;
+        if (!run.isMarking) break; // Others may evaluate more.
+      }
+      if (!fits) return run.fail("must match at least one of the schemas in `anyOf`");
+      run.issues.length = before;
       return true;
     };
   },
@@ -213,6 +213,6 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
   },
 
   // What others have evaluated is known at the end.
-  unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? indices(value) : undefined)),
+  unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
   unevaluatedProperties: unevaluated((value) => (isObject(value) ? Object.keys(value) : undefined)),
 };

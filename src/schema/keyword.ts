@@ -69,10 +69,19 @@ export function namedEvaluators(keyword: string, context: Context): [string, Eva
 }
 
 /** Goes through a list to its end, or to the first failure where nobody asks for more. */
-export function every<T>(all: Iterable<T>, run: Run, check: (one: T) => boolean): boolean {
+export const every = <T>(all: readonly T[], run: Run, check: (one: T) => boolean): boolean =>
+  everyFrom(0, all.length, run, (at) => check(all[at]!));
+
+/** The same by index, from one to before another. */
+export function everyFrom(
+  start: number,
+  end: number,
+  run: Run,
+  check: (at: number) => boolean,
+): boolean {
   let fits = true;
-  for (const one of all) {
-    if (check(one)) continue;
+  for (let at = start; at < end; at++) {
+    if (check(at)) continue;
     fits = false;
     if (run.isQuiet) break;
   }

@@ -23,12 +23,15 @@ export class Run {
   marks: Key[] = [];
   /** The schema resources that the check has gone through, for `$dynamicRef`. */
   readonly scope: Resource[] = [];
+  /** True if some keyword asks what others have evaluated. */
+  readonly isMarking: boolean;
   readonly #path: Key[] = [];
   #quiet = 0;
   #depth = 0;
 
-  constructor(steps: Steps) {
+  constructor(steps: Steps, isMarking: boolean) {
     this.steps = steps;
+    this.isMarking = isMarking;
   }
 
   /** Is nobody interested in what is wrong, only in that something is? */
@@ -47,11 +50,17 @@ export class Run {
     return false;
   }
 
+  /** Checks a member or an item of this value, which counts as evaluated then. */
+  evaluate(key: Key, evaluate: Evaluate, value: unknown): boolean {
+    if (this.isMarking) this.marks.push(key);
+    return this.at(key, evaluate, value);
+  }
+
   /** Checks a member or an item of this value. */
   at(key: Key, evaluate: Evaluate, value: unknown): boolean {
     const { marks } = this;
     this.#path.push(key);
-    this.marks = [];
+    if (this.isMarking) this.marks = [];
     const fits = evaluate(value, this);
     this.marks = marks;
     this.#path.pop();

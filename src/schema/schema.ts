@@ -48,6 +48,8 @@ export class Schema {
   readonly #evaluators = new Map<unknown, Evaluate>();
   /** Schemas whose keywords are still to be read: none is read by recursion, for they may be deep. */
   readonly #unread: (() => void)[] = [];
+  /** Does some keyword ask what others have evaluated? */
+  #isMarking = false;
   #patternSizes = 0;
   readonly #patterns = new Map<string, Pattern>();
   /** By `$dynamicAnchor`. */
@@ -64,7 +66,7 @@ export class Schema {
 
   /** Says what is wrong with a value; undefined if nothing is. Throws `Exceeded`. */
   issues(value: unknown, steps = new Steps(limits.checkSteps)): readonly Issue[] | undefined {
-    const run = new Run(steps);
+    const run = new Run(steps, this.#isMarking);
     run.scope.push(this.#root);
     return this.#evaluate(value, run) ? undefined : run.issues;
   }
@@ -106,7 +108,9 @@ export class Schema {
         dynamic: (anchor) => this.#dynamic(anchor),
       };
       const check = make(schema[name], context);
-      if (check !== undefined) keywords.push({ check, isLate: name.startsWith("unevaluated") });
+      const isLate = name.startsWith("unevaluated");
+      if (isLate) this.#isMarking = true;
+      if (check !== undefined) keywords.push({ check, isLate });
     }
   }
 
