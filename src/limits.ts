@@ -252,8 +252,38 @@ export const limits = {
   dynamicListMs: 30_000,
   /** How long clients may keep lists that were made with the bundle: they change with a deployment. */
   listTtlMs: 300_000,
+  /**
+   * Steps in which a value is checked against a schema, or a text against patterns: about half a second.
+   * Nobody else is served meanwhile. The largest body takes some steps for each member and character.
+   */
+  checkSteps: 10_000_000,
+  /** A value is too large, rather than its schema too complex, where it has more parts than this share of the steps. */
+  checkStepsPerPart: 100,
+  /** How deep schemas may lead into each other for one value, references included: each takes stack. */
+  checkDepth: 1500,
+  /** What is told to be wrong with one value, and of one text in it: people read the first few. */
+  checkIssues: 20,
+  issueCharacters: 200,
+  /** A text that has a format, such as an e-mail address or a URI. */
+  formatCharacters: 8 * 1024,
+  /** A pattern in a schema or a manifest, and a URI template: those that people write have some hundred. */
+  patternCharacters: 4000,
+  templateCharacters: 2000,
+  /** How deep groups of a pattern may be nested: each takes stack. */
+  patternDepth: 100,
+  /** Lookarounds in one pattern: each is a bit of a number. */
+  patternLookarounds: 16,
+  /** States of one pattern, once its repetitions are written out, and of all in one schema. */
+  patternSize: 10_000,
+  patternSizes: 50_000,
+  /** What a state of a pattern takes that is visited for the first time, as steps. */
+  patternStateSteps: 4,
+  /** Numbers that patterns keep in one isolate in order not to visit states again: some 20 MB. */
+  patternStateNumbers: 500_000,
   /** Parts of a tool's schema once its references are inlined: some that share parts grow without end. */
   inlinedParts: 5000,
+  /** References that lead into each other, once they are inlined: each takes stack. */
+  inlinedDepth: 200,
   /** How long what a call with a `call_id` came to is kept, for a client that calls again. */
   callRecordMs: 3_600_000,
   /** A `call_id`, and the other texts that a client makes up: a UUID has 36. */

@@ -7,13 +7,12 @@ import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./ask.ts";
-import { inspect, type Inspected } from "./inspect.ts";
+import { inspect } from "./inspect.ts";
 import { sha256 } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
-import { bundleChecks } from "./schemas.ts";
 import { bundleScript, checkTypes, type Script } from "./script.ts";
 import { snapshot } from "./snapshot.ts";
 import { build } from "./source.ts";
@@ -29,7 +28,6 @@ export interface Member {
   startsOnce: boolean;
   /** What it lists; absent where it is asked at run time. */
   lists?: Lists;
-  checks: Inspected["checks"];
   /** As Open Tool Calling describes its tools, by their own names. */
   definitions?: Record<string, ToolDefinition>;
   warnings: string[];
@@ -88,7 +86,7 @@ export async function bundleAll(
   return members;
 }
 
-type Ready = Omit<Member, "startsOnce" | "lists" | "checks" | "definitions" | "warnings">;
+type Ready = Omit<Member, "startsOnce" | "lists" | "definitions" | "warnings">;
 
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
@@ -159,7 +157,7 @@ function withAnswer(one: Ready, answer: Answer): Member {
       ? []
       : [`each call has a new instance, which is slower: ${unrestorable}`];
   if (manifest.lists === "dynamic" && answer.error === undefined) {
-    return { ...one, startsOnce, checks: new Map(), warnings: anew };
+    return { ...one, startsOnce, warnings: anew };
   }
   const hint = 'where its lists depend on the world, say "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
@@ -168,7 +166,7 @@ function withAnswer(one: Ready, answer: Answer): Member {
       `${place}: it could not be asked what it offers: ${answer.error}; ${hint}${logs}`,
     );
   }
-  const { lists, checks, warnings } = inspect(answer.lists);
+  const { lists, warnings } = inspect(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0
@@ -179,7 +177,6 @@ function withAnswer(one: Ready, answer: Answer): Member {
     ...one,
     startsOnce,
     lists,
-    checks,
     definitions,
     warnings: [
       ...warnings,
@@ -206,7 +203,6 @@ export function catalogOf(members: readonly Member[]): Catalog {
       exports: one.prepared.exports,
       manifest: found.manifest,
       ...(lists === undefined ? {} : { lists }),
-      checks: {},
     },
     lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   }));
@@ -218,19 +214,10 @@ export function catalogOf(members: readonly Member[]): Catalog {
 }
 
 /** The module that the Worker imports; the same bytes for the same members. */
-export async function bundleSource(members: readonly Member[], out: string): Promise<string> {
+export function bundleSource(members: readonly Member[], out: string): string {
   const toSource = relative(dirname(out), "src") || ".";
-  const modules = new Map<string, string>();
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, startsOnce, lists, checks, definitions } = member;
-    const ofTools = [...checks].map(([tool, codes]) => {
-      const parts = Object.entries(codes).map(([key, code]) => {
-        const name = `check${modules.size}`;
-        modules.set(name, code);
-        return `${key}: compiled(checks.${name})`;
-      });
-      return `${JSON.stringify(tool)}: { ${parts.join(", ")} }`;
-    });
+    const { found, dialect, prepared, startsOnce, lists, definitions } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -243,7 +230,6 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
   ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
-  checks: { ${ofTools.join(", ")} },
   ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
 }`;
   });
@@ -256,9 +242,7 @@ export async function bundleSource(members: readonly Member[], out: string): Pro
   ]);
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
-import { compiled } from ${JSON.stringify(path(`${toSource}/servlets/checks.ts`))};
 ${imports.join("\n")}
-${modules.size === 0 ? "" : await bundleChecks(modules)}
 export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
 `;
 }

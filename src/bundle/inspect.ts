@@ -6,10 +6,12 @@ import {
 } from "@modelcontextprotocol/core";
 import type { z } from "zod";
 import type { Lists, Tool } from "../model.ts";
+import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
+import { Schema, SchemaError } from "../schema/schema.ts";
 import { listedName } from "../servlets/catalog.ts";
 import { paramHeaders } from "../servlets/param-headers.ts";
-import { compileCheck } from "./schemas.ts";
+import { Refusal } from "./refusal.ts";
 
 const SCHEMAS: Record<keyof Lists, z.ZodType> = {
   tools: ToolSchema,
@@ -20,13 +22,14 @@ const SCHEMAS: Record<keyof Lists, z.ZodType> = {
 
 export interface Inspected {
   lists: Lists;
-  /** The code of the checks by tool: `input`, and `output` where there is an output schema. */
-  checks: Map<string, { input?: string; output?: string }>;
   warnings: string[];
 }
 
-/** Looks at what a servlet lists: leaves out what clients would refuse, and says so. */
-export function inspect(lists: Lists): Inspected {
+/**
+ * Looks at what the servlet in this place lists: leaves out what clients would refuse, and says so. Throws
+ * a `Refusal` for what could not be checked or matched in linear time.
+ */
+export function inspect(lists: Lists, place: string): Inspected {
   const warnings: string[] = [];
   const valid = <K extends keyof Lists>(kind: K): Lists[K] => {
     const kept = lists[kind].filter((entry) => {
@@ -39,7 +42,7 @@ export function inspect(lists: Lists): Inspected {
     // A filtered list has the type of the list.
     return kept as Lists[K];
   };
-  const checks: Inspected["checks"] = new Map();
+  const names = new Set<string>();
   const tools = valid("tools").map((tool) => {
     const listed = listedName(tool.name, undefined);
     if (listed !== tool.name) {
@@ -47,49 +50,65 @@ export function inspect(lists: Lists): Inspected {
         `the tool "${tool.name}" is listed as ${listed}: its name has other characters than A-Z a-z 0-9 _ . -`,
       );
     }
-    if (checks.has(tool.name)) warnings.push(`the tool ${tool.name} is listed twice`);
+    if (names.has(tool.name)) warnings.push(`the tool ${tool.name} is listed twice`);
+    names.add(tool.name);
     warnings.push(...headerWarnings(tool));
-    return inspectSchemas(tool, checks, warnings);
+    return inspectSchemas(tool, place, warnings);
   });
+  const resourceTemplates = valid("resourceTemplates");
+  for (const { uriTemplate } of resourceTemplates) {
+    if (uriTemplate.length <= limits.templateCharacters) continue;
+    throw new Refusal(
+      `${place}: the resource template ${uriTemplate.slice(0, 100)}… has more than ${limits.templateCharacters} characters; write a shorter one`,
+    );
+  }
   return {
     lists: {
       tools,
       resources: valid("resources"),
-      resourceTemplates: valid("resourceTemplates"),
+      resourceTemplates,
       prompts: valid("prompts"),
     },
-    checks,
     warnings,
   };
 }
 
-/** Compiles a tool's checks. One whose schema is not valid is served all the same, with an open one. */
-function inspectSchemas(tool: Tool, checks: Inspected["checks"], warnings: string[]): Tool {
-  const compile = (key: "inputSchema" | "outputSchema"): string | undefined => {
+/**
+ * Looks at a tool's schemas. One that is not valid is dropped, and the tool served all the same. Throws a
+ * `Refusal` where one cannot be checked in linear time.
+ */
+function inspectSchemas(tool: Tool, place: string, warnings: string[]): Tool {
+  const isValid = (key: "inputSchema" | "outputSchema"): boolean => {
     const schema = tool[key];
-    if (schema === undefined) return undefined;
+    if (schema === undefined) return false;
     try {
-      return compileCheck(schema);
+      demandDialect(schema["$schema"]);
+      void new Schema(schema);
+      return true;
     } catch (error) {
+      if (!(error instanceof SchemaError)) throw error;
+      const { message, isUnsupported } = error;
+      if (isUnsupported) {
+        throw new Refusal(
+          `${place}: the ${key} of ${tool.name} cannot be checked in linear time: ${message}; write it without that`,
+        );
+      }
       const open = key === "inputSchema" ? "it takes any object" : "it is dropped";
-      warnings.push(
-        `the ${key} of ${tool.name} is not valid, so ${open}: ${(error as Error).message.split(", ")[0]}`,
-      );
-      return undefined;
+      warnings.push(`the ${key} of ${tool.name} is not valid, so ${open}: ${message}`);
+      return false;
     }
   };
-  const input = compile("inputSchema");
-  const output = compile("outputSchema");
-  checks.set(tool.name, {
-    ...(input === undefined ? {} : { input }),
-    ...(output === undefined ? {} : { output }),
-  });
   const { inputSchema, outputSchema, ...rest } = tool;
   return {
     ...rest,
-    inputSchema: input === undefined ? { type: "object", properties: {} } : inputSchema,
-    ...(output === undefined ? {} : { outputSchema }),
+    inputSchema: isValid("inputSchema") ? inputSchema : { type: "object", properties: {} },
+    ...(isValid("outputSchema") && { outputSchema }),
   };
+}
+
+function demandDialect(dialect: unknown): void {
+  if (typeof dialect !== "string" || /2020-12|draft-07/.test(dialect)) return;
+  throw new SchemaError(`its dialect ${dialect} is not known here: use 2020-12 or draft-07`);
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header */

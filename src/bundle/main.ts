@@ -25,7 +25,7 @@ try {
     cache: ".bundle",
     progress: (what) => console.error(`  ${what} …`),
   });
-  await writeIfNew(values.out, await bundleSource(members, values.out));
+  await writeIfNew(values.out, bundleSource(members, values.out));
   await writeIfNew(
     join(import.meta.dirname, "servlet.schema.json"),
     `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,

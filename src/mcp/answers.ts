@@ -11,7 +11,8 @@ import {
   type Json,
 } from "../model.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
-import { interpreted, told } from "../servlets/checks.ts";
+import { FORMATS } from "../schema/formats.ts";
+import { checkOf, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
 const CAPABILITY: Record<Ask["method"], string> = {
@@ -149,7 +150,8 @@ function readResult(
       }
       if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return { result };
       if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
-      const check = interpreted(params["requestedSchema"]);
+      const use = { name: "requestedSchema", formats: FORMATS };
+      const check = checkOf(params["requestedSchema"], use);
       const { value, issues } = checkWithoutNulls(check, content);
       if (issues !== undefined) return { wrong: `does not fit what was asked: ${told(issues)}` };
       return { result: value === content ? result : { ...result, content: value } };

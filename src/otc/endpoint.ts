@@ -3,7 +3,8 @@ import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, Share } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
-import { told, type Issue } from "../servlets/checks.ts";
+import type { Issue } from "../schema/schema.ts";
+import { told } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { hiding } from "../servlets/redaction.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
@@ -100,8 +101,7 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
 
 /** What is wrong, by the parameter that it is wrong with. */
 function byParameter(issues: readonly Issue[]): Record<string, string> {
-  const named = issues.flatMap(({ path: [name, ...path], member, message }) => {
-    const parameter = name ?? member;
+  const named = issues.flatMap(({ path: [parameter, ...path], message }) => {
     const place = path.length > 0 ? `${path.join(".")} ` : "";
     return parameter === undefined ? [] : [{ parameter, text: place + message }];
   });

@@ -1,23 +1,30 @@
 /** A URI template (RFC 6570), made to be matched. */
 export interface Template {
   names: string[];
-  /** The variables of a URI of this form; undefined where it has another. */
+  /** The variables of a URI of this form; undefined where it has another. Takes time linear in the URI. */
   match(uri: string): Record<string, string> | undefined;
 }
 
-/** Each operator's prefix, separator, and what a value may be. `?` and `&` name their values. */
-const OPERATORS: Record<string, readonly [prefix: string, separator: string, value: string]> = {
-  "": ["", ",", "[^/?#,]*?"],
-  "+": ["", ",", ".*?"],
-  "#": ["#", ",", ".*?"],
-  ".": [".", ".", "[^/?#.]*?"],
-  "/": ["/", "/", "[^/?#]*?"],
-  ";": [";", ";", "[^/?#;]*?"],
-  "?": ["?", "&", "[^&#]*"],
-  "&": ["&", "&", "[^&#]*"],
+/** No value has line ends in it. */
+const LINE_ENDS = "\n\r\u2028\u2029";
+
+/** Each operator's prefix, separator, and what a value may not have. `?` and `&` name their values. */
+const OPERATORS: Record<string, readonly [prefix: string, separator: string, not: string]> = {
+  "": ["", ",", "/?#,"],
+  "+": ["", ",", LINE_ENDS],
+  "#": ["#", ",", LINE_ENDS],
+  ".": [".", ".", "/?#."],
+  "/": ["/", "/", "/?#"],
+  ";": [";", ";", "/?#;"],
 };
 
-const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+/** A step of matching. One with two ways prefers the first. */
+type Step =
+  | { kind: "text"; text: string }
+  | { kind: "character"; of: string; isNot: boolean }
+  | { kind: "ways"; steps: readonly [number, number] }
+  /** Where the next value starts or ends. */
+  | { kind: "mark" };
 
 function decoded(text: string): string {
   try {
@@ -30,8 +37,25 @@ function decoded(text: string): string {
 export function template(source: string): Template {
   const names: string[] = [];
   const queries: string[] = [];
-  const expression = (operator: string, variables: string): string => {
-    const [prefix, separator, value] = OPERATORS[operator] as (typeof OPERATORS)[string] & object;
+  const steps: Step[] = [];
+  const addText = (text: string): void => {
+    if (text !== "") steps.push({ kind: "text", text });
+  };
+  /** Any number of characters that are not of these: as few as possible, or as many. */
+  const addRun = (of: string, isLong: boolean): void => {
+    const at = steps.length;
+    const [on, out] = [at + 1, at + 3];
+    steps.push({ kind: "ways", steps: isLong ? [on, out] : [out, on] });
+    steps.push({ kind: "character", of, isNot: true });
+    steps.push({ kind: "ways", steps: [at, at] });
+  };
+  const addOptional = (of: string, add: () => void): void => {
+    const ways = { kind: "ways" as const, steps: [steps.length + 1, 0] as [number, number] };
+    steps.push(ways, { kind: "character", of, isNot: false });
+    add();
+    ways.steps[1] = steps.length;
+  };
+  const addExpression = (operator: string, variables: string): void => {
     const named = variables.split(",").map((one) => {
       const [, name = "", modifier] = /^([\w.%]+)(\*|:\d+)?$/.exec(one.trim()) ?? [];
       if (name === "")
@@ -42,35 +66,39 @@ export function template(source: string): Template {
     });
     if (operator === "?" || operator === "&") {
       queries.push(...named.map(({ name }) => name));
-      return `(?:[?&][^#]*)?`;
+      addOptional("?&", () => addRun("#", true));
+      return;
     }
-    names.push(...named.map(({ name }) => name));
-    return named
-      .map(({ name, many }, index) => {
-        const start = escaped(index === 0 ? prefix : separator);
-        const key = operator === ";" ? `${escaped(name)}=?` : "";
-        return `${start}${key}(${many && operator === "/" ? "[^?#]*?" : value})`;
-      })
-      .join("");
+    const [prefix, separator, not] = OPERATORS[operator]!;
+    for (const [index, { name, many }] of named.entries()) {
+      names.push(name);
+      addText(index === 0 ? prefix : separator);
+      if (operator === ";") {
+        addText(name);
+        addOptional("=", () => {});
+      }
+      steps.push({ kind: "mark" });
+      addRun(many && operator === "/" ? "?#" : not, false);
+      steps.push({ kind: "mark" });
+    }
   };
-  let pattern = "";
   let at = 0;
   for (const { 0: whole, 1: operator = "", 2: variables = "", index } of source.matchAll(
     /\{([+#./;?&]?)([^{}]*)\}/g,
   )) {
-    pattern += escaped(source.slice(at, index)) + expression(operator, variables);
+    addText(source.slice(at, index));
+    addExpression(operator, variables);
     at = index + whole.length;
   }
-  const form = new RegExp(`^${pattern}${escaped(source.slice(at))}$`);
+  addText(source.slice(at));
   return {
     names: [...names, ...queries],
     match(uri) {
-      const found = form.exec(uri);
-      if (!found) return undefined;
+      const marks = follow(steps, uri);
+      if (marks === undefined) return undefined;
       const variables: Record<string, string> = {};
       names.forEach((name, index) => {
-        const value = found[index + 1];
-        if (value !== undefined) variables[name] = decoded(value);
+        variables[name] = decoded(uri.slice(marks[2 * index], marks[2 * index + 1]));
       });
       for (const pair of queries.length === 0
         ? []
@@ -81,4 +109,44 @@ export function template(source: string): Template {
       return variables;
     },
   };
+}
+
+/** Marks that were passed, the newest first. */
+interface Passed {
+  at: number;
+  before: Passed | undefined;
+}
+
+/**
+ * Where the marks are in a URI that the steps lead through; undefined where they do not. A step is tried
+ * at each place once: a second time it would fail again.
+ */
+function follow(steps: readonly Step[], uri: string): number[] | undefined {
+  const width = steps.length + 1;
+  const tried = new Uint8Array(width * (uri.length + 1));
+  const rest: [step: number, at: number, passed: Passed | undefined][] = [[0, 0, undefined]];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const [place, at, passed] = next;
+    if (tried[at * width + place] === 1) continue;
+    tried[at * width + place] = 1;
+    const step = steps[place];
+    if (step === undefined) {
+      if (at === uri.length) return listOf(passed);
+    } else if (step.kind === "ways") {
+      const [first, second] = step.steps;
+      rest.push([second, at, passed], [first, at, passed]);
+    } else if (step.kind === "mark") rest.push([place + 1, at, { at, before: passed }]);
+    else if (step.kind === "text") {
+      if (uri.startsWith(step.text, at)) rest.push([place + 1, at + step.text.length, passed]);
+    } else if (at < uri.length && step.of.includes(uri[at]!) !== step.isNot) {
+      rest.push([place + 1, at + 1, passed]);
+    }
+  }
+  return undefined;
+}
+
+function listOf(passed: Passed | undefined): number[] {
+  const marks: number[] = [];
+  for (let one = passed; one !== undefined; one = one.before) marks.unshift(one.at);
+  return marks;
 }

@@ -1,13 +1,6 @@
 import type { Lists, ToolDefinition } from "../model.ts";
-import type { Check } from "./checks.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
-
-/** The checks of one tool: of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
-export interface ToolChecks {
-  input?: Check;
-  output?: Check;
-}
 
 /** One servlet as the bundle step found it. */
 export interface BundledServlet {
@@ -26,8 +19,6 @@ export interface BundledServlet {
   manifest: Manifest;
   /** What it lists, by its own names; absent where it must be asked at run time. */
   lists?: Lists;
-  /** By the tools' own names. A tool whose schema is not valid has none. */
-  checks: Record<string, ToolChecks>;
   /** Those that Open Tool Calling offers, by the tools' own names; absent where `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;
 }

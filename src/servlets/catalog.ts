@@ -1,6 +1,11 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
-import { interpreted, type Check } from "./checks.ts";
-import type { BundledServlet, ToolChecks } from "./bundle.ts";
+import { FORMATS } from "../schema/formats.ts";
+import { Pattern } from "../schema/pattern.ts";
+import { Exceeded, Steps } from "../schema/steps.ts";
+import type { BundledServlet } from "./bundle.ts";
+import { checkOf, type Check } from "./checks.ts";
 import type { May } from "./scopes.ts";
 import { newest } from "./toolkit.ts";
 
@@ -11,8 +16,11 @@ interface Source {
   own: string;
 }
 
-export interface ToolEntry extends Source, ToolChecks {
+export interface ToolEntry extends Source {
   tool: Tool;
+  /** The check of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
+  input: Check;
+  output?: Check;
 }
 
 export interface PromptEntry extends Source {
@@ -27,8 +35,8 @@ export interface ResourceEntry {
 export interface TemplateEntry {
   servlet: BundledServlet;
   template: ResourceTemplate;
-  /** URIs that the template may stand for. */
-  matches: RegExp;
+  /** Whether a URI may be one that the template stands for. Throws `Exceeded`. */
+  matches: (uri: string, steps: Steps) => boolean;
 }
 
 /**
@@ -83,11 +91,10 @@ export function merge(
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name)) continue;
       const name = listedName(tool.name, manifest.prefix);
-      const checks = servlet.lists ? servlet.checks[tool.name] : runTimeChecks(tool);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
       const listed = { ...tool, name, ...(execution && { execution }) };
-      const entry = { servlet, own: tool.name, tool: listed, ...checks };
+      const entry = { servlet, own: tool.name, tool: listed, ...checksOf(servlet, tool) };
       versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
@@ -108,7 +115,7 @@ export function merge(
     for (const template of lists.resourceTemplates) {
       if (skipsTemplate(template.uriTemplate)) continue;
       if (!may(servlet.name, template.uriTemplate)) continue;
-      const matches = templatePattern(template.uriTemplate);
+      const matches = templateMatcher(template.uriTemplate);
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
@@ -140,9 +147,15 @@ export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
 }
 
-/** Does one of these patterns match the whole of a text? */
-export function wholeMatch(patterns: readonly string[] | undefined): (text: string) => boolean {
-  const all = (patterns ?? []).map((source) => new RegExp(`^(?:${source})$`));
+const compiled = new WeakMap<readonly string[], readonly Pattern[]>();
+
+/** Returns a function that returns true if one of these patterns of a manifest matches the whole of a text. */
+export function wholeMatch(patterns: readonly string[] = []): (text: string) => boolean {
+  let all = compiled.get(patterns);
+  if (all === undefined) {
+    all = patterns.map((source) => new Pattern(`^(?:${source})$`, ""));
+    compiled.set(patterns, all);
+  }
   return (text) => all.some((pattern) => pattern.test(text));
 }
 
@@ -155,22 +168,14 @@ export function listedName(own: string, prefix: string | undefined): string {
   return name.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 128) || "_";
 }
 
-function runTimeChecks({ inputSchema, outputSchema }: Tool): ToolChecks {
+/** Schemas of the bundle were looked at when it was made; others are known only now. */
+function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }: Tool) {
+  const use = lists === undefined ? { isLenient: true, formats: FORMATS } : {};
   return {
-    input: lenient(inputSchema),
-    ...(outputSchema === undefined ? {} : { output: lenient(outputSchema) }),
-  };
-}
-
-/** A schema that turns out not to be valid lets everything pass: the servlet itself still looks. */
-function lenient(schema: object): Check {
-  const check = interpreted(schema);
-  return (value) => {
-    try {
-      return check(value);
-    } catch {
-      return undefined;
-    }
+    input: checkOf(inputSchema, { ...use, name: `inputSchema of ${name}` }),
+    ...(outputSchema && {
+      output: checkOf(outputSchema, { ...use, name: `outputSchema of ${name}` }),
+    }),
   };
 }
 
@@ -183,7 +188,7 @@ export function entryOf(catalog: Catalog, method: unknown, what: string) {
       return catalog.prompts.get(what);
     case "resources/read": {
       const { resources, templates } = catalog;
-      const entry = resources.get(what) ?? templates.find(({ matches }) => matches.test(what));
+      const entry = resources.get(what) ?? templateFor(what, templates);
       return entry && { servlet: entry.servlet, own: what };
     }
     default:
@@ -191,27 +196,50 @@ export function entryOf(catalog: Catalog, method: unknown, what: string) {
   }
 }
 
-/** Which URIs a template may stand for: https://www.rfc-editor.org/rfc/rfc6570 */
-export function templatePattern(template: string): RegExp {
-  const source = template.split(/(\{[^{}]*\})/).map((part) => {
-    if (!part.startsWith("{") || !part.endsWith("}"))
-      return part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    switch (part[1]) {
-      case "+":
-        return ".+";
-      case "#":
-        return "(?:#.*)?";
-      case "/":
-        return "(?:/[^?#]*)?";
-      case "?":
-      case "&":
-        return `(?:\\${part[1]}[^#]*)?`;
-      case ".":
-      case ";":
-        return `(?:\\${part[1]}[^/?#]*)?`;
-      default:
-        return "[^/?#]+";
-    }
-  });
-  return new RegExp(`^${source.join("")}$`);
+/** The first template that a URI may be of. Throws `invalid_params` where that takes too long to find. */
+export function templateFor(
+  uri: string,
+  templates: readonly TemplateEntry[],
+): TemplateEntry | undefined {
+  const steps = new Steps(limits.checkSteps);
+  try {
+    return templates.find(({ matches }) => matches(uri, steps));
+  } catch (error) {
+    if (!(error instanceof Exceeded)) throw error;
+    const text = `The URI of ${uri.length} characters ${error.message} against the resource templates: use a shorter one.`;
+    throw new Fault("invalid_params", text);
+  }
+}
+
+/**
+ * Returns a function that returns true if a template may stand for a URI. A template that is too long
+ * for that stands for none. https://www.rfc-editor.org/rfc/rfc6570
+ */
+export function templateMatcher(template: string): TemplateEntry["matches"] {
+  if (template.length > limits.templateCharacters) return () => false;
+  const [start = "", ...rest] = template.split(/(\{[^{}]*\})/);
+  const pattern = new Pattern(`^${rest.map(sourceOf).join("")}$`);
+  return (uri, steps) => uri.startsWith(start) && pattern.test(uri.slice(start.length), steps);
+}
+
+/** A part of a template, an expression or not, as a regular expression. */
+function sourceOf(part: string): string {
+  if (!part.startsWith("{") || !part.endsWith("}"))
+    return part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  switch (part[1]) {
+    case "+":
+      return ".+";
+    case "#":
+      return "(?:#.*)?";
+    case "/":
+      return "(?:/[^?#]*)?";
+    case "?":
+    case "&":
+      return `(?:[${part[1]}][^#]*)?`;
+    case ".":
+    case ";":
+      return `(?:[${part[1]}][^/?#]*)?`;
+    default:
+      return "[^/?#]+";
+  }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { Pattern } from "../schema/pattern.ts";
 
 const identified = { id: z.string().min(1) };
 
@@ -26,7 +27,13 @@ const requirementsSchema = z
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
  * mean the same; camelCase is read as well. Every key is described, for editors complete from this.
  */
-const pattern = z.string().refine(isPattern, "is not a regular expression");
+const pattern = z.string().superRefine((source, { addIssue }) => {
+  try {
+    void new Pattern(source, "");
+  } catch (error) {
+    addIssue((error as Error).message);
+  }
+});
 
 export const manifestSchema = z
   .strictObject({
@@ -151,14 +158,6 @@ export function memoryBytes(text: string): number | undefined {
   const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(|[kmg]i?)b?$/i.exec(text.trim()) ?? [];
   if (number === undefined) return undefined;
   return Math.floor(Number(number) * (unit ? UNITS[unit.toLowerCase()]! : 1));
-}
-
-function isPattern(source: string): boolean {
-  try {
-    return new RegExp(source) instanceof RegExp;
-  } catch {
-    return false;
-  }
 }
 
 /** A manifest as read from JSON, its camelCase keys turned into the ones of the schema. */

@@ -13,7 +13,7 @@ import {
   type ReadResourceResult,
 } from "../model.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { entryOf, isSkipped, merge } from "./catalog.ts";
+import { entryOf, isSkipped, merge, templateFor } from "./catalog.ts";
 import type { Catalog, Clash, ToolEntry } from "./catalog.ts";
 import { told } from "./checks.ts";
 import { connected } from "./connect.ts";
@@ -148,7 +148,7 @@ export class Registry {
   async readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>> {
     const { resources, templates } = await this.catalog();
     const own = resources.get(uri);
-    const template = own ? undefined : templates.find(({ matches }) => matches.test(uri));
+    const template = own ? undefined : templateFor(uri, templates);
     const listed = (own ?? template)?.servlet;
     const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
     // What its caller has made up is not for the log.
@@ -204,7 +204,7 @@ export class Registry {
     }
     const found =
       templates.find(({ template }) => template.uriTemplate === ref.uri) ??
-      templates.find(({ matches }) => matches.test(ref.uri));
+      templateFor(ref.uri, templates);
     const entry = found ?? resources.get(ref.uri);
     if (entry === undefined) {
       throw new Fault("invalid_params", `Unknown resource template: ${ref.uri}`);

@@ -94,7 +94,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
   }
   const { found, dialect, prepared, startsOnce } = member;
-  // Without lists it is asked for them, and its schemas are interpreted.
+  // Without lists it is asked for them.
   const servlet: BundledServlet = {
     name: found.name,
     dialect,
@@ -105,7 +105,6 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     hash: prepared.hash,
     exports: prepared.exports,
     manifest: found.manifest,
-    checks: {},
   };
   const tested = async <T>(
     script: Script,

@@ -15,6 +15,7 @@ const LEAVES = [
   "text.ts",
   "version.ts",
   "allowances.ts",
+  "schema",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
@@ -26,6 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   mcp: ["servlets", ...LEAVES],
   otc: ["servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
+  schema: LEAVES,
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
   bundle: ["otc", "servlets", "wasm", ...LEAVES],

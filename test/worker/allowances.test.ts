@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkWithoutNulls } from "../../src/allowances.ts";
-import { interpreted } from "../../src/servlets/checks.ts";
+import { checkOf } from "../../src/servlets/checks.ts";
 import { bundle } from "../bundle.gen.ts";
 import { callTool } from "./server.ts";
 
@@ -21,7 +21,7 @@ const SCHEMA = {
 };
 
 describe("null in a member", () => {
-  const check = interpreted(SCHEMA);
+  const check = checkOf(SCHEMA, { name: "schema" });
 
   test.each<[what: string, value: object, read: object]>([
     ["optional", { name: "x", note: null }, { name: "x" }],
@@ -90,15 +90,15 @@ describe("null for an argument of a tool", () => {
   });
 
   test("is left out for every optional argument of the bundle's tools", () => {
-    for (const { checks, lists } of bundle.servlets) {
+    for (const { lists } of bundle.servlets) {
       for (const { name, inputSchema } of lists?.tools ?? []) {
         const { properties = {}, required = [] } = inputSchema;
         const optional = Object.keys(properties).filter((key) => !required.includes(key));
         const nulls = Object.fromEntries(optional.map((key) => [key, null]));
-        const check = checks[name]?.input;
+        const check = checkOf(inputSchema, { name });
         // Only that required ones are missing may be wrong.
         const isFit = checkWithoutNulls(check, nulls).issues === undefined;
-        expect({ name, isFit }).toEqual({ name, isFit: check?.({}) === undefined });
+        expect({ name, isFit }).toEqual({ name, isFit: check({}) === undefined });
       }
     }
   });

@@ -18,6 +18,8 @@ const STEP = {
     timeout: { type: "number" },
     /** Of the values that are asked for at once. */
     keys: { type: "array", items: { type: "string" } },
+    /** The JSON Schema of each of these values. */
+    schema: { type: "object" },
     method: { type: "string" },
     url: { type: "string" },
     /** Of a sleep. */
@@ -43,6 +45,7 @@ interface Step {
   message?: string;
   timeout?: number;
   keys?: readonly string[];
+  schema?: object;
   method?: string;
   url?: string;
   ms?: number;
@@ -113,7 +116,7 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     case "roots":
       return context.roots();
     case "inputs": {
-      const params = { message, requestedSchema: VALUE };
+      const params = { message, requestedSchema: step.schema ?? VALUE };
       const asks = keys.map((key) => [key, { method: "elicitation/create", params }] as const);
       return context.requestInput(Object.fromEntries(asks));
     }

@@ -160,7 +160,7 @@ describe("schemas-raw", () => {
     });
     await expect(servlet.callTool("give_bad")).rejects.toMatchObject({
       code: "servlet_failed",
-      message: expect.stringContaining("does not fit the outputSchema of give_bad: x"),
+      message: expect.stringContaining("does not fit the outputSchema of give_bad: `x` must be"),
     });
   });
 

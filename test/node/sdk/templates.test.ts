@@ -55,3 +55,11 @@ test("it knows its variables, those of queries last", () => {
 test.each(["a:{b c}", "a:{}", "a:{x,}", "a:{!x}"])("%s is refused", (source) => {
   expect(() => template(source)).toThrow(`The URI template "${source}" has a bad expression: {`);
 });
+
+test("it matches in time linear in the URI, however many ways there are", () => {
+  const date = template("date://{year}-{month}-{day}{+rest}-{+more}!");
+  expect(date.match(`date://${"-".repeat(8000)}`)).toBeUndefined();
+  expect(date.match(`date://${"-".repeat(8000)}!`)).toEqual({
+    ...{ year: "", month: "", day: "", rest: "", more: "-".repeat(7997) },
+  });
+});

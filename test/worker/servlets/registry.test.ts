@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { listedName, templatePattern, wholeMatch } from "../../../src/servlets/catalog.ts";
+import { Steps } from "../../../src/schema/steps.ts";
+import { listedName, templateMatcher, wholeMatch } from "../../../src/servlets/catalog.ts";
 import { ask, callTool } from "../server.ts";
 
 describe("lists that depend on the world", () => {
@@ -71,6 +72,29 @@ test.each([
   ["x://{a}{?q,r}", "x://1?q=2", "x://1/2"],
   ["x://a.b/{c}", "x://a.b/1", "x://aXb/1"],
 ])("the template %s stands for %s and not for %s", (template, one, other) => {
-  expect(templatePattern(template).test(one)).toBe(true);
-  expect(templatePattern(template).test(other)).toBe(false);
+  expect(templateMatcher(template)(one, new Steps(1000))).toBe(true);
+  expect(templateMatcher(template)(other, new Steps(1000))).toBe(false);
+});
+
+test("templates and patterns are matched in linear time", () => {
+  const steps = new Steps(100_000);
+  const matches = templateMatcher("date://{year}-{month}-{day}{+rest}-{+more}!");
+  expect(matches(`date://${"-".repeat(8000)}`, steps)).toBe(false);
+  expect(matches(`date://${"-".repeat(8000)}!`, steps)).toBe(true);
+  const skips = wholeMatch(["(.*a)*", "(x+x+)+y"]);
+  expect(skips(`test://${"a".repeat(8000)}b`)).toBe(false);
+  expect(skips("x".repeat(8000))).toBe(false);
+});
+
+test("a URI that templates match in no reasonable time is refused", async () => {
+  const template = { uriTemplate: `${"{+a}".repeat(100)}!`, name: "t" };
+  const many = Array.from({ length: 2000 }, (_, at) => ({
+    ...template,
+    uriTemplate: `${template.uriTemplate}${at}`,
+  }));
+  const [first] = bundle.servlets;
+  const servlet = { ...first!, lists: { ...first!.lists!, resourceTemplates: many } };
+  const server = createApp({ servlets: [servlet] }, {});
+  const { error } = await ask("resources/read", { uri: "x".repeat(8000) }, {}, server);
+  expect(error?.message).toMatch(/URI of 8000 characters takes more than \d+ steps.*shorter/);
 });

@@ -47,7 +47,7 @@ describe("output that is no result is the servlet's fault, and no tool's answer"
     ["not_an_object", /not an object/],
     ["not_a_result", /content is not an array/],
     ["output_beyond_memory", /no output/],
-    ["bad_structure", /outputSchema of bad_structure: n must be integer/],
+    ["bad_structure", /outputSchema of bad_structure: `n` must be an integer/],
   ])("%s", async (name, message) => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     const { status, error } = await callTool(name);

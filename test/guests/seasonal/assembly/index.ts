@@ -6,8 +6,10 @@ import { config_get } from "../../host";
 
 export function list_tools(): i32 {
   const season = read(config_get(block("season")));
+  const shape = read(config_get(block("shape")));
+  const n = shape == "" ? '{"type":"integer"}' : shape;
   return output(
-    `{"tools":[{"name":${quote("pick_" + season)},"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}`,
+    `{"tools":[{"name":${quote("pick_" + season)},"inputSchema":{"type":"object","properties":{"n":${n}},"required":["n"]}}]}`,
   );
 }
 

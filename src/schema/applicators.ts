@@ -1,0 +1,218 @@
+import { isObject, type Json } from "../model.ts";
+import { requires, whereMembers } from "./assertions.ts";
+import {
+  count,
+  evaluators,
+  every,
+  everyFrom,
+  list,
+  namedEvaluators,
+  object,
+  text,
+} from "./keyword.ts";
+import type { Keyword, Maker } from "./keyword.ts";
+import { brief, type Evaluate } from "./run.ts";
+
+/** Checks the items from an index on. */
+const itemsFrom =
+  (first: number, evaluate: Evaluate): Keyword =>
+  (value, run) => {
+    if (!Array.isArray(value)) return true;
+    return everyFrom(first, value.length, run, (at) => run.evaluate(at, evaluate, value[at]));
+  };
+
+/** Checks each item against the schema in its place. */
+const itemsBy =
+  (all: readonly Evaluate[]): Keyword =>
+  (value, run) => {
+    if (!Array.isArray(value)) return true;
+    const end = Math.min(all.length, value.length);
+    return everyFrom(0, end, run, (at) => run.evaluate(at, all[at]!, value[at]));
+  };
+
+/** Checks what no other keyword of the schema has had to do with. */
+const unevaluated =
+  (keysOf: (value: unknown) => readonly (string | number)[] | undefined): Maker =>
+  (operand, { name, evaluator }) => {
+    const evaluate = evaluator(operand, name);
+    return (value, run, start) => {
+      const keys = keysOf(value);
+      if (keys === undefined) return true;
+      run.steps.take(run.marks.length - start);
+      const evaluated = new Set(run.marks.slice(start));
+      return every(keys, run, (key) => {
+        run.steps.take(1);
+        if (evaluated.has(key)) return true;
+        return run.evaluate(key, evaluate, (value as Json)[key]);
+      });
+    };
+  };
+
+/**
+ * What checks each keyword that has schemas in it.
+ * https://json-schema.org/draft/2020-12/json-schema-core#section-10
+ */
+export const APPLICATORS: Readonly<Record<string, Maker>> = {
+  contains(operand, context) {
+    const { schema } = context;
+    const evaluate = context.evaluator(operand, context.name);
+    const least = "minContains" in schema ? count(schema["minContains"], context) : 1;
+    const most = "maxContains" in schema ? count(schema["maxContains"], context) : Infinity;
+    return (value, run) => {
+      if (!Array.isArray(value)) return true;
+      const fitting = run.quietly(() =>
+        value.filter((item, at) => {
+          const fits = run.at(at, evaluate, item);
+          if (fits && run.isMarking) run.marks.push(at);
+          return fits;
+        }),
+      ).length;
+      if (fitting < least)
+        return run.fail(`must have at least ${least} items that fit \`contains\``);
+      return fitting <= most || run.fail(`must have at most ${most} items that fit \`contains\``);
+    };
+  },
+
+  dependentSchemas: (_operand, context) =>
+    whereMembers(namedEvaluators("dependentSchemas", context)),
+  dependencies: (operand, context) =>
+    whereMembers(
+      Object.entries(object(operand, context)).map(([key, one]) => [
+        key,
+        Array.isArray(one)
+          ? requires(one, context, key)
+          : context.evaluator(one, "dependencies", key),
+      ]),
+    ),
+  properties(_operand, context) {
+    const known = namedEvaluators("properties", context);
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      run.steps.take(known.length);
+      return every(known, run, ([name, evaluate]) => {
+        if (!Object.hasOwn(value, name)) return true;
+        return run.evaluate(name, evaluate, value[name]);
+      });
+    };
+  },
+  patternProperties(_operand, context) {
+    const all = namedEvaluators("patternProperties", context).map(
+      ([source, evaluate]) => [context.pattern(source), evaluate] as const,
+    );
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      return every(Object.keys(value), run, (name) =>
+        every(all, run, ([pattern, evaluate]) => {
+          if (!pattern.test(name, run.steps)) return true;
+          return run.evaluate(name, evaluate, value[name]);
+        }),
+      );
+    };
+  },
+  additionalProperties(operand, context) {
+    const { properties = {}, patternProperties = {} } = context.schema;
+    const known = new Set(Object.keys(object(properties, context)));
+    const patterns = Object.keys(object(patternProperties, context)).map(context.pattern);
+    const evaluate = context.evaluator(operand, context.name);
+    const expected = brief(list([...known].map((name) => `\`${name}\``)) || "no others");
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      return every(Object.keys(value), run, (name) => {
+        run.steps.take(1);
+        if (known.has(name)) return true;
+        if (patterns.some((pattern) => pattern.test(name, run.steps))) return true;
+        if (operand === false) return run.fail(`is not expected; expected: ${expected}`, name);
+        return run.evaluate(name, evaluate, value[name]);
+      });
+    };
+  },
+  propertyNames(operand, { name, evaluator }) {
+    const evaluate = evaluator(operand, name);
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      return every(Object.keys(value), run, (key) => {
+        const fits = run.quietly(() => run.at(key, evaluate, key));
+        return fits || run.fail("has a name that does not fit `propertyNames`", key);
+      });
+    };
+  },
+
+  prefixItems: (operand, context) => itemsBy(evaluators(operand, context)),
+  items(operand, context) {
+    // A list is draft 7's `prefixItems`.
+    if (Array.isArray(operand)) return itemsBy(evaluators(operand, context));
+    const { prefixItems } = context.schema;
+    return itemsFrom(
+      Array.isArray(prefixItems) ? prefixItems.length : 0,
+      context.evaluator(operand, context.name),
+    );
+  },
+  additionalItems(operand, { name, schema, evaluator }) {
+    const { items: before } = schema;
+    return Array.isArray(before) ? itemsFrom(before.length, evaluator(operand, name)) : undefined;
+  },
+
+  $ref: (operand, context) => context.target(text(operand, context)).evaluate,
+  $dynamicRef(operand, context) {
+    const { evaluate, resource, anchor } = context.target(text(operand, context));
+    if (anchor === undefined || !resource.dynamicAnchors.has(anchor)) return evaluate;
+    const dynamic = context.dynamic(anchor);
+    return (value, run) => {
+      run.steps.take(run.scope.length);
+      const outermost = run.scope.find((one) => dynamic.has(one));
+      return (outermost === undefined ? evaluate : dynamic.get(outermost)!)(value, run);
+    };
+  },
+  allOf(operand, context) {
+    const all = evaluators(operand, context);
+    return (value, run) => every(all, run, (evaluate) => evaluate(value, run));
+  },
+  anyOf(operand, context) {
+    const all = evaluators(operand, context);
+    return (value, run) => {
+      const before = run.issues.length;
+      let fits = false;
+      for (const evaluate of all) {
+        if (!evaluate(value, run)) continue;
+        fits = true;
+        if (!run.isMarking) break; // Others may evaluate more.
+      }
+      if (!fits) return run.fail("must match at least one of the schemas in `anyOf`");
+      run.issues.length = before;
+      return true;
+    };
+  },
+  oneOf(operand, context) {
+    const all = evaluators(operand, context);
+    return (value, run) => {
+      const before = run.issues.length;
+      const fitting = all.filter((evaluate) => evaluate(value, run)).length;
+      if (fitting > 0) run.issues.length = before;
+      if (fitting === 1) return true;
+      const but = fitting === 0 ? "" : `, but matches ${fitting} of them`;
+      return run.fail(`must match exactly one of the schemas in \`oneOf\`${but}`);
+    };
+  },
+  not(operand, { name, evaluator }) {
+    const evaluate = evaluator(operand, name);
+    return (value, run) => {
+      const { length } = run.marks;
+      const fits = run.quietly(() => evaluate(value, run));
+      run.marks.length = length;
+      return !fits || run.fail("must not match the schema in `not`");
+    };
+  },
+  if(operand, { name, schema, evaluator }) {
+    const evaluate = evaluator(operand, name);
+    const branch = (key: string) => (key in schema ? evaluator(schema[key], key) : undefined);
+    const [then, otherwise] = [branch("then"), branch("else")];
+    return (value, run) => {
+      const chosen = run.quietly(() => evaluate(value, run)) ? then : otherwise;
+      return chosen === undefined || chosen(value, run);
+    };
+  },
+
+  // What others have evaluated is known at the end.
+  unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
+  unevaluatedProperties: unevaluated((value) => (isObject(value) ? Object.keys(value) : undefined)),
+};

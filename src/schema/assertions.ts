@@ -1,0 +1,178 @@
+import { limits } from "../limits.ts";
+import { isObject } from "../model.ts";
+import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";
+import type { Keyword, Maker } from "./keyword.ts";
+import { brief, type Run } from "./run.ts";
+import { equalItems, isEqual, lengthOf, typeOf } from "./values.ts";
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  integer: "an integer",
+  boolean: "a boolean",
+  object: "an object",
+  array: "an array",
+  null: "null",
+};
+
+/** A value's type in words. */
+function described(value: unknown): string {
+  if (value === undefined) return "but is missing";
+  const isFraction = typeof value === "number" && !Number.isInteger(value);
+  return `not ${isFraction ? "a fraction" : TYPES[typeOf(value)]!}`;
+}
+
+function hasType(value: unknown, type: string): boolean {
+  const actual = typeOf(value);
+  return actual === type || (type === "integer" && Number.isInteger(value));
+}
+
+const json = (values: readonly unknown[]): string =>
+  brief(list(values.map((value) => brief(JSON.stringify(value)))));
+
+/** A keyword about numbers. */
+const ofNumbers =
+  (words: string, fits: (value: number, operand: number) => boolean): Maker =>
+  (operand, context) => {
+    const limit = number(operand, context);
+    return (value, run) =>
+      typeof value !== "number" || fits(value, limit) || run.fail(`must be ${words} ${limit}`);
+  };
+
+/** A keyword about how many there are of something. `sizeOf` is undefined for values it is not about. */
+const ofSizes =
+  (
+    words: readonly [before: string, one: string, many: string],
+    sizeOf: (value: unknown, run: Run) => number | undefined,
+    fits: (size: number, operand: number) => boolean,
+  ): Maker =>
+  (operand, context) => {
+    const limit = count(operand, context);
+    const message = `must have ${words[0]} ${limit} ${limit === 1 ? words[1] : words[2]}`;
+    return (value, run) => {
+      const size = sizeOf(value, run);
+      return size === undefined || fits(size, limit) || run.fail(message);
+    };
+  };
+
+const characters = (value: unknown, { steps }: Run): number | undefined =>
+  typeof value === "string" ? lengthOf(value, steps) : undefined;
+const items = (value: unknown): number | undefined =>
+  Array.isArray(value) ? value.length : undefined;
+const members = (value: unknown, { steps }: Run): number | undefined => {
+  if (!isObject(value)) return undefined;
+  const { length } = Object.keys(value);
+  steps.take(length);
+  return length;
+};
+
+const atLeast = (size: number, limit: number): boolean => size >= limit;
+const atMost = (size: number, limit: number): boolean => size <= limit;
+
+/** Demands members, because of another one or in any case. */
+export function requires(operand: unknown, context: Context, because?: string): Keyword {
+  const names = texts(operand, context);
+  const message = because === undefined ? "is required" : `is required beside \`${because}\``;
+  return (value, run) => {
+    if (!isObject(value)) return true;
+    run.steps.take(names.length);
+    return every(names, run, (name) => Object.hasOwn(value, name) || run.fail(message, name));
+  };
+}
+
+/** Checks of an object for each of these members that it has. */
+export const whereMembers =
+  (checks: readonly (readonly [name: string, check: Keyword])[]): Keyword =>
+  (value, run, start) => {
+    if (!isObject(value)) return true;
+    run.steps.take(checks.length);
+    return every(
+      checks,
+      run,
+      ([name, check]) => !Object.hasOwn(value, name) || check(value, run, start),
+    );
+  };
+
+/**
+ * What checks each keyword that has no schemas in it.
+ * https://json-schema.org/draft/2020-12/json-schema-validation#section-6
+ */
+export const ASSERTIONS: Readonly<Record<string, Maker>> = {
+  type(operand, context) {
+    const types = typeof operand === "string" ? [operand] : texts(operand, context);
+    for (const type of types) {
+      if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
+    }
+    const expected = list(types.map((type) => TYPES[type]!));
+    return (value, run) =>
+      types.some((type) => hasType(value, type)) ||
+      run.fail(`must be ${expected}, ${described(value)}`);
+  },
+  enum(operand, { fail }) {
+    if (!Array.isArray(operand)) return fail("must be an array");
+    const isPart = (one: unknown) => typeof one === "object" && one !== null;
+    const simple = new Set<unknown>(operand.filter((one) => !isPart(one)));
+    const parts = operand.filter(isPart);
+    const message = `must be ${json(operand)}`;
+    return (value, run) =>
+      simple.has(value) ||
+      (isPart(value) && parts.some((one) => isEqual(one, value, run.steps))) ||
+      run.fail(message);
+  },
+  const: (operand) => (value, run) =>
+    isEqual(operand, value, run.steps) || run.fail(`must be ${json([operand])}`),
+
+  multipleOf: (operand, context) =>
+    number(operand, context) > 0
+      ? ofNumbers(
+          "a multiple of",
+          (value, factor) => value % factor === 0 || Number.isInteger(value / factor),
+        )(operand, context)
+      : context.fail("must be greater than 0"),
+  maximum: ofNumbers("at most", (value, limit) => value <= limit),
+  exclusiveMaximum: ofNumbers("less than", (value, limit) => value < limit),
+  minimum: ofNumbers("at least", (value, limit) => value >= limit),
+  exclusiveMinimum: ofNumbers("greater than", (value, limit) => value > limit),
+
+  maxLength: ofSizes(["at most", "character", "characters"], characters, atMost),
+  minLength: ofSizes(["at least", "character", "characters"], characters, atLeast),
+  pattern(operand, context) {
+    const source = text(operand, context);
+    const pattern = context.pattern(source);
+    return (value, run) =>
+      typeof value !== "string" ||
+      pattern.test(value, run.steps) ||
+      run.fail(`must match the pattern ${brief(source)}`);
+  },
+  format(operand, context) {
+    const format = text(operand, context);
+    if (!Object.hasOwn(context.formats, format)) return undefined;
+    const hasFormat = context.formats[format]!;
+    return (value, run) => {
+      if (typeof value !== "string") return true;
+      run.steps.take(Math.min(value.length, limits.formatCharacters));
+      return hasFormat(value) || run.fail(`must have the format ${format}`);
+    };
+  },
+
+  maxItems: ofSizes(["at most", "item", "items"], items, atMost),
+  minItems: ofSizes(["at least", "item", "items"], items, atLeast),
+  uniqueItems(operand, { fail }) {
+    if (typeof operand !== "boolean") return fail("must be a boolean");
+    if (!operand) return undefined;
+    return (value, run) => {
+      const equal = Array.isArray(value) ? equalItems(value, run.steps) : undefined;
+      if (equal === undefined) return true;
+      return run.fail(`must not have equal items: ${equal[0]} and ${equal[1]} are equal`);
+    };
+  },
+  maxProperties: ofSizes(["at most", "member", "members"], members, atMost),
+  minProperties: ofSizes(["at least", "member", "members"], members, atLeast),
+  required: (operand, context) => requires(operand, context),
+  dependentRequired(operand, context) {
+    const all = Object.entries(object(operand, context)).map(
+      ([key, names]) => [key, requires(names, context, key)] as const,
+    );
+    return whereMembers(all);
+  },
+};

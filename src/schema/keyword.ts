@@ -1,0 +1,93 @@
+import { isObject, type Json } from "../model.ts";
+import type { Pattern } from "./pattern.ts";
+import type { Resource, Target } from "./references.ts";
+import type { Evaluate, Run } from "./run.ts";
+
+/** Checks one keyword. `start` is how many marks there were before the first keyword of this schema. */
+export type Keyword = (value: unknown, run: Run, start: number) => boolean;
+
+/** Returns true if a text has a format. */
+export type Formats = Readonly<Record<string, (text: string) => boolean>>;
+
+/** The surroundings of a keyword while its schema is made ready. */
+export interface Context {
+  /** The keyword, and the schema that it is in. */
+  name: string;
+  schema: Json;
+  /** Formats that values must have; all others are annotations. */
+  formats: Formats;
+  /** Throws a `SchemaError` that names the keyword. */
+  fail(why: string): never;
+  /** Makes the check of a schema at these keys, seen from the schema that the keyword is in. */
+  evaluator(schema: unknown, ...keys: string[]): Evaluate;
+  pattern(source: string): Pattern;
+  /** Where a reference leads, and the check of the schema there. */
+  target(reference: string): Target & { evaluate: Evaluate };
+  /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
+  dynamic(anchor: string): ReadonlyMap<Resource, Evaluate>;
+}
+
+/** Makes the check of a keyword from its value; none where it asserts nothing. */
+export type Maker = (operand: unknown, context: Context) => Keyword | undefined;
+
+export function number(operand: unknown, { fail }: Context): number {
+  return typeof operand === "number" ? operand : fail("must be a number");
+}
+
+export function count(operand: unknown, { fail }: Context): number {
+  return typeof operand === "number" && Number.isInteger(operand) && operand >= 0
+    ? operand
+    : fail("must be a whole number that is not negative");
+}
+
+export function text(operand: unknown, { fail }: Context): string {
+  return typeof operand === "string" ? operand : fail("must be a string");
+}
+
+export function texts(operand: unknown, { fail }: Context): readonly string[] {
+  const isList = Array.isArray(operand) && operand.every((one) => typeof one === "string");
+  return isList ? operand : fail("must be an array of strings");
+}
+
+export function object(operand: unknown, { fail }: Context): Json {
+  return isObject(operand) ? operand : fail("must be an object");
+}
+
+/** The checks of a list of schemas. */
+export function evaluators(operand: unknown, { name, evaluator, fail }: Context): Evaluate[] {
+  if (!Array.isArray(operand)) return fail("must be an array of schemas");
+  return operand.map((one, at) => evaluator(one, name, String(at)));
+}
+
+/** The checks of the schemas that a keyword has by name. */
+export function namedEvaluators(keyword: string, context: Context): [string, Evaluate][] {
+  const named = object(context.schema[keyword] ?? {}, context);
+  return Object.entries(named).map(([key, schema]) => [
+    key,
+    context.evaluator(schema, keyword, key),
+  ]);
+}
+
+/** Goes through a list to its end, or to the first failure where nobody asks for more. */
+export const every = <T>(all: readonly T[], run: Run, check: (one: T) => boolean): boolean =>
+  everyFrom(0, all.length, run, (at) => check(all[at]!));
+
+/** The same by index, from one to before another. */
+export function everyFrom(
+  start: number,
+  end: number,
+  run: Run,
+  check: (at: number) => boolean,
+): boolean {
+  let fits = true;
+  for (let at = start; at < end; at++) {
+    if (check(at)) continue;
+    fits = false;
+    if (run.isQuiet) break;
+  }
+  return fits;
+}
+
+/** Words as one text: `a, b or c`. */
+export const list = (words: readonly string[]): string =>
+  words.length < 2 ? words.join() : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;

@@ -1,0 +1,147 @@
+import { isObject, type Json } from "../model.ts";
+
+/** Keywords whose value is a schema, or a list of them. */
+export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+  "additionalItems",
+  "additionalProperties",
+  "allOf",
+  "anyOf",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "oneOf",
+  "prefixItems",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+
+/** Keywords whose value has schemas by name. */
+export const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+]);
+
+/** A schema that has a URI of its own: https://json-schema.org/draft/2020-12/json-schema-core#name-schema-resources */
+export interface Resource {
+  uri: string;
+  root: unknown;
+  /** Schemas by `$anchor` and `$dynamicAnchor`, and those by the latter alone. */
+  anchors: Map<string, unknown>;
+  dynamicAnchors: Map<string, unknown>;
+}
+
+/** Where a reference leads. */
+export interface Target {
+  schema: unknown;
+  resource: Resource;
+  /** The anchor's name, where the reference is one. */
+  anchor?: string;
+}
+
+/** All that can be referred to within one schema; nothing is ever fetched. */
+export class References {
+  readonly root: Resource;
+  readonly resources = new Map<string, Resource>();
+  readonly #homes = new Map<object, Resource>();
+
+  constructor(schema: unknown) {
+    this.root = this.#resource("schema:/", schema);
+    this.#index(schema, this.root);
+  }
+
+  /** Returns the resource that a schema belongs to. */
+  homeOf(schema: object): Resource {
+    return this.#homes.get(schema) ?? this.root;
+  }
+
+  /** Returns undefined where the reference leads to nothing in this schema. */
+  resolve(reference: string, { uri }: Resource): Target | undefined {
+    const [place, fragment = ""] = parts(reference, uri) ?? [];
+    const resource = place === undefined ? undefined : this.resources.get(place);
+    if (resource === undefined) return undefined;
+    if (fragment === "") return { schema: resource.root, resource };
+    if (fragment.startsWith("/")) return this.#point(resource, fragment);
+    if (!resource.anchors.has(fragment)) return undefined;
+    return { schema: resource.anchors.get(fragment), resource, anchor: fragment };
+  }
+
+  #resource(uri: string, root: unknown): Resource {
+    const resource = { uri, root, anchors: new Map(), dynamicAnchors: new Map() };
+    this.resources.set(uri, resource);
+    return resource;
+  }
+
+  /** Notes what a schema and those within it are called. Not recursive, for schemas may be deep. */
+  #index(schema: unknown, home: Resource): void {
+    const rest: [schema: unknown, home: Resource][] = [[schema, home]];
+    for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+      const [one, around] = next;
+      if (!isObject(one) || this.#homes.has(one)) continue;
+      const resource = this.#homeIn(one, around);
+      this.#homes.set(one, resource);
+      for (const key of ["$anchor", "$dynamicAnchor"]) {
+        const name = one[key];
+        if (typeof name !== "string") continue;
+        resource.anchors.set(name, one);
+        if (key === "$dynamicAnchor") resource.dynamicAnchors.set(name, one);
+      }
+      for (const [key, value] of Object.entries(one)) {
+        if (SCHEMA_KEYWORDS.has(key)) {
+          for (const inner of [value].flat()) rest.push([inner, resource]);
+        } else if (isNamed(key) && isObject(value)) {
+          for (const inner of Object.values(value)) rest.push([inner, resource]);
+        }
+      }
+    }
+  }
+
+  /** The resource that a schema is, or is part of. Draft 7 has anchors in `$id`. */
+  #homeIn(schema: Json, around: Resource): Resource {
+    const id = schema["$id"];
+    if (typeof id !== "string") return around;
+    const [place, fragment = ""] = parts(id, around.uri) ?? [];
+    if (fragment !== "") around.anchors.set(fragment, schema);
+    if (place === undefined || place === around.uri) return around;
+    if (schema !== this.root.root) return this.#resource(place, schema);
+    this.root.uri = place;
+    this.resources.set(place, this.root);
+    return this.root;
+  }
+
+  /** https://www.rfc-editor.org/rfc/rfc6901#section-6 */
+  #point(resource: Resource, pointer: string): Target | undefined {
+    let schema = resource.root;
+    let home = resource;
+    for (const segment of pointer.split("/").slice(1)) {
+      const key = segment.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return;
+      schema = (schema as Json)[key];
+      if (isObject(schema)) home = this.#homes.get(schema) ?? home;
+    }
+    // It may stand where no keyword has schemas.
+    this.#index(schema, home);
+    return { schema, resource: home };
+  }
+}
+
+const isNamed = (key: string): boolean =>
+  NAMED_SCHEMA_KEYWORDS.has(key) || key === "$defs" || key === "definitions";
+
+/** The absolute URI of a reference and its fragment; undefined where it is not a URI. */
+function parts(reference: string, base: string): [place: string, fragment: string] | undefined {
+  try {
+    const url = new URL(reference, base);
+    const fragment = decodeURIComponent(url.hash.slice(1));
+    url.hash = "";
+    return [url.href, fragment];
+  } catch {
+    return undefined;
+  }
+}

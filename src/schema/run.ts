@@ -1,0 +1,93 @@
+import { limits } from "../limits.ts";
+import type { Resource } from "./references.ts";
+import { Exceeded, type Steps } from "./steps.ts";
+
+/** One thing that is wrong with a value. */
+export interface Issue {
+  /** Where: names and indices, from the outermost on; of a member that is missing too. */
+  path: readonly string[];
+  /** In words for whoever sent it, after the place. They repeat names and the schema, never the value. */
+  message: string;
+}
+
+/** Checks a value against one schema, and notes in the run what is wrong. */
+export type Evaluate = (value: unknown, run: Run) => boolean;
+
+type Key = string | number;
+
+/** One check of one value: where it is, and what it has found. */
+export class Run {
+  readonly steps: Steps;
+  readonly issues: Issue[] = [];
+  /** Names and indices that `unevaluatedProperties` and `unevaluatedItems` leave to others. */
+  marks: Key[] = [];
+  /** The schema resources that the check has gone through, for `$dynamicRef`. */
+  readonly scope: Resource[] = [];
+  /** True if some keyword asks what others have evaluated. */
+  readonly isMarking: boolean;
+  readonly #path: Key[] = [];
+  #quiet = 0;
+  #depth = 0;
+
+  constructor(steps: Steps, isMarking: boolean) {
+    this.steps = steps;
+    this.isMarking = isMarking;
+  }
+
+  /** Is nobody interested in what is wrong, only in that something is? */
+  get isQuiet(): boolean {
+    return this.#quiet > 0;
+  }
+
+  /** Notes an issue of this value, or of one of its members. */
+  fail(message: string, ...member: Key[]): false {
+    if (this.#quiet > 0 || this.issues.length >= limits.checkIssues) return false;
+    this.steps.take(this.#path.length);
+    this.issues.push({
+      path: [...this.#path, ...member].map((key) => brief(String(key))),
+      message,
+    });
+    return false;
+  }
+
+  /** Checks a member or an item of this value, which counts as evaluated then. */
+  evaluate(key: Key, evaluate: Evaluate, value: unknown): boolean {
+    if (this.isMarking) this.marks.push(key);
+    return this.at(key, evaluate, value);
+  }
+
+  /** Checks a member or an item of this value. */
+  at(key: Key, evaluate: Evaluate, value: unknown): boolean {
+    const { marks } = this;
+    this.#path.push(key);
+    if (this.isMarking) this.marks = [];
+    const fits = evaluate(value, this);
+    this.marks = marks;
+    this.#path.pop();
+    return fits;
+  }
+
+  /** Checks without noting what is wrong. */
+  quietly<T>(check: () => T): T {
+    this.#quiet++;
+    const found = check();
+    this.#quiet--;
+    return found;
+  }
+
+  /** Throws `Exceeded` where schemas lead into each other too deeply; `leave` ends each. */
+  enter(steps: number): void {
+    this.steps.take(steps);
+    if (++this.#depth > limits.checkDepth) {
+      throw new Exceeded(`leads through more than ${limits.checkDepth} schemas, one in another`);
+    }
+  }
+
+  leave(): void {
+    this.#depth--;
+  }
+}
+
+/** A text as a message has it: not longer than people read. */
+export const brief = (text: string): string =>
+  text.length > limits.issueCharacters ? `${text.slice(0, limits.issueCharacters)}…` : text;

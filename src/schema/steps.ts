@@ -1,0 +1,19 @@
+/** Counts the steps of a computation over values and schemas of strangers, and ends it at a limit. */
+export class Steps {
+  readonly #limit: number;
+  #left: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#left = limit;
+  }
+
+  /** Throws `Exceeded` where fewer than `count` are left. */
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left < 0) throw new Exceeded(`takes more than ${this.#limit} steps to check`);
+  }
+}
+
+/** A computation was ended before it had a result. The message follows the name of what was checked. */
+export class Exceeded extends Error {}

@@ -1,0 +1,67 @@
+import { isObject } from "../model.ts";
+import type { Steps } from "./steps.ts";
+
+/** The type of a value in the words of JSON Schema. */
+export function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value;
+}
+
+/** How many characters a text has: surrogate pairs count as one. */
+export function lengthOf(text: string, steps: Steps): number {
+  steps.take(text.length >> 3);
+  let length = text.length;
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) >>> 10 === 0b1101_10 && text.charCodeAt(at + 1) >>> 10 === 0b1101_11) {
+      length--;
+      at++;
+    }
+  }
+  return length;
+}
+
+/** Compares values of JSON; the order of members is of no account. */
+export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
+  steps.take(1);
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, at) => isEqual(item, b[at], steps));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], steps));
+}
+
+/** Returns the indices of two equal items; undefined if all differ. */
+export function equalItems(
+  items: readonly unknown[],
+  steps: Steps,
+): readonly [number, number] | undefined {
+  const seen = new Map<unknown, number>();
+  const seenTexts = new Map<string, number>();
+  for (const [at, item] of items.entries()) {
+    steps.take(1);
+    const isPart = typeof item === "object" && item !== null;
+    const key = isPart ? canonical(item, steps) : item;
+    const map: Map<unknown, number> = isPart ? seenTexts : seen;
+    const first = map.get(key);
+    if (first !== undefined) return [first, at];
+    map.set(key, at);
+  }
+  return undefined;
+}
+
+/** One text for all values that are equal. */
+function canonical(value: unknown, steps: Steps): string {
+  steps.take(2);
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;
+  if (typeof value === "string") steps.take(value.length >> 3);
+  if (!isObject(value)) return JSON.stringify(value) ?? "";
+  const members = Object.keys(value)
+    .toSorted()
+    .map((key) => `${canonical(key, steps)}:${canonical(value[key], steps)}`);
+  return `{${members.join()}}`;
+}

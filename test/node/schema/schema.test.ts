@@ -1,0 +1,308 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { isObject, type Json } from "../../../src/model.ts";
+import { Exceeded, Schema, SchemaError } from "../../../src/schema/schema.ts";
+import { Steps } from "../../../src/schema/steps.ts";
+import { Chance } from "../fuzz/chance.ts";
+
+/**
+ * Schemas are checked as Ajv checks them, but within a bounded number of steps. Left out are
+ * `contains` and `unevaluated…`, where Ajv differs from the specification or generates code that fails.
+ */
+const NAMES = ["a", "b", "ab", "c"];
+
+function valueBy(chance: Chance, depth: number): unknown {
+  const kinds = depth === 0 ? 5 : 7;
+  switch (chance.below(kinds)) {
+    case 0:
+      return chance.pick([0, 1, 2, 1.5, -1, 3, 10]);
+    case 1:
+      return chance.pick(["", "a", "ab", "abc", "😀", "b1"]);
+    case 2:
+      return chance.of(0.5);
+    case 3:
+      return null;
+    case 4:
+    case 5:
+      return Object.fromEntries(
+        NAMES.filter(() => chance.of(0.5)).map((name) => [
+          name,
+          valueBy(chance, Math.max(0, depth - 1)),
+        ]),
+      );
+    default:
+      return Array.from({ length: chance.below(4) }, () => valueBy(chance, depth - 1));
+  }
+}
+
+/** One keyword with its value. */
+function keywordBy(chance: Chance, depth: number): Json {
+  const inner = () => schemaBy(chance, depth - 1);
+  const some = () => Array.from({ length: 1 + chance.below(2) }, inner);
+  const named = () =>
+    Object.fromEntries(NAMES.filter(() => chance.of(0.4)).map((n) => [n, inner()]));
+  const names = () => NAMES.filter(() => chance.of(0.3));
+  const small = () => chance.below(4);
+  const plain: (() => Json)[] = [
+    () => ({ type: chance.pick(["object", "array", "string", "number", "integer", "null"]) }),
+    () => ({ type: ["object", chance.pick(["string", "boolean", "array"])] }),
+    () => ({ enum: [valueBy(chance, 1), valueBy(chance, 1), 1] }),
+    () => ({ const: valueBy(chance, 1) }),
+    () => ({
+      [chance.pick(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"])]: small(),
+    }),
+    () => ({ multipleOf: chance.pick([1, 2, 0.5]) }),
+    () => ({ [chance.pick(["minLength", "maxLength", "minItems", "maxItems"])]: small() }),
+    () => ({ [chance.pick(["minProperties", "maxProperties"])]: small() }),
+    () => ({ pattern: chance.pick(["^a", "b$", "^.$", "\\d", "^(?!ab)"]) }),
+    () => ({ uniqueItems: true }),
+    () => ({ required: names() }),
+    () => ({ dependentRequired: { a: names() } }),
+    () => ({ $ref: chance.pick(["#/$defs/a", "#/$defs/b", "#x", "#y"]) }),
+  ];
+  const parts: (() => Json)[] = [
+    () => ({ properties: named() }),
+    () => ({ properties: named(), additionalProperties: inner() }),
+    () => ({ patternProperties: { "^a": inner() }, additionalProperties: chance.of(0.5) }),
+    () => ({ propertyNames: inner() }),
+    () => ({ dependentSchemas: { [chance.pick(NAMES)]: inner() } }),
+    () => ({ items: inner() }),
+    () => ({ prefixItems: some(), items: inner() }),
+    () => ({ [chance.pick(["allOf", "anyOf", "oneOf"])]: some() }),
+    () => ({ not: inner() }),
+    () => Object.fromEntries(["if", "then", "else"].map((key) => [key, inner()])),
+  ];
+  return chance.pick(depth > 0 && chance.of(0.6) ? parts : plain)();
+}
+
+const schemaBy = (chance: Chance, depth: number): Json | boolean =>
+  chance.of(0.1)
+    ? chance.of(0.8)
+    : Object.assign(
+        {},
+        ...Array.from({ length: 1 + chance.below(3) }, () => keywordBy(chance, depth)),
+      );
+
+/** References that lead to each other without end are no test of anything else. */
+function documentBy(chance: Chance): Json {
+  const leaf = (name: string) => {
+    const schema = schemaBy(chance, 1);
+    return { ...(isObject(schema) ? withoutReferences(schema) : {}), $anchor: name };
+  };
+  return { ...(schemaBy(chance, 3) as Json), $defs: { a: leaf("x"), b: leaf("y") } };
+}
+
+const withoutReferences = (schema: Json): Json =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"$ref":', '"$comment":')) as Json;
+
+test.each([1, 2, 3, 4])("random schemas mean the same as to Ajv, seed %j", (seed) => {
+  const chance = new Chance(seed);
+  let valid = 0;
+  for (let count = 0; count < 100; count++) {
+    const schema = documentBy(chance);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const validate = ajv.compile(schema);
+    const ours = new Schema(schema);
+    for (let tries = 0; tries < 10; tries++) {
+      const value = valueBy(chance, 3);
+      const fits = validate(value);
+      expect({ schema, value, fits: ours.issues(value) === undefined }).toEqual({
+        ...{ schema, value, fits },
+      });
+      if (fits) valid++;
+    }
+  }
+  expect(valid).toBeGreaterThan(100);
+});
+
+describe("what is wrong is told by its place, what was expected and what came", () => {
+  const person = {
+    type: "object",
+    properties: {
+      name: { type: "string", minLength: 2 },
+      age: { type: "integer", minimum: 0 },
+      tags: { type: "array", items: { enum: ["x", "y"] }, uniqueItems: true },
+      at: { properties: { city: {} }, required: ["city"] },
+    },
+    required: ["name"],
+    additionalProperties: false,
+  };
+  test.each<[unknown, string[]]>([
+    [{}, ["name is required"]],
+    [[], [" must be an object, not an array"]],
+    [undefined, [" must be an object, but is missing"]],
+    [{ name: 1 }, ["name must be a string, not a number"]],
+    [
+      { name: "a", age: 1.5 },
+      ["name must have at least 2 characters", "age must be an integer, not a fraction"],
+    ],
+    [{ name: "ab", age: -1 }, ["age must be at least 0"]],
+    [
+      { name: "ab", tags: ["x", "z", "x"] },
+      ["tags must not have equal items: 0 and 2 are equal", 'tags.1 must be "x" or "y"'],
+    ],
+    [{ name: "ab", at: {} }, ["at.city is required"]],
+    [{ name: "ab", more: 1 }, ["more is not expected; expected: `name`, `age`, `tags` or `at`"]],
+  ])("%j", (value, told) => {
+    const issues = new Schema(person).issues(value)!;
+    expect(issues.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual(told);
+  });
+
+  test("at most so many times, and with short names", () => {
+    const value = Object.fromEntries(
+      Array.from({ length: 1000 }, (_, at) => [`${at}`.repeat(1000), 1]),
+    );
+    const issues = new Schema({ additionalProperties: false }).issues(value)!;
+    expect(issues).toHaveLength(limits.checkIssues);
+    expect(JSON.stringify(issues).length).toBeLessThan(20_000);
+  });
+});
+
+describe("a schema is not valid", () => {
+  test.each<[unknown, string]>([
+    [5, "the schema must be an object or a boolean"],
+    [{ type: "any" }, "`type` must not be"],
+    [
+      { properties: { a: { required: "b" } } },
+      "`properties.a.required` must be an array of strings",
+    ],
+    [{ items: { minimum: "1" } }, "`items.minimum` must be a number"],
+    [{ anyOf: [{}, { maxLength: -1 }] }, "`anyOf.1.maxLength` must be a whole number"],
+    [{ pattern: "(" }, "`pattern` is not a valid regular expression"],
+    [{ $ref: "#/$defs/none" }, "`$ref` leads to #/$defs/none, which is not in the schema"],
+    [{ $ref: "https://x.example/" }, "`$ref` leads to https://x.example/"],
+    [{ $ref: "file:///etc/passwd" }, "nothing is fetched"],
+    [{ multipleOf: 0 }, "`multipleOf` must be greater than 0"],
+  ])("%j", (schema, message) => {
+    expect(() => new Schema(schema)).toThrow(SchemaError);
+    expect(() => new Schema(schema)).toThrow(message);
+  });
+});
+
+test("$dynamicRef leads to the outermost resource that the check has come through", () => {
+  const tree = {
+    $id: "https://x.example/tree",
+    $dynamicAnchor: "node",
+    type: "object",
+    properties: { data: true, children: { type: "array", items: { $dynamicRef: "#node" } } },
+  };
+  const strict = {
+    $id: "https://x.example/strict",
+    $dynamicAnchor: "node",
+    $ref: "tree",
+    unevaluatedProperties: false,
+    $defs: { tree },
+  };
+  const misspelled = { children: [{ daat: 1 }] };
+  expect(new Schema(tree).issues(misspelled)).toBeUndefined();
+  expect(new Schema(strict).issues({ children: [{ data: 1 }] })).toBeUndefined();
+  expect(new Schema(strict).issues(misspelled)).toMatchObject([
+    { path: ["children", "0", "daat"] },
+  ]);
+});
+
+test.each<[object, unknown, unknown]>([
+  [{ contains: { type: "string" }, unevaluatedItems: { type: "number" } }, ["a", 1], ["a", null]],
+  [
+    { anyOf: [{ prefixItems: [true], items: { minimum: 1 } }], unevaluatedItems: false },
+    [1, 2],
+    [1, 0],
+  ],
+  [{ oneOf: [{ prefixItems: [true] }, false], unevaluatedItems: false }, [1], [1, 2]],
+  [{ contains: { const: 1 }, minContains: 1, maxContains: 2 }, [1, 1], []],
+  [
+    {
+      properties: { a: {} },
+      dependentSchemas: { b: { properties: { b: {} } } },
+      unevaluatedProperties: false,
+    },
+    { a: 1, b: 1 },
+    { a: 1, c: 1 },
+  ],
+])("what no other keyword is about: %j", (schema, good, bad) => {
+  expect(new Schema(schema).issues(good)).toBeUndefined();
+  expect(new Schema(schema).issues(bad)).toBeDefined();
+});
+
+describe("draft 7 has other words for some keywords", () => {
+  test.each<[object, unknown, unknown]>([
+    [{ items: [{ type: "string" }], additionalItems: { type: "number" } }, ["a", 1], ["a", "b"]],
+    [{ dependencies: { a: ["b"], c: { required: ["d"] } } }, { a: 1, b: 1 }, { c: 1 }],
+    [{ definitions: { a: { $id: "#a", type: "string" } }, $ref: "#a" }, "a", 1],
+  ])("%j", (schema, good, bad) => {
+    expect(new Schema(schema).issues(good)).toBeUndefined();
+    expect(new Schema(schema).issues(bad)).toBeDefined();
+  });
+});
+
+describe("a check ends within its steps", () => {
+  const repeat = <T>(count: number, make: (at: number) => T) =>
+    Array.from({ length: count }, (_, at) => make(at));
+  const nested = (depth: number, leaf: unknown): unknown =>
+    repeat(depth, () => 0).reduce<unknown>((inner) => [inner], leaf);
+
+  /** Linear in the value: twice the value takes about twice the steps. */
+  test.each<[string, object, (size: number) => unknown]>([
+    ["unique objects", { uniqueItems: true }, (size) => repeat(size, (at) => ({ at, a: [1] }))],
+    [
+      "unevaluated members",
+      { allOf: [{ patternProperties: { "^(a+)+$": {} } }], unevaluatedProperties: false },
+      (size) => Object.fromEntries(repeat(size, (at) => ["a".repeat(1 + (at % 50)), at])),
+    ],
+    ["contains", { contains: { const: 1 }, maxContains: 1e9 }, (size) => repeat(size, () => 1)],
+    [
+      "many members",
+      { additionalProperties: { type: "number" } },
+      (size) => Object.fromEntries(repeat(size, (at) => [`k${at}`, at])),
+    ],
+    ["a long text", { pattern: "^(a|b|ab)*$", maxLength: 1e9 }, (size) => "ab".repeat(size)],
+    [
+      "deep values",
+      {
+        $defs: { n: { anyOf: [{ type: "string" }, { items: { $ref: "#/$defs/n" } }] } },
+        $ref: "#/$defs/n",
+      },
+      () => nested(200, "a"),
+    ],
+  ])("%s", (_, schema, valueOf) => {
+    expect(new Schema(schema).issues(valueOf(50_000), new Steps(50 * 50_000))).toBeUndefined();
+  });
+
+  const doubled = { allOf: [{ $ref: "#" }, { $ref: "#" }] };
+  const $defs = Object.fromEntries(
+    repeat(40, (at) => [`d${at}`, { anyOf: repeat(3, () => ({ $ref: `#/$defs/d${at + 1}` })) }]),
+  );
+  test.each<[string, object, unknown]>([
+    ["a schema that applies itself", doubled, 1],
+    ["a schema that is itself", { $ref: "#" }, 1],
+    ["a dynamic one", { $dynamicAnchor: "a", not: { $dynamicRef: "#a" } }, 1],
+    [
+      "references that triple",
+      { $ref: "#/$defs/d0", $defs: { ...$defs, d40: { type: "string" } } },
+      1,
+    ],
+    [
+      "many schemas for many items",
+      { items: { allOf: repeat(1000, () => ({ minimum: 0 })) } },
+      repeat(100_000, () => 1),
+    ],
+    [
+      "many members for many items",
+      { items: { properties: Object.fromEntries(repeat(1000, (at) => [`p${at}`, {}])) } },
+      repeat(100_000, () => ({})),
+    ],
+  ])("or is given up: %s", (_, schema, value) => {
+    const ready = new Schema(schema);
+    expect(() => ready.issues(value)).toThrow(Exceeded);
+  });
+
+  test("schemas that lead into each other by the thousand are made ready without recursion", () => {
+    const chain = Object.fromEntries(
+      repeat(20_000, (at) => [`d${at}`, at === 19_999 ? {} : { $ref: `#/$defs/d${at + 1}` }]),
+    );
+    const ready = new Schema({ $defs: chain, $ref: "#/$defs/d19000" });
+    expect(ready.issues(1)).toBeUndefined();
+    expect(() => new Schema({ $defs: chain, $ref: "#/$defs/d0" }).issues(1)).toThrow(Exceeded);
+  });
+});

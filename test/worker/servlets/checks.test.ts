@@ -1,0 +1,191 @@
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { accept, callOf, changed, goOn, prepare, serverOf, type Json } from "../durable/client.ts";
+import { updateTask } from "../durable/faults.ts";
+import { planned } from "../durable/plans.ts";
+import { begin, planned as plannedInSession } from "../durable/session-steps.ts";
+import { planned as plannedTask, until } from "../durable/task-steps.ts";
+import { ask } from "../server.ts";
+
+/** Schemas that servlets and their callers choose: no check may keep others waiting. */
+prepare();
+
+const object = (schema: object, more: object = {}) => ({
+  type: "object",
+  properties: { value: schema },
+  required: ["value"],
+  ...more,
+});
+
+/** Takes time that is exponential in the number of `a`, for engines that backtrack. */
+const PATTERN = { type: "string", pattern: "^(a+)+$" };
+const ALMOST = `${"a".repeat(50_000)}!`;
+
+/** Each definition applies the next one twice. */
+const DOUBLING = (() => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 60 }, (_, at) => {
+      const next = { $ref: `#/$defs/d${at + 1}` };
+      return [`d${at}`, { allOf: [next, next] }];
+    }),
+  );
+  return object({ $ref: "#/$defs/d0" }, { $defs: { ...$defs, d60: {} } });
+})();
+
+const ENDLESS = object({ $ref: "#/$defs/a" }, { $defs: { a: { allOf: [{ $ref: "#/$defs/a" }] } } });
+
+/** Different from each other only in what comes last. */
+const OBJECTS = Array.from({ length: 20_000 }, (_, at) => ({ a: [1, 2], b: { c: "c" }, at }));
+
+/** A server on which the servlet `told` has such a schema. */
+const toldWith = (schemas: object) =>
+  serverOf(
+    changed("told", ({ lists }) => ({
+      lists: { ...lists!, tools: [{ ...lists!.tools[0]!, ...schemas }] },
+    })),
+  );
+
+const structured = (value: unknown, outputSchema: object) =>
+  callOf(
+    "told",
+    { text: JSON.stringify({ content: [], structuredContent: { value } }) },
+    { server: toldWith({ outputSchema }) },
+  );
+
+describe("a result that is checked ends with the right outcome", () => {
+  test.each<[string, object, unknown, RegExp]>([
+    ["a pattern", object(PATTERN), ALMOST, /`value` must match the pattern \^\(a\+\)\+\$/],
+    ["doubling references", DOUBLING, 1, /outputSchema of told is too complex.*steps/],
+    ["endless references", ENDLESS, 1, /outputSchema of told is too complex.*schemas/],
+    [
+      "equal items",
+      object({ uniqueItems: true }),
+      [...OBJECTS, OBJECTS[7]],
+      /7 and 20000 are equal/,
+    ],
+    ["an enumeration", object({ enum: [OBJECTS] }), [...OBJECTS, 1], /`value` must be/],
+    [
+      "a backreference",
+      object({ pattern: "(a)\\1" }),
+      "aa",
+      /`properties.value.pattern` has a backref/,
+    ],
+  ])("%s", async (_, schema, value, message) => {
+    expect((await structured(value, schema)).error?.message).toMatch(message);
+  });
+
+  test.each<[string, object, unknown]>([
+    ["a pattern", object(PATTERN), "a".repeat(50_000)],
+    ["items that are all different", object({ uniqueItems: true }), OBJECTS],
+    ["an enumeration", object({ enum: [OBJECTS] }), OBJECTS],
+  ])("%s that fits", async (_, schema, value) => {
+    const { result } = await structured(value, schema);
+    expect(result?.["structuredContent"]).toEqual({ value });
+  });
+});
+
+describe("arguments", () => {
+  const input = (schema: object, value: unknown) =>
+    callOf("told", { value } as Json, { server: toldWith({ inputSchema: object(schema) }) });
+
+  test("that do not match are told", async () => {
+    const { result } = await input(PATTERN, ALMOST);
+    expect(result).toMatchObject({ isError: true });
+    expect(result?.["content"][0].text).toMatch(/`value` must match the pattern/);
+  });
+
+  test("that are too large for their schema are their caller's fault", async () => {
+    const schema = { items: { allOf: Array.from({ length: 200 }, () => ({ minimum: 1 })) } };
+    const value = Array.from({ length: 60_000 }, () => 1);
+    const { result } = await input(schema, value);
+    expect(result).toMatchObject({ isError: true });
+    expect(result?.["content"][0].text).toMatch(
+      `the value takes more than ${limits.checkSteps} steps to check: send a smaller one`,
+    );
+  });
+
+  test("that are as deep as a body may be are checked by a schema that refers to itself", async () => {
+    const deep = (depth: number): unknown => (depth === 0 ? 1 : { next: deep(depth - 1) });
+    const inputSchema = object(
+      { $ref: "#/$defs/node" },
+      {
+        $defs: {
+          node: { anyOf: [{ $ref: "#/$defs/link" }, { type: "string" }] },
+          link: {
+            type: "object",
+            properties: { next: { allOf: [{ $ref: "#/$defs/node" }] } },
+            required: ["next"],
+          },
+        },
+      },
+    );
+    const { result } = await callOf("told", { value: deep(50) } as Json, {
+      server: toldWith({ inputSchema }),
+    });
+    expect(result?.["content"][0].text).toMatch(/next` must be a string, not a number/);
+  });
+});
+
+describe("lists that are known only at run time", () => {
+  const pick = (shape: object, n: unknown) => {
+    const server = serverOf(
+      changed("seasonal", () => ({})),
+      {
+        SEASON: "plums",
+        SHAPE: JSON.stringify(shape),
+      },
+    );
+    return ask("tools/call", { name: "pick_plums", arguments: { n } }, {}, server);
+  };
+
+  test("are checked by patterns in linear time", async () => {
+    const { result } = await pick(PATTERN, ALMOST);
+    expect(result?.["content"][0].text).toMatch(/`n` must match the pattern/);
+    expect((await pick(PATTERN, "aaa")).result?.["content"][0].text).toBe("picked");
+  });
+
+  test("have formats that are asserted", async () => {
+    const { result } = await pick({ format: "email" }, "a@");
+    expect(result?.["content"][0].text).toMatch(/`n` must have the format email/);
+  });
+
+  test("are the servlet's fault where a pattern cannot be matched in linear time", async () => {
+    expect((await pick({ pattern: "^(a+)\\1$" }, "aa")).error?.message).toMatch(
+      /inputSchema of pick_plums cannot be used: `properties.n.pattern` has a backreference/,
+    );
+  });
+
+  test("let everything pass where a schema is not valid", async () => {
+    const { result } = await pick({ type: "anything" }, 1);
+    expect(result?.["content"][0].text).toBe("picked");
+  });
+});
+
+describe("what a user answers to a form", () => {
+  const form = (schema: object) => ({ do: "inputs", keys: ["a"], schema });
+  const refused: [string, object, RegExp][] = [
+    ["with a pattern", object(PATTERN), /`value` must match the pattern/],
+    ["with doubling references", DOUBLING, /requestedSchema is too complex/],
+    ["with a backreference", object({ pattern: "(a)\\1" }), /requestedSchema cannot be used/],
+  ];
+
+  test.each(refused)("%s, in a request", async (_, schema, message) => {
+    const { error } = await goOn(await planned(form(schema)), { a: accept(ALMOST) });
+    expect(error?.message).toMatch(message);
+  });
+
+  test.each(refused)("%s, in a task", async (_, schema, message) => {
+    const id = await plannedTask(form(schema));
+    await until(id, "input_required");
+    const { error } = await updateTask(id, { a: accept(ALMOST) });
+    expect(error?.message).toMatch(message);
+  });
+
+  test.each(refused)("%s, in a session", async (_, schema, message) => {
+    const client = await begin();
+    const events = await plannedInSession(client, form(schema));
+    const { id } = await events.message();
+    await client.answer(id, accept(ALMOST));
+    expect(JSON.stringify(await events.message())).toMatch(message);
+  });
+});
