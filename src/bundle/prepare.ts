@@ -141,8 +141,8 @@ async function lastingChanges(wasm: Uint8Array): Promise<string> {
 async function ingredients(): Promise<string> {
   const own = [
     KERNEL,
-    ...["prepare.ts", "binary.ts", "bytes.ts", "fuel.ts", "instructions.ts"].map((name) =>
-      join(import.meta.dirname, name),
+    ...["prepare.ts", "binary.ts", "bytes.ts", "fuel.ts", "instructions.ts", "prices.ts"].map(
+      (name) => join(import.meta.dirname, name),
     ),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
