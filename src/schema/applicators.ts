@@ -49,7 +49,7 @@ const unevaluated =
   };
 
 /**
- * What checks each keyword that has schemas in it.
+ * The keywords that contain schemas.
  * https://json-schema.org/draft/2020-12/json-schema-core#section-10
  */
 export const APPLICATORS: Readonly<Record<string, Maker>> = {

@@ -94,7 +94,7 @@ export const whereMembers =
   };
 
 /**
- * What checks each keyword that has no schemas in it.
+ * The keywords that contain no schemas.
  * https://json-schema.org/draft/2020-12/json-schema-validation#section-6
  */
 export const ASSERTIONS: Readonly<Record<string, Maker>> = {

@@ -34,7 +34,7 @@ export class Run {
     this.isMarking = isMarking;
   }
 
-  /** Is nobody interested in what is wrong, only in that something is? */
+  /** True if only the outcome counts, and no issues are noted. */
   get isQuiet(): boolean {
     return this.#quiet > 0;
   }

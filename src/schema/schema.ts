@@ -17,7 +17,7 @@ const KEYWORDS: readonly [string, Maker][] = Object.entries({ ...ASSERTIONS, ...
 /** A keyword of a schema that is ready to check values. */
 interface Ready {
   check: Keyword;
-  /** Is it about what no other keyword is about? */
+  /** True for `unevaluatedItems` and `unevaluatedProperties`, which come after all others. */
   isLate: boolean;
 }
 
@@ -48,7 +48,7 @@ export class Schema {
   readonly #evaluators = new Map<unknown, Evaluate>();
   /** Schemas whose keywords are still to be read: none is read by recursion, for they may be deep. */
   readonly #unread: (() => void)[] = [];
-  /** Does some keyword ask what others have evaluated? */
+  /** True if some keyword asks what others have evaluated. */
   #isMarking = false;
   #patternSizes = 0;
   readonly #patterns = new Map<string, Pattern>();

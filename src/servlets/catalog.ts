@@ -35,7 +35,7 @@ export interface ResourceEntry {
 export interface TemplateEntry {
   servlet: BundledServlet;
   template: ResourceTemplate;
-  /** Whether a URI may be one that the template stands for. Throws `Exceeded`. */
+  /** Returns true if the template may stand for a URI. Throws `Exceeded`. */
   matches: (uri: string, steps: Steps) => boolean;
 }
 

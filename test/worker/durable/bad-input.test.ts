@@ -268,15 +268,18 @@ describe("answers", () => {
   });
 });
 
-test.each(["true", '[],"$ref":"#/nope"'])(
-  "an answer to a form that has no schema is its servlet's fault: required %s",
-  async (required) => {
+test.each([
+  ["true", "`required` must be an array of strings"],
+  ['[],"$ref":"#/nope"', "`$ref` leads to #/nope, which is not in the schema; nothing is fetched"],
+])(
+  "an answer to a form whose schema is not valid is its servlet's fault: required %s",
+  async (required, why) => {
     const text = `{"message":"?","requestedSchema":{"properties":{},"required":${required}}}`;
     const headers = { "mcp-param-through": "elicit" };
     const round = await beginTool("told", { through: "elicit", text }, { headers });
     const { status, error } = await goOn(round, { ask_1: accept("x") });
     expect(status).toBe(200);
-    expect(error?.message).toBe("The servlet's schema for this is not valid.");
+    expect(error?.message).toBe(`The servlet's requestedSchema cannot be used: ${why}.`);
   },
 );
 
