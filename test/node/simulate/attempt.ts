@@ -1,3 +1,4 @@
+import type { Chance } from "../fuzz/chance.ts";
 import { labelled, type Step } from "./programs.ts";
 
 export type Json = Record<string, any>;
@@ -33,15 +34,28 @@ export interface Attempt {
 
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
-export interface Server {
-  fetch(request: Request): Promise<Response>;
+/** Time, chance and the network as a client has them: simulated, or those of real processes. */
+export interface ClientWorld {
+  chance: Chance;
+  now(): number;
+  sleep(ms: number): Promise<void>;
+  /** Rejects where no response comes. Where `leavesMs` is given, the client does not wait for longer. */
+  request(init: RequestInit, leavesMs?: number): Promise<Response>;
+  note(what: string): void;
+  /** Where the servlet sends its requests. */
+  host: string;
 }
 
-export const newAttempt = (label: string, tool: string, program: Step[]): Attempt => ({
+export const newAttempt = (
+  label: string,
+  tool: string,
+  program: Step[],
+  { host }: Pick<ClientWorld, "host">,
+): Attempt => ({
   label,
   tool,
   program,
-  steps: labelled(program, label),
+  steps: labelled(program, label, host),
   asked: new Map(),
   answers: new Map(),
   heard: [],

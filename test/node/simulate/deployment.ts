@@ -1,10 +1,9 @@
 import "./hooks.ts";
-import type { Server } from "./attempt.ts";
 import type { Class } from "./object.ts";
 
 /** The code under test, with the servlet that follows plans. */
 export interface Deployment {
-  createApp(env: object): Server;
+  createApp(env: object): { fetch(request: Request): Promise<Response> };
   durableObjects(): Record<string, Class>;
   bindings: Record<string, string>;
   variables: Record<string, string>;

@@ -71,7 +71,7 @@ export interface Asking {
 
 interface Evidence {
   attempt: Attempt;
-  internet: HttpServer;
+  internet: Pick<HttpServer, "arrivals" | "sent">;
   askings: Asking[];
   /** Has another attempt gone on from a state of this one? */
   isForked: boolean;
@@ -89,7 +89,7 @@ interface Followed {
   times: number[];
 }
 
-const TROUBLE = /^The host world\.example (could not be reached|gave no answer)/;
+const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
 const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /\d+ times.*server stopped/;
 const DIED = /^The server (has )?stopped/;

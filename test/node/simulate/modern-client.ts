@@ -7,11 +7,9 @@ import {
   newAttempt,
   type Attempt,
   type Json,
-  type Server,
+  type ClientWorld,
 } from "./attempt.ts";
 import type { Step } from "./programs.ts";
-import type { Platform } from "./platform.ts";
-import { newActor, type Actor } from "./scheduler.ts";
 
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 const HOUR = 3_600_000;
@@ -20,27 +18,23 @@ const VERSION = "2026-07-28";
 
 /** A client of the modern era: it sends requests until they are answered, and carries what it is given. */
 export class ModernClient {
-  readonly #platform: Platform;
-  readonly #server: () => Server;
-  readonly actor: Actor;
+  readonly #world: ClientWorld;
   readonly #hasTasks: boolean;
   readonly attempts: Attempt[] = [];
   readonly #forks: { attempt: Attempt; params: Json }[] = [];
   #requests = 0;
 
-  constructor(platform: Platform, server: () => Server, name: string, hasTasks: boolean) {
-    this.#platform = platform;
-    this.#server = server;
-    this.actor = newActor(name);
+  constructor(world: ClientWorld, hasTasks: boolean) {
+    this.#world = world;
     this.#hasTasks = hasTasks;
   }
 
   get #chance() {
-    return this.#platform.scheduler.chance;
+    return this.#world.chance;
   }
 
   #wait(ms: number): Promise<void> {
-    return this.#platform.scheduler.sleep(ms, this.actor);
+    return this.#world.sleep(ms);
   }
 
   /** Sends a request; undefined where it or its response was lost. */
@@ -70,7 +64,7 @@ export class ModernClient {
     try {
       // Now and then it does not wait for the response.
       const leavesMs = this.#chance.of(0.03) ? this.#chance.below(3000) : undefined;
-      const response = await this.#platform.request(this.#server(), request, this.actor, leavesMs);
+      const response = await this.#world.request(request, leavesMs);
       const text = await response.text();
       const isStream = response.headers.get("content-type") === "text/event-stream";
       const messages = isStream ? eventsIn(text) : [JSON.parse(text) as Json];
@@ -93,7 +87,7 @@ export class ModernClient {
   }
 
   #note(what: string): void {
-    this.#platform.scheduler.note(what, this.actor.name);
+    this.#world.note(what);
   }
 
   #hear(attempt: Attempt, { method, params }: Json): void {
@@ -103,7 +97,12 @@ export class ModernClient {
   /** Calls a tool until something has come of it. */
   async call(label: string, tool: string, program: Step[]): Promise<void> {
     for (let times = 1; ; times++) {
-      const attempt = newAttempt(`${label}${times === 1 ? "" : `'${times}`}`, tool, program);
+      const attempt = newAttempt(
+        `${label}${times === 1 ? "" : `'${times}`}`,
+        tool,
+        program,
+        this.#world,
+      );
       this.attempts.push(attempt);
       const params = { name: tool, arguments: { steps: attempt.steps } };
       let answer = await this.#send(attempt, "tools/call", params);
@@ -158,7 +157,7 @@ export class ModernClient {
       const other = answerOf(request.method, at, "accept", "typed otherwise");
       this.#forks.push({
         attempt: {
-          ...newAttempt(attempt.label, attempt.tool, attempt.program),
+          ...newAttempt(attempt.label, attempt.tool, attempt.program, this.#world),
           answers: new Map(attempt.answers).set(at, other),
           fork: { of: attempt, at },
         },
@@ -199,7 +198,7 @@ export class ModernClient {
         const done = await this.#send(attempt, "tasks/cancel", { taskId });
         if (done?.["result"] === undefined) continue;
         attempt.cancelled = "confirmed";
-        attempt.cancelledAt = this.#platform.scheduler.now;
+        attempt.cancelledAt = this.#world.now();
         continue;
       }
       const answer = await this.#send(attempt, "tasks/get", { taskId });

@@ -27,6 +27,10 @@ export interface Faults {
   budget: number;
 }
 
+interface Server {
+  fetch(request: Request): Promise<Response> | Response;
+}
+
 /** Objects, Workers and the messages between them. */
 export class Platform {
   readonly scheduler: Scheduler;
@@ -250,12 +254,7 @@ export class Platform {
    * A request of a client to the Worker, in an actor of its own; where `leavesMs` is given, its client leaves
    * after that. Rejects where it, or its response, is lost.
    */
-  request(
-    server: { fetch(request: Request): Promise<Response> | Response },
-    init: RequestInit,
-    client: Actor,
-    leavesMs?: number,
-  ): Promise<Response> {
+  #request(server: Server, init: RequestInit, client: Actor, leavesMs?: number): Promise<Response> {
     const { scheduler } = this;
     return scheduler.eventually<Response>(client, (settle) => {
       let over = false;
@@ -303,6 +302,22 @@ export class Platform {
   }
 
   #requestCount = 0;
+
+  /** What a client of this name sees. */
+  clientWorld(server: Server, name: string) {
+    const { scheduler } = this;
+    const actor = newActor(name);
+    return {
+      actor,
+      chance: scheduler.chance,
+      host: "https://world.example",
+      now: () => scheduler.now,
+      sleep: (ms: number) => scheduler.sleep(ms, actor),
+      request: (init: RequestInit, leavesMs?: number) =>
+        this.#request(server, init, actor, leavesMs),
+      note: (what: string) => scheduler.note(what, name),
+    };
+  }
 
   close(): void {
     for (const object of this.objects.values()) {

@@ -13,7 +13,6 @@ export interface Step {
   branches?: Step[][];
 }
 
-export const HOST = "https://world.example";
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 
@@ -80,20 +79,29 @@ export function inPlace(steps: Step[]): Step[] {
   }));
 }
 
+/** The program for a test that takes real time: nothing in it takes long. */
+export function inRealTime(steps: Step[]): Step[] {
+  return steps.slice(0, 8).map(({ timeout: _timeout, ms, branches, ...step }) => ({
+    ...step,
+    ...(ms !== undefined && { ms: Math.min(ms, SECOND) }),
+    ...(branches && { branches: branches.map(inRealTime) }),
+  }));
+}
+
 /** The program with its steps told apart: each has a label that is in all that it asks. */
-export function labelled(steps: Step[], prefix: string): Step[] {
+export function labelled(steps: Step[], prefix: string, host: string): Step[] {
   return steps.map((step, at) => {
     const label = `${prefix}.${at}`;
     if (step.do === "all") {
       const branches = step.branches!.map((branch, number) =>
-        labelled(branch, `${label}.${number}`),
+        labelled(branch, `${label}.${number}`, host),
       );
       return { ...step, branches };
     }
     return {
       ...step,
       message: label,
-      ...(step.do === "http" && { url: `${HOST}/${label}` }),
+      ...(step.do === "http" && { url: `${host}/${label}` }),
       ...(step.do === "progress" && { progress: at + 1 }),
     };
   });

@@ -1,35 +1,36 @@
-import { ABLE, answerTo, newAttempt, type Attempt, type Json, type Server } from "./attempt.ts";
-import type { Platform } from "./platform.ts";
+import {
+  ABLE,
+  answerTo,
+  newAttempt,
+  type Attempt,
+  type Json,
+  type ClientWorld,
+} from "./attempt.ts";
 import type { Step } from "./programs.ts";
-import { newActor, type Actor } from "./scheduler.ts";
 
 const VERSION = "2025-11-25";
 
 /** A client with a session: it reads streams, comes back when they break, and answers what it is asked. */
 export class SessionClient {
-  readonly #platform: Platform;
-  readonly #server: () => Server;
-  readonly actor: Actor;
+  readonly #world: ClientWorld;
   readonly attempts: Attempt[] = [];
   #session = "";
   #requests = 0;
 
-  constructor(platform: Platform, server: () => Server, name: string) {
-    this.#platform = platform;
-    this.#server = server;
-    this.actor = newActor(name);
+  constructor(world: ClientWorld) {
+    this.#world = world;
   }
 
   get #chance() {
-    return this.#platform.scheduler.chance;
+    return this.#world.chance;
   }
 
   #wait(ms: number): Promise<void> {
-    return this.#platform.scheduler.sleep(ms, this.actor);
+    return this.#world.sleep(ms);
   }
 
   #note(what: string): void {
-    this.#platform.scheduler.note(what, this.actor.name);
+    this.#world.note(what);
   }
 
   /** Begins a session, makes these calls at the same time, and ends it. */
@@ -73,7 +74,7 @@ export class SessionClient {
       ...(message && { body: JSON.stringify({ jsonrpc: "2.0", ...message }) }),
     };
     try {
-      return await this.#platform.request(this.#server(), init, this.actor);
+      return await this.#world.request(init);
     } catch (error) {
       this.#note(`got no response: ${String(error)}`);
       return undefined;
@@ -91,7 +92,12 @@ export class SessionClient {
 
   async #call(label: string, tool: string, program: Step[]): Promise<void> {
     for (let times = 1; ; times++) {
-      const attempt = newAttempt(`${label}${times === 1 ? "" : `'${times}`}`, tool, program);
+      const attempt = newAttempt(
+        `${label}${times === 1 ? "" : `'${times}`}`,
+        tool,
+        program,
+        this.#world,
+      );
       this.attempts.push(attempt);
       const id = ++this.#requests;
       const params = {
@@ -212,7 +218,7 @@ export class SessionClient {
     this.#note(`cancels ${id}`);
     await this.#insist({ method: "notifications/cancelled", params: { requestId: id } });
     attempt.cancelled = "confirmed";
-    attempt.cancelledAt = this.#platform.scheduler.now;
+    attempt.cancelledAt = this.#world.now();
     attempt.end ??= { status: "cancelled" };
   }
 }

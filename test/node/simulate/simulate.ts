@@ -1,9 +1,8 @@
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import { judge, type Asking, type Violation } from "./judge.ts";
-import { ModernClient } from "./modern-client.ts";
+import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
-import { SessionClient } from "./session-client.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform } from "./platform.ts";
 import { described } from "./programs.ts";
@@ -40,40 +39,18 @@ export async function play(scene: Scene): Promise<Outcome> {
     const app = createApp(platform.env);
     const askings = watchTasks(platform, violations, internet);
     const calls = scene.calls.map((call, at) => ({ ...call, label: `c${at + 1}` }));
-    const inSession = calls.filter(({ client }) => client === "session");
     for (const { label, client, tool, program: steps } of calls) {
       scheduler.note(`${label} (${client}) is ${tool}: ${described(steps)}`, "world");
     }
-    const clients = calls
-      .filter(({ client }) => client !== "session")
-      .map(({ client, label, tool, program: steps }) => {
-        const modern = new ModernClient(
-          platform,
-          () => app,
-          `client of ${label}`,
-          client === "tasks",
-        );
-        return {
-          client: modern as ModernClient | SessionClient,
-          run: () => modern.call(label, tool, steps),
-        };
-      });
-    if (inSession.length > 0) {
-      const client = new SessionClient(platform, () => app, "client of the session");
-      clients.push({ client, run: () => client.run(inSession) });
-    }
+    const clients = begun(calls, (name) => platform.clientWorld(app, name));
     const open = new Set(clients);
     for (const one of clients) {
-      const { client, run } = one;
-      await scheduler.within(client.actor, () => {
-        void run().then(
+      await scheduler.within(one.world.actor, () => {
+        void one.run().then(
           () => open.delete(one),
           (error: unknown) => {
             open.delete(one);
-            violations.push({
-              rule: "ends at all",
-              what: `the client fails: ${String((error as Error).stack)}`,
-            });
+            violations.push({ rule: "ends at all", what: `the client fails: ${String(error)}` });
           },
         );
       });
@@ -87,7 +64,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       askings.look();
     }
     platform.isFaulty = false;
-    const attempts = clients.flatMap(({ client }) => client.attempts);
+    const attempts = clients.flatMap((one) => one.attempts);
     for (const attempt of attempts) {
       const id = attempt.taskId ?? "";
       violations.push(
@@ -149,6 +126,12 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       return Math.max(0, ...inVain.map((task) => task.inVain));
     },
     look(): void {
+      for (; sent < internet.sent.length; sent++) {
+        const { label, from } = internet.sent[sent]!;
+        const sender = platform.ownerOf(from);
+        if (sender?.kind !== "Task" || rowOf(sender).status !== "cancelled") continue;
+        violations.push({ rule: "quiet when cancelled", what: `${from.name} sends ${label}` });
+      }
       const object = platform.ownerOf(scheduler.last);
       if (object?.kind !== "Task") return;
       const { status, answers } = rowOf(object);
@@ -170,11 +153,6 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
         task.inVain = object.alarms - task.alarms;
       if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
       Object.assign(task, { status, answers });
-      for (; sent < internet.sent.length; sent++) {
-        const { label, from } = internet.sent[sent]!;
-        if (from !== object.actor || status !== "cancelled") continue;
-        violations.push({ rule: "quiet when cancelled", what: `${from.name} sends ${label}` });
-      }
     },
   };
 }
