@@ -1,6 +1,7 @@
 import { namespaceOf, readSettings } from "../env.ts";
 import { limits } from "../limits.ts";
 import type { Sealing, Vault } from "../mcp/exchange.ts";
+import { again } from "./again.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 import type { States } from "./states.ts";
 
@@ -20,8 +21,8 @@ export function sealerOf(env: object): Sealer | undefined {
   const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
-    current: () => own || ring().current(),
-    byId: (id) => (own && id === SECRET ? own : ring().byId(id)),
+    current: () => own || again(async () => ring().current()),
+    byId: (id) => (own && id === SECRET ? own : again(async () => ring().byId(id))),
   });
 }
 
