@@ -28,8 +28,11 @@ interface Addressee {
 export class SessionAsks {
   readonly #setting: Setting;
   readonly #open = new Map<number, KeptAsk>();
-  /** Those whose answer is given: their task may have said before it took it that it waits for them. */
-  readonly #answered = new Set<KeptAsk>();
+  /**
+   * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
+   * and a task never uses a key again, so these are not asked again.
+   */
+  readonly #closed = new Map<string, Set<string>>();
   #settling = Promise.resolve();
 
   constructor(setting: Setting) {
@@ -48,17 +51,13 @@ export class SessionAsks {
   }
 
   async #settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
-    const known = [...this.#open.values(), ...this.#answered].filter((ask) => ask.task === task);
-    for (const ask of known) {
-      if (Object.hasOwn(asks, ask.key)) continue;
-      this.#answered.delete(ask);
-      await this.#withdraw(ask);
-    }
+    const open = [...this.#open.values()].filter((ask) => ask.task === task);
+    for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
     const call = to?.call();
     if (to === undefined || call === undefined) return;
     const { capabilities, protocolVersion: version } = await this.#setting.store.client();
     for (const [key, asked] of Object.entries(asks)) {
-      if (known.some((ask) => ask.key === key)) continue;
+      if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
       const { method } = asked;
       const params = olderAsk(asked);
       const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
@@ -92,13 +91,13 @@ export class SessionAsks {
       } else {
         // Clients do not answer twice, so the call goes on with whatever this is.
         const answer = error === undefined ? answerOf(asked, result) : clientError(asked, error);
-        this.#answered.add(ask);
+        this.#close(ask);
         await tasks().update(ask.task, { [ask.key]: answer });
       }
       store.dropAsk(ask.number);
       return undefined;
     } catch (failure) {
-      this.#answered.delete(ask);
+      this.#closed.get(ask.task)?.delete(ask.key);
       this.#open.set(ask.number, ask); // It can be answered again.
       return Fault.from(failure);
     }
@@ -122,9 +121,20 @@ export class SessionAsks {
     }
   }
 
-  async #withdraw({ number, stream }: KeptAsk): Promise<void> {
+  #close({ task, key }: Pick<KeptAsk, "task" | "key">): void {
+    const keys = this.#closed.get(task) ?? new Set();
+    this.#closed.set(task, keys.add(key));
+  }
+
+  /** The call of this task is over. */
+  forget(task: string): void {
+    this.#closed.delete(task);
+  }
+
+  async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {
     const { store, streams } = this.#setting;
     if (!this.#open.delete(number)) return;
+    this.#close({ task, key });
     const params = { requestId: number, reason: "The server does not wait for it any more." };
     const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });

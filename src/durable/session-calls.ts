@@ -258,8 +258,9 @@ export class SessionCalls {
   /** Ends a call with this message, or with none. */
   async #reply(call: Call, message?: string): Promise<void> {
     const { store, streams } = this.#setting;
-    const { number, post, stream, isKept } = call;
+    const { number, post, stream, isKept, task } = call;
     if (!this.#calls.delete(number)) return;
+    if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
     if (post !== undefined && post.stream === undefined) post.reply(message);
     else if (message !== undefined) {
       await streams.send(stream, message, { also: () => store.dropCall(number) });

@@ -1,4 +1,5 @@
 import { namespaceOf, readSettings } from "../env.ts";
+import { again } from "./again.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
 /** What seals for a Worker with these bindings; undefined where it has no key ring. */
@@ -10,8 +11,8 @@ export function sealerOf(env: object): Sealer | undefined {
   const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
-    current: () => own || ring().current(),
-    byId: (id) => (own && id === SECRET ? own : ring().byId(id)),
+    current: () => own || again(async () => ring().current()),
+    byId: (id) => (own && id === SECRET ? own : again(async () => ring().byId(id))),
   });
 }
 

@@ -1,7 +1,7 @@
 import { AskError, type Context } from "edge-servlets/servlet";
 
 /** Of one step: what to do, and what of the rest it needs. */
-const STEP = {
+const PLAIN_STEP = {
   type: "object",
   properties: {
     do: {
@@ -9,7 +9,7 @@ const STEP = {
       enum: [
         ...["elicit", "elicit_url", "sample", "sample_tools", "roots", "inputs", "http", "sleep"],
         ...["url_done", "updated", "changed"],
-        ...["config", "secret", "log", "progress", "random", "chance", "forever", "fail"],
+        ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -24,6 +24,8 @@ const STEP = {
     url: { type: "string" },
     /** Of a sleep. */
     ms: { type: "number" },
+    /** How far it says to be. */
+    progress: { type: "number" },
     /** Of a page. */
     id: { type: "string" },
     /** Goes on where the client has no answer, and says why there is none. */
@@ -31,6 +33,15 @@ const STEP = {
   },
   required: ["do"],
   additionalProperties: false,
+} as const;
+
+const STEP = {
+  ...PLAIN_STEP,
+  properties: {
+    ...PLAIN_STEP.properties,
+    /** Plans that are followed at the same time, for `all`. */
+    branches: { type: "array", items: { type: "array", items: PLAIN_STEP } },
+  },
 } as const;
 
 export const PLAN = {
@@ -49,8 +60,10 @@ interface Step {
   method?: string;
   url?: string;
   ms?: number;
+  progress?: number;
   id?: string;
   catches?: boolean;
+  branches?: readonly (readonly Step[])[];
 }
 
 interface Followed {
@@ -116,8 +129,11 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     case "roots":
       return context.roots();
     case "inputs": {
-      const params = { message, requestedSchema: step.schema ?? VALUE };
-      const asks = keys.map((key) => [key, { method: "elicitation/create", params }] as const);
+      const asks = keys.map((key) => {
+        const about = step.message === undefined ? message : `${message} ${key}`;
+        const params = { message: about, requestedSchema: step.schema ?? VALUE };
+        return [key, { method: "elicitation/create", params }] as const;
+      });
       return context.requestInput(Object.fromEntries(asks));
     }
     case "http": {
@@ -139,10 +155,12 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       console.log(message);
       return undefined;
     case "progress":
-      context.progress(1, 2, message);
+      context.progress(step.progress ?? 1, 2, message);
       return undefined;
     case "chance":
       return Math.random();
+    case "all":
+      return Promise.all((step.branches ?? []).map((branch) => follow(branch, context)));
     case "forever":
       for (;;) context.config("greeting");
     case "fail":

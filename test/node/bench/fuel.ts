@@ -7,7 +7,6 @@
  * baseline compiler, in which a loop stays that it was entered in, and once by the optimising one.
  */
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { assemble, inFolder } from "../../../src/bundle/binaryen.ts";
 import { prepare } from "../../../src/bundle/prepare.ts";

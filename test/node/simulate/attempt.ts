@@ -1,0 +1,116 @@
+import type { Chance } from "../fuzz/chance.ts";
+import { labelled, type Step } from "./programs.ts";
+
+export type Json = Record<string, any>;
+
+/** What a client was asked, what it answered, and what came of its call. */
+export interface Attempt {
+  /** What the labels of its steps begin with. */
+  label: string;
+  program: Step[];
+  steps: Step[];
+  tool: string;
+  /** What was asked, by label: the keys under which it was. */
+  asked: Map<string, Set<string>>;
+  /** What was answered, by label and part. */
+  answers: Map<string, Json>;
+  /** The progress messages that it heard, in order. */
+  heard: string[];
+  taskId?: string;
+  /** Was it asked to end, and was that confirmed? */
+  cancelled: "no" | "asked" | "confirmed";
+  /** Its last word: a result or an error. */
+  end?: Json;
+  /** Nobody follows it any more: the client has lost it. */
+  isOrphan: boolean;
+  /** Was its state carried by the client, from question to question? */
+  isCarried: boolean;
+  /** Of one that goes on from a state of another with other answers: the other, and the question. */
+  fork?: { of: Attempt; at: string };
+  /** When it was confirmed that it was cancelled, in true time. */
+  cancelledAt?: number;
+  problems: string[];
+}
+
+export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+
+/** Time, chance and the network as a client has them: simulated, or those of real processes. */
+export interface ClientWorld {
+  chance: Chance;
+  now(): number;
+  sleep(ms: number): Promise<void>;
+  /** Rejects where no response comes. Where `leavesMs` is given, the client does not wait for longer. */
+  request(init: RequestInit, leavesMs?: number): Promise<Response>;
+  note(what: string): void;
+  /** Where the servlet sends its requests. */
+  host: string;
+}
+
+export const newAttempt = (
+  label: string,
+  tool: string,
+  program: Step[],
+  { host }: Pick<ClientWorld, "host">,
+): Attempt => ({
+  label,
+  tool,
+  program,
+  steps: labelled(program, label, host),
+  asked: new Map(),
+  answers: new Map(),
+  heard: [],
+  cancelled: "no",
+  isOrphan: false,
+  isCarried: false,
+  problems: [],
+});
+
+/** What the user says to what is asked: always the same to the same question. `key` is what it is asked under. */
+export function answerTo(
+  attempt: Attempt,
+  key: string,
+  { method, params }: Json,
+  chance: { of(likelihood: number): boolean },
+): Json {
+  const label = labelIn(method, params) ?? `roots ${key}`;
+  const keys = attempt.asked.get(label) ?? new Set();
+  attempt.asked.set(label, keys.add(key));
+  const known = attempt.answers.get(label);
+  if (known !== undefined) return known;
+  const answer = answerOf(
+    method,
+    label,
+    chance.of(0.8) ? "accept" : chance.of(0.5) ? "decline" : "cancel",
+  );
+  attempt.answers.set(label, answer);
+  return answer;
+}
+
+/** What is asked about; undefined for roots, which are asked for without a word. */
+function labelIn(method: string, params: Json): string | undefined {
+  if (method === "roots/list") return undefined;
+  return method === "sampling/createMessage"
+    ? params["messages"][0].content.text
+    : params["message"];
+}
+
+export function answerOf(method: string, label: string, action: string, word = "typed"): Json {
+  if (method === "roots/list") return { roots: [{ uri: "file:///a", name: "a" }] };
+  if (method === "sampling/createMessage") {
+    return { role: "assistant", content: { type: "text", text: `said: ${label}` }, model: "m" };
+  }
+  return action === "accept" ? { action, content: { value: `${word}: ${label}` } } : { action };
+}
+
+export function eventsIn(text: string): Json[] {
+  return text
+    .split("\n\n")
+    .filter((event) => event.includes("data: {"))
+    .map((event) => JSON.parse(event.slice(event.indexOf("data: ") + 6)) as Json);
+}
+
+export const brief = ({ status, result, error }: Json): string => {
+  const what =
+    result?.["resultType"] === "complete" ? (result["status"] ?? "result") : result?.["resultType"];
+  return `${status} ${error === undefined ? what : `error ${error["message"]}`}`;
+};

@@ -1,0 +1,42 @@
+import "./hooks.ts";
+import type { Class } from "./object.ts";
+
+/** The code under test, with the servlet that follows plans. */
+export interface Deployment {
+  createApp(env: object): { fetch(request: Request): Promise<Response> };
+  durableObjects(): Record<string, Class>;
+  bindings: Record<string, string>;
+  variables: Record<string, string>;
+}
+
+const BINDINGS = {
+  ATTEMPTS: "Attempts",
+  CALL_RECORDS: "CallRecord",
+  HUBS: "Hub",
+  KEY_RING: "KeyRing",
+  QUOTAS: "Quota",
+  SESSIONS: "Session",
+  STATES: "States",
+  TASKS: "Task",
+};
+
+/** Other type checkers know Workers' types: these files are checked by another project. */
+const load = (path: string): Promise<any> => import(new URL(path, import.meta.url).href);
+
+export async function loadDeployment(): Promise<Deployment> {
+  const [{ createApp }, { durableObjects }, { bundle }] = await Promise.all([
+    load("../../../src/app.ts"),
+    load("../../../src/durable/objects.ts"),
+    load("../../bundle.gen.ts"),
+  ]);
+  const durable = bundle.servlets.find(({ name }: { name: string }) => name === "durable");
+  const manifest = { ...durable.manifest, prefix: "r", resend_requests: true };
+  const lists = { ...durable.lists, resources: [], prompts: [] };
+  const own = { servlets: [durable, { ...durable, name: "resending", manifest, lists }] };
+  return {
+    createApp: (env) => createApp(own, env),
+    durableObjects: () => durableObjects(own),
+    bindings: BINDINGS,
+    variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error" },
+  };
+}

@@ -1,0 +1,113 @@
+import type { Actor } from "./scheduler.ts";
+import type { Platform } from "./platform.ts";
+
+/** A request that has arrived at the server on the internet. */
+export interface Arrival {
+  label: string;
+  method: string;
+  key: string | null;
+  /** A random number of the servlet's. */
+  id: string | null;
+  at: number;
+  /** The answer, which nothing else is answered with. */
+  answer: string;
+  /** Was it done, or had it been done before under the same key? */
+  isNew: boolean;
+  /** Who sent it. */
+  from: string;
+}
+
+/** A server on the internet: it does nothing twice under one key, and is as unreliable as others. */
+export class HttpServer {
+  readonly arrivals: Arrival[] = [];
+  /** Requests that were begun, whether or not they arrive. */
+  readonly sent: { label: string; from: Actor; at: number }[] = [];
+  readonly #platform: Platform;
+  readonly #unreliable: number;
+
+  constructor(platform: Platform, unreliable: number) {
+    this.#platform = platform;
+    this.#unreliable = unreliable;
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const platform = this.#platform;
+    const { scheduler } = platform;
+    const { chance } = scheduler;
+    const actor = scheduler.current!;
+    const { signal, method, headers, url } = request;
+    const label = new URL(url).pathname.slice(1);
+    await request.text();
+    if (!actor.isAlive) throw new Error("the actor has ended");
+    return scheduler.eventually<Response>(actor, (settle) => {
+      const fail = () =>
+        settle(() => {
+          throw new TypeError("fetch failed");
+        }, 0);
+      let over = false;
+      const stop = () => {
+        if (!over) fail();
+        over = true;
+      };
+      signal.addEventListener("abort", stop, { once: true });
+      platform.leave(actor, () => {
+        // It was called off before it left.
+        if (over || !actor.isAlive) return;
+        scheduler.note(`sends ${method} ${label}`, actor.name);
+        this.sent.push({ label, from: actor, at: scheduler.now });
+        const fate =
+          platform.isFaulty && chance.of(this.#unreliable) ? chance.pick(FATES) : "answered";
+        if (fate === "lost") return stop();
+        const slowMs = fate === "slow" ? chance.below(40_000) : 0;
+        // It arrives even where its sender is gone by then.
+        scheduler.after(
+          scheduler.latency() + slowMs,
+          "arrival",
+          () => undefined,
+          () => {
+            const arrival = this.#arrive({
+              label,
+              method,
+              headers,
+              from: actor.name,
+              isBad: fate === "bad",
+            });
+            if (over || fate === "silent") return;
+            if (fate === "cut") return stop();
+            over = true;
+            signal.removeEventListener("abort", stop);
+            const status = arrival.answer.startsWith("bad") ? 500 : 200;
+            settle(() => new Response(arrival.answer, { status }));
+          },
+        );
+      });
+    });
+  }
+
+  #arrive({
+    label,
+    method,
+    headers,
+    from,
+    isBad,
+  }: Pick<Arrival, "label" | "method" | "from"> & { headers: Headers; isBad: boolean }): Arrival {
+    const [key, id] = [headers.get("idempotency-key"), headers.get("x-id")];
+    const before =
+      key === null
+        ? undefined
+        : this.arrivals.find((one) => one.key === key && one.label === label);
+    const { now } = this.#platform.scheduler;
+    const number = this.arrivals.length + 1;
+    const answer = before?.answer ?? `${isBad ? "bad" : "good"} answer ${number} to ${label}`;
+    const arrival = { label, method, key, id, at: now, answer, isNew: before === undefined, from };
+    this.arrivals.push(arrival);
+    this.#platform.scheduler.note(
+      `${method} ${label}, key ${key?.slice(0, 6) ?? "none"}: ${answer}`,
+      "internet",
+    );
+    return arrival;
+  }
+}
+
+/** What becomes of a request where the internet is not as it should be. */
+const FATES = ["lost", "cut", "bad", "slow", "silent"] as const;

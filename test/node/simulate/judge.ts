@@ -1,0 +1,337 @@
+import { limits } from "../../../src/limits.ts";
+import type { Attempt, Json } from "./attempt.ts";
+import type { Arrival, HttpServer } from "./http-server.ts";
+import type { Step } from "./programs.ts";
+
+/** A rule of the model that did not hold. */
+export interface Violation {
+  rule: Rule;
+  what: string;
+  /** The hole that it comes from, where it is one that is known. */
+  hole?: string;
+}
+
+/** What may be seen of a durable call from internet, whatever happens. */
+export const RULES = {
+  "effect once":
+    "A POST arrives at most once for each step of a program, unless the manifest says otherwise",
+  "same key": "A request that is sent again has the key that it had",
+  "answers fit": "What the servlet was told is an answer to its own question",
+  "time rises": "The servlet's clock never goes back",
+  "sleeps last": "A sleep takes its time by the servlet's clock",
+  "unknown is said": "A caller that gets no result is told where the outcome of a POST is unknown",
+  "asked once": "The client is asked each question under one key",
+  "asked at all":
+    "The client has had the whole time of a question before the servlet hears that it has passed",
+  "same random numbers": "A request carries the random number that the servlet has at that step",
+  "no shared random numbers":
+    "Random numbers of a call are different from each other, and so are those of forks",
+  "told in order": "Notifications come in order and once",
+  "ends are final": "A call that is over stays so",
+  "ends as it should": "A call ends as its program says, given its answers",
+  "ends at all": "When faults stop, a call comes to its end",
+  "quiet when cancelled": "A call that is cancelled sends no further requests",
+  "nothing is left": "When the time of a call is over, nothing of it is stored",
+  "no failure of ours": "No request is answered by an internal error but for a fault",
+} as const;
+
+export type Rule = keyof typeof RULES;
+
+/**
+ * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
+ * then, and what it let pass is a failure again.
+ */
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
+  "requests of a carried call have no key, and a retry sees another time": ({ rule }, attempt) =>
+    attempt?.isCarried === true &&
+    (rule === "effect once" || rule === "same key" || rule === "same random numbers"),
+  "an error of a session does not say that the outcome of a request is unknown": ({ rule }) =>
+    rule === "unknown is said",
+  "short sleeps of one run add up": ({ rule, what }) =>
+    rule === "ends as it should" &&
+    what.endsWith("The servlet waited for too long and was stopped."),
+  "runs are counted although they made progress": ({ rule, what }) =>
+    rule === "ends as it should" && GIVEN_UP.test(what),
+  "a late wake is given the time that it was due": ({ rule }) => rule === "asked at all",
+  "a sleep is counted by its machine's clock, not by the servlet's": ({ rule }) =>
+    rule === "sleeps last",
+  "Math.random is buffered across answers": ({ rule, what }) =>
+    rule === "no shared random numbers" && /behind .*: 0\.\d+/.test(what),
+};
+
+/** The known hole that a violation comes from, if it is one. */
+const known = (violation: Violation, attempt?: Attempt): string | undefined =>
+  Object.keys(KNOWN).find((hole) => KNOWN[hole]!(violation, attempt));
+
+/** When the client of a task could answer, and when that was over, in true time. */
+export interface Asking {
+  from: number;
+  until: number;
+}
+
+interface Evidence {
+  attempt: Attempt;
+  internet: Pick<HttpServer, "arrivals" | "sent">;
+  askings: Asking[];
+  /** Has another attempt gone on from a state of this one? */
+  isForked: boolean;
+  /** How many faults there were. */
+  faults: number;
+  /** How often at most a task was run before it failed, without an answer more. */
+  runsInVain: number;
+  /** What clocks may be apart by, and messages may take. */
+  toleranceMs: number;
+}
+
+interface Followed {
+  said: unknown[];
+  ids: string[];
+  times: number[];
+}
+
+const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
+const CANCELLED = /^The (task was cancelled|client has left)/;
+const GIVEN_UP = /\d+ times.*server stopped/;
+const DIED = /^The server (has )?stopped/;
+const UNKNOWN = /outcome .*unknown/;
+
+export function judge(evidence: Evidence): Violation[] {
+  const { attempt, internet, isForked } = evidence;
+  const violations: Violation[] = [];
+  const against = (rule: Rule, what: string) => {
+    const violation: Violation = { rule, what: `${attempt.label}: ${what}` };
+    const hole = known(violation, attempt);
+    violations.push({ ...violation, ...(hole !== undefined && { hole }) });
+  };
+
+  for (const problem of attempt.problems) {
+    against(
+      problem.startsWith("the end has changed") ? "ends are final" : "ends as it should",
+      problem,
+    );
+  }
+  for (const step of flat(attempt.steps)) {
+    if (step.do === "http" && !isForked) effects(step, internet.arrivals, attempt, against);
+  }
+  const { cancelledAt = Infinity } = attempt;
+  for (const { label, at } of isForked ? [] : internet.sent) {
+    if (at > cancelledAt && label.startsWith(`${attempt.label}.`))
+      against("quiet when cancelled", `sends ${label}`);
+  }
+  for (const [label, keys] of attempt.asked) {
+    if (keys.size > 1) against("asked once", `${label} under ${[...keys].join(", ")}`);
+  }
+  // Branches may say what they have to say in any order.
+  const places = attempt.heard.map((one) => Number(one.split(".")[1]));
+  const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
+  if (!isInOrder || new Set(attempt.heard).size < attempt.heard.length) {
+    against("told in order", attempt.heard.join(", "));
+  }
+  if (attempt.isOrphan) return violations;
+  if (attempt.end === undefined) {
+    against("ends at all", "no end");
+    return violations;
+  }
+  ended(evidence, against);
+  return violations;
+}
+
+type Against = (rule: Rule, what: string) => void;
+
+const flat = (steps: Step[]): Step[] =>
+  steps.flatMap((step) => (step.do === "all" ? step.branches!.flatMap(flat) : [step]));
+
+function effects(step: Step, all: Arrival[], { tool }: Attempt, against: Against): void {
+  const arrivals = all.filter(({ label }) => label === step.message);
+  const lines = arrivals.map(
+    ({ key, id, from }) => `${key?.slice(0, 6) ?? "no key"}/${id?.slice(0, 6)} by ${from}`,
+  );
+  if (step.method === "POST" && arrivals.length > 1) {
+    const isRepeated = arrivals.some(({ isNew }, at) => at > 0 && isNew);
+    if (!tool.startsWith("r-") || isRepeated) {
+      against(
+        "effect once",
+        `POST ${step.message} arrived ${arrivals.length} times: ${lines.join("; ")}`,
+      );
+    }
+  }
+  if (new Set(arrivals.map(({ key }) => key ?? {})).size > 1 && step.method !== "POST") {
+    against("same key", `${step.method} ${step.message}: ${lines.join("; ")}`);
+  }
+  if (new Set(arrivals.map(({ id }) => id)).size > 1) {
+    against("same random numbers", `${step.method} ${step.message}: ${lines.join("; ")}`);
+  }
+}
+
+function ended(evidence: Evidence, against: Against): void {
+  const { attempt, askings, toleranceMs, internet } = evidence;
+  const { status, error } = attempt.end!;
+  if (status === "cancelled") {
+    if (attempt.cancelled === "no") against("ends as it should", "cancelled, though nobody did");
+    return;
+  }
+  if (error !== undefined) {
+    if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns) return;
+    if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
+    // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
+    const isFault = DIED.test(error.message) || error.message === "Internal error";
+    if (!isFault) return against("ends as it should", `error: ${error.message}`);
+    if (evidence.faults === 0) return against("no failure of ours", error.message);
+    const posts = internet.arrivals.filter(
+      ({ method, label }) => method === "POST" && label.startsWith(`${attempt.label}.`),
+    );
+    if (posts.length > 0 && !UNKNOWN.test(error.message)) against("unknown is said", error.message);
+    return;
+  }
+  const result = attempt.end!["result"] as Json;
+  const { structuredContent: followed, isError, content } = result;
+  const fails = attempt.steps.at(-1)?.do === "fail";
+  if (isError === true) {
+    const { text } = content[0];
+    if (!fails || text !== attempt.steps.at(-1)!.message)
+      against("ends as it should", `failed: ${text}`);
+    return;
+  }
+  if (fails) return against("ends as it should", "it should have failed");
+  follow(attempt.steps, followed, evidence, against);
+  const isSequence = attempt.steps.every((step) => step.do !== "all");
+  if (isSequence && attempt.taskId !== undefined)
+    deadlines(attempt, followed, askings, toleranceMs, against);
+  const ids = numbersOf(followed);
+  if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
+  if (attempt.fork !== undefined) forked(attempt, followed, against);
+}
+
+/** What is random after a fork is not so on the other side. */
+function forked({ steps, fork }: Attempt, followed: Followed, against: Against): void {
+  const { of, at } = fork!;
+  const other = of.end?.["result"]?.structuredContent as Followed | undefined;
+  const place = steps.findIndex(
+    ({ message }) => message !== undefined && at.split(" ")[0] === message,
+  );
+  if (other === undefined || place < 0) return;
+  const behind = ({ said, ids, times }: Followed) =>
+    numbersOf({ said: said.slice(place + 1), ids: ids.slice(place + 1), times });
+  const others = new Set(behind(other));
+  const shared = behind(followed).filter((one) => others.has(one));
+  if (shared.length > 0) against("no shared random numbers", `behind ${at}: ${shared.join(", ")}`);
+}
+
+/** All random numbers that a call has seen. */
+function numbersOf({ said, ids }: Followed): string[] {
+  return [
+    ...ids,
+    ...said.flatMap((one) => {
+      if (typeof one === "number") return [String(one)];
+      const isAll =
+        Array.isArray(one) &&
+        one.some((branch) => typeof branch === "object" && branch !== null && "ids" in branch);
+      return isAll ? (one as Followed[]).flatMap(numbersOf) : [];
+    }),
+  ];
+}
+
+function follow(
+  steps: Step[],
+  { said, ids, times }: Followed,
+  evidence: Evidence,
+  against: Against,
+): void {
+  const { attempt, internet } = evidence;
+  if (said.length !== steps.length)
+    return against("ends as it should", `${said.length} of ${steps.length} steps`);
+  for (const [at, step] of steps.entries()) {
+    const one = said[at];
+    const label = step.message ?? "";
+    const wrong = (rule: Rule = "answers fit") =>
+      against(rule, `${label} ${step.do}: ${JSON.stringify(one)}`);
+    if (at > 0 && times[at]! < times[at - 1]!)
+      against("time rises", `${label}: ${times.join(", ")}`);
+    switch (step.do) {
+      case "http": {
+        if (typeof one === "string") {
+          if (!TROUBLE.test(one) && !UNKNOWN.test(one)) wrong();
+          break;
+        }
+        const [status, text] = one as [number, string];
+        const arrival = internet.arrivals.find(({ answer }) => answer === text);
+        if (arrival?.label !== label || (status === 500) !== text.startsWith("bad")) wrong();
+        else if (arrival.id !== ids[at]) {
+          against(
+            "same random numbers",
+            `${label} was sent with ${arrival.id}, and the servlet has ${ids[at]}`,
+          );
+        }
+        break;
+      }
+      case "elicit": {
+        const answer = attempt.answers.get(label);
+        const expected = answer?.["content"]?.value ?? answer?.["action"];
+        const isOver = one === "cancel" && step.timeout !== undefined;
+        if (one !== expected && !isOver) wrong();
+        break;
+      }
+      case "inputs": {
+        const given = one as Json;
+        for (const key of step.keys!) {
+          const answer = attempt.answers.get(`${label} ${key}`);
+          if (JSON.stringify(given[key]) !== JSON.stringify(answer)) wrong();
+        }
+        break;
+      }
+      case "sample":
+        if ((one as Json)["text"] !== `said: ${label}`) wrong();
+        break;
+      case "roots":
+        if (JSON.stringify(one) !== '[{"uri":"file:///a","name":"a"}]') wrong();
+        break;
+      case "sleep":
+        if (one !== "slept") wrong();
+        if (at > 0 && times[at]! - times[at - 1]! < step.ms!) {
+          against(
+            "sleeps last",
+            `${label} slept for ${times[at]! - times[at - 1]!} ms instead of ${step.ms}`,
+          );
+        }
+        break;
+      case "config":
+        if (one !== "hi") wrong();
+        break;
+      case "secret":
+        if (one !== "opened") wrong();
+        break;
+      case "all":
+        for (const [number, branch] of step.branches!.entries()) {
+          follow(branch, (one as Followed[])[number]!, evidence, against);
+        }
+        break;
+    }
+  }
+}
+
+const ASKS = new Set(["elicit", "sample", "roots", "inputs"]);
+
+/** Where a question's time has passed, its client could have answered all that time. */
+function deadlines(
+  attempt: Attempt,
+  { said }: Followed,
+  askings: Asking[],
+  toleranceMs: number,
+  against: Against,
+): void {
+  const asks = attempt.steps
+    .map((step, at) => ({ step, at }))
+    .filter(({ step }) => ASKS.has(step.do));
+  for (const [number, { step, at }] of asks.entries()) {
+    if (step.timeout === undefined || said[at] !== "cancel") continue;
+    if (attempt.answers.get(step.message!)?.["action"] === "cancel") continue;
+    const asking = askings[number];
+    const lasted = asking === undefined ? 0 : asking.until - asking.from;
+    if (lasted < step.timeout - toleranceMs) {
+      against(
+        "asked at all",
+        `${step.message} could be answered for ${lasted} of ${step.timeout} ms`,
+      );
+    }
+  }
+}

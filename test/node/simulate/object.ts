@@ -1,0 +1,219 @@
+import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
+import { Storage } from "./storage.ts";
+
+type Methods = Record<string, (...args: unknown[]) => unknown>;
+type Instance = Methods & { alarm?: () => Promise<void> };
+export type Class = new (state: object, env: object) => object;
+
+const RESET = "The Durable Object has been reset.";
+
+/** What an object needs of the platform that it is on. */
+interface Surroundings {
+  readonly scheduler: Scheduler;
+  readonly env: object;
+  readonly faults: { lateAlarm: number; repeatedAlarm: number };
+  classOf(kind: string): Class;
+  skew(): number;
+  injects(likelihood: number, what: string): boolean;
+  end(actor: Actor): void;
+}
+
+/** One Durable Object: its storage, and its instance while it is in memory. */
+export class SimulatedObject {
+  readonly id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly storage: Storage;
+  readonly #platform: Surroundings;
+  actor: Actor | undefined;
+  instance: Instance | undefined;
+  #incarnations = 0;
+  #alarm: { at: number } | undefined;
+  #isInAlarm = false;
+  #retries = 0;
+  /** Calls that are on their way to it or in it: rejected when it dies. */
+  readonly calls = new Set<(error: Error) => void>();
+  busy = 0;
+  /** How often its alarm went off. */
+  alarms = 0;
+  #sections: (() => void)[] = [];
+
+  constructor(platform: Surroundings, kind: string, id: string, name: string) {
+    this.#platform = platform;
+    this.kind = kind;
+    this.id = id;
+    this.name = name;
+    this.storage = new Storage(platform.scheduler, () => this.#schedule());
+  }
+
+  /** Its instance, which is made where it has none. To be called in an event of the object. */
+  wake(): Instance {
+    if (this.instance !== undefined) return this.instance;
+    const { scheduler } = this.#platform;
+    const actor = newActor(`${this.name}.${++this.#incarnations}`, this.#platform.skew());
+    actor.settled = () => this.storage.settle();
+    this.actor = actor;
+    scheduler.current = actor;
+    const state = {
+      id: {
+        toString: () => this.id,
+        name: undefined,
+        equals: (other: { toString(): string }) => other.toString() === this.id,
+      },
+      storage: this.storage.for(actor),
+      waitUntil: (promise: Promise<unknown>) => void Promise.resolve(promise).catch(() => {}),
+      blockConcurrencyWhile: <T>(work: () => Promise<T>) => this.#alone(actor, work),
+      abort: () => this.die(),
+    };
+    const Kind = this.#platform.classOf(this.kind);
+    this.instance = new Kind(state, this.#platform.env) as Instance;
+    return this.instance;
+  }
+
+  get isIdle(): boolean {
+    if (this.actor === undefined || this.busy > 0 || this.calls.size > 0) return false;
+    return this.actor.pending.size === 0 && this.storage.unconfirmed === 0;
+  }
+
+  /** Runs work while no events but its own reach the object. */
+  #alone<T>(actor: Actor, work: () => Promise<T>): Promise<T> {
+    const { scheduler } = this.#platform;
+    const turn =
+      actor.section === undefined
+        ? Promise.resolve()
+        : new Promise<void>((resolve) => this.#sections.push(resolve));
+    const section = {};
+    actor.section ??= section;
+    return turn.then(async () => {
+      actor.section = section;
+      scheduler.enter(section);
+      try {
+        return await work();
+      } catch (error) {
+        if (actor.isAlive) {
+          scheduler.note(`is reset: ${String(error)}`);
+          queueMicrotask(() => actor.isAlive && this.die());
+        }
+        throw error;
+      } finally {
+        actor.section = undefined;
+        this.#sections.shift()?.();
+      }
+    });
+  }
+
+  /** Everything in memory is gone, and what was not confirmed may be. */
+  die(isGraceful = false): void {
+    const { actor, storage } = this;
+    if (actor === undefined) return;
+    const { chance } = this.#platform.scheduler;
+    this.actor = this.instance = undefined;
+    this.#isInAlarm = false;
+    this.#sections = [];
+    this.busy = 0;
+    const survivors = isGraceful ? Infinity : chance.below(storage.unconfirmed + 1);
+    const lost = storage.die(Math.min(survivors, storage.unconfirmed));
+    if (lost > 0) this.#platform.scheduler.note(`lost ${lost} writes`, actor.name);
+    for (const fail of this.calls) fail(new Error(RESET));
+    this.calls.clear();
+    this.#platform.end(actor);
+  }
+
+  /** Sees to it that the durable alarm goes off. */
+  #schedule(): void {
+    const at = this.storage.durableAlarm;
+    if (at === null || this.#isInAlarm) return;
+    if (this.#alarm?.at === at) return;
+    const { scheduler } = this.#platform;
+    const alarm = (this.#alarm = { at });
+    const { lateAlarm } = this.#platform.faults;
+    const lateMs = this.#platform.injects(lateAlarm, `the next alarm of ${this.name} is late`)
+      ? 10 ** (3 + scheduler.chance.below(6))
+      : 0;
+    const ms = Math.max(0, at - scheduler.now) + lateMs + scheduler.latency();
+    scheduler.after(
+      ms,
+      `alarm ${this.name}`,
+      () => this.actor,
+      () => {
+        if (this.#alarm !== alarm) return;
+        this.#alarm = undefined;
+        if (this.storage.durableAlarm !== at || this.#isInAlarm) return this.#schedule();
+        void this.#ring(at);
+      },
+    );
+  }
+
+  async #ring(at: number): Promise<void> {
+    const { scheduler, faults } = this.#platform;
+    const instance = this.wake();
+    const actor = this.actor!;
+    scheduler.note("alarm");
+    this.#isInAlarm = true;
+    this.alarms++;
+    this.busy++;
+    this.storage.beginAlarm();
+    let failure: unknown;
+    try {
+      await instance.alarm?.();
+    } catch (error) {
+      failure = error;
+    }
+    if (!actor.isAlive) return;
+    this.busy--;
+    this.#isInAlarm = false;
+    if (failure !== undefined) {
+      scheduler.note(`alarm failed: ${String(failure as Error)}`);
+      this.storage.failAlarm(at);
+      if (this.storage.durableAlarm === at && ++this.#retries <= 6) {
+        const alarm = (this.#alarm = { at });
+        scheduler.after(
+          2000 * 2 ** (this.#retries - 1),
+          `alarm ${this.name} again`,
+          () => this.actor,
+          () => {
+            if (this.#alarm !== alarm) return;
+            this.#alarm = undefined;
+            if (!this.#isInAlarm && this.storage.durableAlarm === at) void this.#ring(at);
+            else this.#schedule();
+          },
+        );
+        return;
+      }
+    } else {
+      this.#retries = 0;
+      this.storage.endAlarm();
+      if (this.#platform.injects(faults.repeatedAlarm, `${this.name}: the same alarm again`)) {
+        const again = () => {
+          if (!this.#isInAlarm && this.storage.durableAlarm === null) void this.#ring(at);
+        };
+        scheduler.after(scheduler.latency(), "repeated alarm", () => this.actor, again);
+      }
+    }
+    this.#schedule();
+  }
+
+  /** Runs a method for a message that has arrived; the reply waits for what was written. */
+  async invoke(
+    method: string,
+    args: unknown[],
+    reply: (how: () => unknown, actor: Actor) => void,
+  ): Promise<void> {
+    const instance = this.wake();
+    const actor = this.actor!;
+    this.busy++;
+    this.#platform.scheduler.note(`${method}()`);
+    let how: () => unknown;
+    try {
+      const value: unknown = await instance[method]!(...args);
+      how = () => value;
+    } catch (error) {
+      how = () => {
+        throw error;
+      };
+    }
+    if (!actor.isAlive) return;
+    this.busy--;
+    this.storage.leave(() => actor.isAlive && reply(how, actor));
+  }
+}

@@ -1,0 +1,328 @@
+import { Line, LOST, transferred } from "./messages.ts";
+import { SimulatedObject, type Class } from "./object.ts";
+import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
+
+/** How likely each fault is, and how many there may be. */
+export interface Faults {
+  /** That an object dies before an event of it; by kind, where it is another. */
+  death: number;
+  deaths: Record<string, number>;
+  /** That all objects die. */
+  outage: number;
+  /** That an object that has nothing to do goes from memory. */
+  eviction: number;
+  /** That a message between objects, or a request or response, is lost. */
+  loss: number;
+  /** That a Worker dies before an event of it. */
+  requestDeath: number;
+  /** That an alarm goes off late, by up to a day. */
+  lateAlarm: number;
+  /** That an alarm goes off a second time. */
+  repeatedAlarm: number;
+  /** That time jumps ahead. */
+  jump: number;
+  /** How far clocks of machines are apart at most, in ms. */
+  skewMs: number;
+  /** How many there may be, all together. */
+  budget: number;
+}
+
+interface Server {
+  fetch(request: Request): Promise<Response> | Response;
+}
+
+/** Objects, Workers and the messages between them. */
+export class Platform {
+  readonly scheduler: Scheduler;
+  readonly faults: Faults;
+  readonly objects = new Map<string, SimulatedObject>();
+  readonly env: Record<string, unknown>;
+  #classes: Record<string, Class> = {};
+  readonly #make: () => Record<string, Class>;
+  /** Until faults stop. */
+  isFaulty = true;
+  injected = 0;
+  readonly requests = new Set<Actor>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(
+    scheduler: Scheduler,
+    faults: Faults,
+    bindings: Record<string, string>,
+    variables: object,
+    make: () => Record<string, Class>,
+  ) {
+    this.scheduler = scheduler;
+    this.faults = faults;
+    this.#make = make;
+    this.#classes = make();
+    const namespaces = Object.entries(bindings).map(([binding, kind]) => [
+      binding,
+      this.#namespace(kind),
+    ]);
+    this.env = { ...variables, ...Object.fromEntries(namespaces) };
+    scheduler.beforeEvent = (actor, what) => this.#injectFaults(actor, what);
+  }
+
+  classOf(kind: string): Class {
+    return this.#classes[kind]!;
+  }
+
+  skew(): number {
+    const { skewMs } = this.faults;
+    return skewMs === 0 ? 0 : this.scheduler.chance.below(2 * skewMs + 1) - skewMs;
+  }
+
+  /** Does a fault of this likelihood happen now? */
+  injects(likelihood: number, what: string): boolean {
+    if (!this.isFaulty || this.injected >= this.faults.budget) return false;
+    if (likelihood === 0 || !this.scheduler.chance.of(likelihood)) return false;
+    this.injected++;
+    this.scheduler.note(`FAULT ${what}`, "world");
+    return true;
+  }
+
+  #injectFaults(actor: Actor | undefined, what: string): void {
+    if (!this.isFaulty) return;
+    const { faults, scheduler } = this;
+    const owner = this.ownerOf(actor);
+    if (
+      owner !== undefined &&
+      this.injects(faults.deaths[owner.kind] ?? faults.death, `${actor!.name} dies before ${what}`)
+    )
+      owner.die();
+    if (
+      actor !== undefined &&
+      this.requests.has(actor) &&
+      this.injects(faults.requestDeath, `${actor.name} dies before ${what}`)
+    ) {
+      this.end(actor);
+    }
+    if (this.injects(faults.outage, "all objects die")) {
+      for (const object of this.objects.values()) object.die();
+      for (const request of this.requests) this.end(request);
+      this.#classes = this.#make();
+    }
+    const idle = [...this.objects.values()].filter(
+      (one) => one.isIdle && !scheduler.hasEvents(one.actor!),
+    );
+    if (idle.length > 0 && scheduler.chance.of(faults.eviction)) {
+      const object = scheduler.chance.pick(idle);
+      scheduler.note("is evicted", object.actor!.name);
+      object.die(true);
+    }
+    if (this.injects(faults.jump, "nothing happens for a while")) {
+      scheduler.now += 1000 * 10 ** scheduler.chance.below(5);
+    }
+  }
+
+  /** Ends an actor: its code runs on to where it learns of that, and can do nothing any more. */
+  end(actor: Actor): void {
+    if (!actor.isAlive) return;
+    actor.isAlive = false;
+    this.requests.delete(actor);
+    const error = new Error("the actor has ended");
+    this.scheduler.ended.push({
+      actor,
+      run: () => {
+        for (const run of this.scheduler.takeTimers(actor)) run();
+        for (const reject of actor.pending) reject(error);
+        actor.pending.clear();
+      },
+    });
+  }
+
+  /** The object that this is the actor of. */
+  ownerOf(actor: Actor | undefined): SimulatedObject | undefined {
+    return actor && [...this.objects.values()].find((one) => one.actor === actor);
+  }
+
+  /** Lets something leave an actor: from an object, when all that it has written is confirmed. */
+  readonly leave = (actor: Actor, go: () => void): void => {
+    const owner = this.ownerOf(actor);
+    if (owner === undefined) go();
+    else owner.storage.leave(go);
+  };
+
+  object(kind: string, id: string, name?: string): SimulatedObject {
+    let object = this.objects.get(`${kind} ${id}`);
+    if (object === undefined) {
+      const number = (this.#counts.get(kind) ?? 0) + 1;
+      this.#counts.set(kind, number);
+      object = new SimulatedObject(
+        this,
+        kind,
+        id,
+        `${kind}${name === undefined ? ` ${number}` : `(${name})`}`,
+      );
+      this.objects.set(`${kind} ${id}`, object);
+    }
+    return object;
+  }
+
+  hex(bytes: number): string {
+    const { chance } = this.scheduler;
+    return Array.from({ length: bytes }, () =>
+      chance.below(256).toString(16).padStart(2, "0"),
+    ).join("");
+  }
+
+  #namespace(kind: string) {
+    const idOf = (id: string, name?: string) => ({ toString: () => id, name });
+    const get = (id: { toString(): string; name?: string }) =>
+      this.#stub(kind, String(id), id.name);
+    return {
+      newUniqueId: () => idOf(this.hex(32)),
+      idFromString: (id: string) => {
+        if (!/^[0-9a-f]{64}$/.test(id)) throw new TypeError("not an id");
+        return idOf(id);
+      },
+      idFromName: (name: string) =>
+        idOf(Buffer.from(name).toString("hex").padEnd(64, "0").slice(0, 64), name),
+      get,
+      getByName: (name: string) =>
+        get(idOf(Buffer.from(name).toString("hex").padEnd(64, "0").slice(0, 64), name)),
+    };
+  }
+
+  /** Calls of one stub arrive in their order; one whose object has died is of no more use. */
+  #stub(kind: string, id: string, name?: string): object {
+    let broken: Error | undefined;
+    const line = new Line(this.scheduler, () => this.object(kind, id, name).actor);
+    const call = (method: string, given: unknown[]): Promise<unknown> => {
+      const caller = this.scheduler.current!;
+      const object = this.object(kind, id, name);
+      const args = given.map((one) => structuredClone(one));
+      return this.scheduler.eventually(caller, (settle) => {
+        const fail = (error: Error) => {
+          broken ??= error;
+          settle(() => {
+            throw error;
+          });
+        };
+        if (broken !== undefined) return fail(broken);
+        this.leave(caller, () => {
+          if (
+            this.injects(this.faults.loss, `${caller.name} to ${object.name}.${method}() is lost`)
+          ) {
+            return fail(new Error(LOST));
+          }
+          let over = false;
+          const died = (error: Error) => {
+            if (!over) fail(error);
+            over = true;
+          };
+          object.calls.add(died);
+          line.send(`${method}() to ${object.name}`, () => {
+            if (over) return;
+            void object.invoke(method, args, (how, callee) => {
+              object.calls.delete(died);
+              if (over) return;
+              over = true;
+              if (
+                this.injects(this.faults.loss, `the reply of ${object.name}.${method}() is lost`)
+              ) {
+                return fail(new Error(LOST));
+              }
+              let result: unknown;
+              try {
+                result = transferred(how(), callee, caller, this);
+              } catch (error) {
+                const copy = new Error(error instanceof Error ? error.message : String(error));
+                return settle(() => {
+                  throw copy;
+                });
+              }
+              settle(() => result);
+            });
+          });
+        });
+      });
+    };
+    return new Proxy(
+      {},
+      {
+        get: (_target, method) =>
+          method === "then" || typeof method === "symbol"
+            ? undefined
+            : (...args: unknown[]) => call(method, args),
+      },
+    );
+  }
+
+  /**
+   * A request of a client to the Worker, in an actor of its own; where `leavesMs` is given, its client leaves
+   * after that. Rejects where it, or its response, is lost.
+   */
+  #request(server: Server, init: RequestInit, client: Actor, leavesMs?: number): Promise<Response> {
+    const { scheduler } = this;
+    return scheduler.eventually<Response>(client, (settle) => {
+      let over = false;
+      const fail = (why: string, ms?: number) => {
+        if (over) return;
+        over = true;
+        settle(() => {
+          throw new Error(why);
+        }, ms);
+      };
+      if (this.injects(this.faults.loss, `a request of ${client.name} is lost`)) return fail(LOST);
+      const actor = newActor(`request ${++this.#requestCount} of ${client.name}`, this.skew());
+      const gone = new AbortController();
+      const died = () => fail(LOST);
+      this.requests.add(actor);
+      actor.pending.add(died);
+      if (leavesMs !== undefined) {
+        scheduler.after(leavesMs, "the client leaves", client, () => {
+          if (over) return;
+          scheduler.note("does not wait any longer");
+          fail("The client has left.", 0);
+          scheduler.after(scheduler.latency(), "the client has left", actor, () => gone.abort());
+        });
+      }
+      scheduler.after(scheduler.latency(), "request", actor, () => {
+        void (async () => {
+          const request = new Request("http://localhost:8787/mcp", {
+            ...init,
+            signal: gone.signal,
+          });
+          const response = await Promise.resolve(server.fetch(request)).catch((error: unknown) => {
+            scheduler.note(`the Worker throws: ${String(error)}`);
+            return new Response("", { status: 500 });
+          });
+          actor.pending.delete(died);
+          if (!actor.isAlive || over) return void response.body?.cancel().catch(() => {});
+          if (this.injects(this.faults.loss, `the response to ${actor.name} is lost`))
+            return fail(LOST);
+          const answer = transferred(response, actor, client, this) as Response;
+          over = true;
+          settle(() => answer);
+        })();
+      });
+    });
+  }
+
+  #requestCount = 0;
+
+  /** What a client of this name sees. */
+  clientWorld(server: Server, name: string) {
+    const { scheduler } = this;
+    const actor = newActor(name);
+    return {
+      actor,
+      chance: scheduler.chance,
+      host: "https://world.example",
+      now: () => scheduler.now,
+      sleep: (ms: number) => scheduler.sleep(ms, actor),
+      request: (init: RequestInit, leavesMs?: number) =>
+        this.#request(server, init, actor, leavesMs),
+      note: (what: string) => scheduler.note(what, name),
+    };
+  }
+
+  close(): void {
+    for (const object of this.objects.values()) {
+      object.die(true);
+      object.storage.close();
+    }
+  }
+}

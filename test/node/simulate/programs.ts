@@ -1,0 +1,117 @@
+import type { Chance } from "../fuzz/chance.ts";
+
+/** One step of the plan that the test servlet `durable` follows; see test/guests/durable/plan.ts. */
+export interface Step {
+  do: string;
+  message?: string;
+  timeout?: number;
+  keys?: string[];
+  method?: string;
+  url?: string;
+  ms?: number;
+  progress?: number;
+  branches?: Step[][];
+}
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+
+type Maker = (chance: Chance) => Step;
+const http = (method: string): Step => ({ do: "http", method });
+const LONG: Step = { do: "sleep", ms: 10 * HOUR };
+const DEADLINE: Step = { do: "elicit", timeout: HOUR };
+
+/** What has gone wrong before, or would be rare. */
+const PATTERNS: Step[][] = [
+  [LONG, DEADLINE],
+  [http("POST"), { do: "elicit" }, http("POST")],
+  [{ do: "chance" }, { do: "elicit" }, { do: "chance" }],
+  [DEADLINE, http("POST"), { do: "sleep", ms: 900 }],
+  [{ do: "sleep", ms: 900 }, http("POST"), LONG, http("POST")],
+  // One that looks for something every few seconds.
+  Array.from({ length: 90 }, () => ({ do: "sleep", ms: 4000 })),
+];
+
+/** A servlet may wait for this long in a call that is no task. */
+const IN_PLACE = 20 * SECOND;
+
+/** What a program is made of; each as likely as it stands here. */
+const MAKERS: Maker[] = [
+  () => http("POST"),
+  () => http("POST"),
+  () => http("POST"),
+  () => http("GET"),
+  () => http("PUT"),
+  () => ({ do: "elicit" }),
+  () => ({ do: "elicit" }),
+  (chance) => ({ do: "elicit", timeout: chance.pick([10 * SECOND, 60 * SECOND, HOUR]) }),
+  () => ({ do: "sample" }),
+  () => ({ do: "roots" }),
+  (chance) => ({ do: "inputs", keys: chance.of(0.5) ? ["a", "b"] : ["a", "b", "c"] }),
+  (chance) => ({ do: "sleep", ms: chance.pick([1, 30, 900, 4000]) }),
+  (chance) => ({ do: "sleep", ms: chance.pick([6 * SECOND, 90 * SECOND, 10 * HOUR]) }),
+  () => ({ do: "progress" }),
+  () => ({ do: "progress" }),
+  () => ({ do: "config" }),
+  () => ({ do: "secret" }),
+  () => ({ do: "chance" }),
+];
+
+/** A random program: what a servlet asks of its host, in which order. */
+export function program(chance: Chance, most = 7): Step[] {
+  const steps = Array.from({ length: 1 + chance.below(most) }, () => {
+    if (!chance.of(0.08)) return chance.pick(MAKERS)(chance);
+    const branch = () =>
+      Array.from({ length: 1 + chance.below(2) }, () => chance.pick(MAKERS)(chance));
+    return { do: "all", branches: [branch(), branch()] };
+  });
+  if (chance.of(0.15)) steps.splice(chance.below(steps.length), 0, ...chance.pick(PATTERNS));
+  if (chance.of(0.05)) steps.push({ do: "fail" });
+  return steps;
+}
+
+/** The program for a client that has to wait while its servlet sleeps. */
+export function inPlace(steps: Step[]): Step[] {
+  return steps.slice(0, 8).map((step) => ({
+    ...step,
+    ...(step.ms !== undefined && { ms: Math.min(step.ms, IN_PLACE) }),
+    ...(step.branches && { branches: step.branches.map(inPlace) }),
+  }));
+}
+
+/** The program for a test that takes real time: nothing in it takes long. */
+export function inRealTime(steps: Step[]): Step[] {
+  return steps.slice(0, 8).map(({ timeout: _timeout, ms, branches, ...step }) => ({
+    ...step,
+    ...(ms !== undefined && { ms: Math.min(ms, SECOND) }),
+    ...(branches && { branches: branches.map(inRealTime) }),
+  }));
+}
+
+/** The program with its steps told apart: each has a label that is in all that it asks. */
+export function labelled(steps: Step[], prefix: string, host: string): Step[] {
+  return steps.map((step, at) => {
+    const label = `${prefix}.${at}`;
+    if (step.do === "all") {
+      const branches = step.branches!.map((branch, number) =>
+        labelled(branch, `${label}.${number}`, host),
+      );
+      return { ...step, branches };
+    }
+    return {
+      ...step,
+      message: label,
+      ...(step.do === "http" && { url: `${host}/${label}` }),
+      ...(step.do === "progress" && { progress: at + 1 }),
+    };
+  });
+}
+
+export const described = (steps: Step[]): string =>
+  steps
+    .map((step) => {
+      if (step.do === "all") return `all(${step.branches!.map(described).join(" | ")})`;
+      const about = step.method ?? step.ms ?? step.timeout ?? step.keys?.join("");
+      return about === undefined ? step.do : `${step.do} ${about}`;
+    })
+    .join(", ");

@@ -1,0 +1,61 @@
+import type { Faults } from "./platform.ts";
+import type { Step } from "./programs.ts";
+import { NO_FAULTS, type Call, type Scene } from "./scene.ts";
+
+const elicit: Step = { do: "elicit" };
+const roll: Step = { do: "chance" };
+const http = (method: string): Step => ({ do: "http", method });
+const sleep = (ms: number): Step => ({ do: "sleep", ms });
+const HOUR = 3_600_000;
+
+/** What failed once, the call as small as it could be made, and the faults that it takes. */
+const FAILED: [what: string, client: Call["client"], program: Step[], faults: Partial<Faults>][] = [
+  [
+    "a retry of a carried call repeats its requests without their key",
+    "rounds",
+    [elicit, http("PUT"), http("POST")],
+    { loss: 0.3, budget: 4 },
+  ],
+  [
+    "a session's call that dies does not say that the outcome of its request is unknown",
+    "session",
+    [{ do: "progress" }, http("POST"), sleep(1500)],
+    { deaths: { Session: 0.1 }, budget: 3 },
+  ],
+  ["short sleeps of one run add up", "tasks", Array.from({ length: 80 }, () => sleep(4000)), {}],
+  [
+    "runs are counted although each has made progress",
+    "tasks",
+    Array.from({ length: 8 }, () => http("PUT")),
+    { deaths: { Task: 0.15 }, budget: 40 },
+  ],
+  [
+    "a question's time is over before it is asked, when its task wakes late",
+    "tasks",
+    [sleep(10 * HOUR), { ...elicit, timeout: HOUR }],
+    { lateAlarm: 0.5, budget: 4 },
+  ],
+  [
+    "a sleep is shorter by the servlet's clock, when its call goes on on another machine",
+    "session",
+    [sleep(900), sleep(10 * HOUR)],
+    { deaths: { Session: 0.3 }, skewMs: 600, budget: 1 },
+  ],
+  ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
+];
+
+/** Each with a few seeds: a change of the simulation changes what one seed does. */
+const SEEDS = 12;
+
+export const regressions: [what: string, scenes: Scene[]][] = FAILED.map(
+  ([what, client, program, faults]) => [
+    what,
+    Array.from({ length: SEEDS }, (_, at) => ({
+      seed: at + 1,
+      steps: 600,
+      calls: [{ client, tool: client === "rounds" ? "plan" : "plan_always", program }],
+      faults: { ...NO_FAULTS, ...faults },
+      unreliable: 0,
+    })),
+  ],
+);

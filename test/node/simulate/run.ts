@@ -1,0 +1,101 @@
+import { parseArgs } from "node:util";
+import { describedScene, failuresOf, play, type Outcome } from "./simulate.ts";
+import { regressions } from "./regressions.ts";
+import { sceneOf } from "./scene.ts";
+import { shrunken } from "./shrink.ts";
+
+/**
+ * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
+ * and prints the smallest scene found for each that fails. `--steps` is during how many events there
+ * are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, and
+ * `--regressions` plays the scenes that have failed before.
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string", default: "1..200" },
+    steps: { type: "string", default: "600" },
+    strict: { type: "boolean", default: false },
+    regressions: { type: "boolean", default: false },
+    digests: { type: "boolean", default: false },
+  },
+});
+const steps = Number(values.steps);
+const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
+
+if (values.regressions) await playRegressions();
+else if (values.seed === undefined) await playMany();
+else await playOne(Number(values.seed));
+
+async function playOne(seed: number): Promise<void> {
+  const outcome = await play(sceneOf(seed, steps));
+  show(outcome);
+  for (const { hole } of outcome.violations) if (hole !== undefined) console.log(`known: ${hole}`);
+  process.exitCode = failures(outcome).length > 0 ? 1 : 0;
+}
+
+async function playMany(): Promise<void> {
+  const [first = 1, last = first] = values.seeds.split("..").map(Number);
+  const began = performance.now();
+  const holes = new Map<string, number[]>();
+  const failing: number[] = [];
+  let [events, faults] = [0, 0];
+  for (let seed = first; seed <= last; seed++) {
+    const outcome = await play(sceneOf(seed, steps));
+    events += outcome.events;
+    faults += outcome.faults;
+    for (const hole of new Set(outcome.violations.map((one) => one.hole ?? ""))) {
+      if (hole !== "") holes.set(hole, [...(holes.get(hole) ?? []), seed]);
+    }
+    if (values.digests) console.log(`${seed} trace ${outcome.digest}`);
+    const [failure] = failures(outcome);
+    if (failure !== undefined) {
+      failing.push(seed);
+      console.log(`\nSeed ${seed} fails: ${failure.rule}: ${failure.what}`);
+      // Many seeds that fail most likely fail for the same reason.
+      if (failing.length <= 3) {
+        const isSame = (other: Outcome) =>
+          failures(other).some(({ rule, hole }) => rule === failure.rule && hole === failure.hole);
+        show(await shrunken(outcome, isSame));
+      }
+    }
+    const done = seed - first + 1;
+    if (done % 100 === 0) {
+      const seconds = (performance.now() - began) / 1000;
+      console.log(
+        `${done} seeds, ${events} events, ${faults} faults, ${failing.length} failures, ${seconds.toFixed(0)} s`,
+      );
+    }
+  }
+  for (const [hole, seeds] of holes) {
+    console.log(`known, ${seeds.length} seeds (${seeds.slice(0, 5).join(", ")}): ${hole}`);
+  }
+  console.log(failing.length === 0 ? "No seed fails." : `Seeds that fail: ${failing.join(", ")}`);
+  process.exitCode = failing.length > 0 ? 1 : 0;
+}
+
+async function playRegressions(): Promise<void> {
+  const failing: string[] = [];
+  for (const [what, scenes] of regressions) {
+    const holes = new Set<string>();
+    for (const scene of scenes) {
+      const outcome = await play(scene);
+      for (const { hole } of outcome.violations) if (hole !== undefined) holes.add(hole);
+      if (failures(outcome).length === 0) continue;
+      if (!failing.includes(what)) show(outcome);
+      failing.push(what);
+    }
+    for (const hole of holes) console.log(`known: ${hole}`);
+  }
+  console.log(failing.length === 0 ? "No scene fails." : `Scenes that fail: ${failing.join("; ")}`);
+  process.exitCode = failing.length > 0 ? 1 : 0;
+}
+
+/** Prints what was to happen, what happened, and what was wrong with it. */
+function show(outcome: Outcome): void {
+  console.log(outcome.trace.join("\n"));
+  console.log(describedScene(outcome.scene));
+  console.log(`trace ${outcome.digest}, ${outcome.events} events, ${outcome.faults} faults`);
+  console.log(outcome.ends.join("\n"));
+  for (const { rule, what } of outcome.violations) console.log(`VIOLATION of "${rule}": ${what}`);
+}

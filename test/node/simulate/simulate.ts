@@ -1,0 +1,174 @@
+import { loadDeployment, type Deployment } from "./deployment.ts";
+import { replaceGlobals } from "./globals.ts";
+import { judge, type Asking, type Violation } from "./judge.ts";
+import { begun } from "./clients.ts";
+import { HttpServer } from "./http-server.ts";
+import type { SimulatedObject } from "./object.ts";
+import { Platform } from "./platform.ts";
+import { described } from "./programs.ts";
+import type { Scene } from "./scene.ts";
+import { Scheduler } from "./scheduler.ts";
+
+export interface Outcome {
+  scene: Scene;
+  violations: Violation[];
+  trace: string[];
+  digest: string;
+  /** Events that have happened, and faults among them. */
+  events: number;
+  faults: number;
+  ends: string[];
+}
+
+const DAY = 86_400_000;
+/** Events after which a call is taken to have no end. */
+const MOST_EVENTS = 30_000;
+
+let deployment: Deployment | undefined;
+
+/** Plays a scene to its end, and judges what was seen. */
+export async function play(scene: Scene): Promise<Outcome> {
+  deployment ??= await loadDeployment();
+  const { bindings, variables, durableObjects, createApp } = deployment;
+  const scheduler = new Scheduler(scene.seed);
+  const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);
+  const internet = new HttpServer(platform, scene.unreliable);
+  const restore = replaceGlobals(scheduler, (request) => internet.fetch(request));
+  const violations: Violation[] = [];
+  try {
+    const app = createApp(platform.env);
+    const askings = watchTasks(platform, violations, internet);
+    const calls = scene.calls.map((call, at) => ({ ...call, label: `c${at + 1}` }));
+    for (const { label, client, tool, program: steps } of calls) {
+      scheduler.note(`${label} (${client}) is ${tool}: ${described(steps)}`, "world");
+    }
+    const clients = begun(calls, (name) => platform.clientWorld(app, name));
+    const open = new Set(clients);
+    for (const one of clients) {
+      await scheduler.within(one.world.actor, () => {
+        void one.run().then(
+          () => open.delete(one),
+          (error: unknown) => {
+            open.delete(one);
+            violations.push({ rule: "ends at all", what: `the client fails: ${String(error)}` });
+          },
+        );
+      });
+    }
+    while (open.size > 0 && scheduler.steps < MOST_EVENTS) {
+      if (platform.isFaulty && scheduler.steps >= scene.steps) {
+        platform.isFaulty = false;
+        scheduler.note("faults stop", "world");
+      }
+      if (!(await scheduler.step())) break;
+      askings.look();
+    }
+    platform.isFaulty = false;
+    const attempts = clients.flatMap((one) => one.attempts);
+    for (const attempt of attempts) {
+      const id = attempt.taskId ?? "";
+      violations.push(
+        ...judge({
+          attempt,
+          internet,
+          isForked: attempt.fork !== undefined || attempts.some(({ fork }) => fork?.of === attempt),
+          askings: askings.of(id),
+          faults: platform.injected,
+          runsInVain: askings.mostInVain,
+          toleranceMs: 10_000 + 2 * scene.faults.skewMs,
+        }),
+      );
+    }
+    // Long after, when the time of all is over.
+    const late = scheduler.now + 40 * DAY;
+    for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++);
+    for (const object of platform.objects.values()) {
+      if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
+      if (object.kind === "Hub") continue;
+      violations.push({
+        rule: "nothing is left",
+        what: `${object.name} at ${object.storage.durableAlarm}`,
+      });
+    }
+    const ends = attempts.map(
+      ({ label, end, isOrphan }) => `${label}: ${isOrphan ? "orphan" : String(end?.["status"])}`,
+    );
+    return {
+      scene,
+      violations,
+      trace: scheduler.trace,
+      digest: scheduler.digest,
+      events: scheduler.steps,
+      faults: platform.injected,
+      ends,
+    };
+  } finally {
+    restore();
+    platform.close();
+  }
+}
+
+/** Sees when tasks could be answered, how they come on, and what those send that are over. */
+function watchTasks(platform: Platform, violations: Violation[], internet: HttpServer) {
+  const { scheduler } = platform;
+  const tasks = new Map<string, Watched>();
+  let sent = 0;
+  const rowOf = ({ storage }: SimulatedObject): { status: string; answers: number } => {
+    if (!storage.has("task")) return { status: "none", answers: 0 };
+    const row = storage.peek("SELECT status, (SELECT count(*) FROM answers) AS answers FROM task");
+    return { status: String(row?.["status"]), answers: Number(row?.["answers"]) };
+  };
+  return {
+    of: (id: string) => tasks.get(id)?.askings ?? [],
+    /** How often at most a task was run in vain before it failed. */
+    get mostInVain(): number {
+      const inVain = [...tasks.values()].filter(({ status }) => status === "failed");
+      return Math.max(0, ...inVain.map((task) => task.inVain));
+    },
+    look(): void {
+      for (; sent < internet.sent.length; sent++) {
+        const { label, from } = internet.sent[sent]!;
+        const sender = platform.ownerOf(from);
+        if (sender?.kind !== "Task" || rowOf(sender).status !== "cancelled") continue;
+        violations.push({ rule: "quiet when cancelled", what: `${from.name} sends ${label}` });
+      }
+      const object = platform.ownerOf(scheduler.last);
+      if (object?.kind !== "Task") return;
+      const { status, answers } = rowOf(object);
+      const task = tasks.get(object.id) ?? {
+        status: "",
+        answers: 0,
+        alarms: 0,
+        inVain: 0,
+        askings: [],
+      };
+      tasks.set(object.id, task);
+      if (status === "input_required" && status !== task.status) {
+        task.askings.push({ from: scheduler.now, until: Infinity });
+      }
+      if (task.status === "input_required" && status !== task.status) {
+        task.askings.at(-1)!.until = scheduler.now;
+      }
+      if (status === "failed" && task.status !== "failed")
+        task.inVain = object.alarms - task.alarms;
+      if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
+      Object.assign(task, { status, answers });
+    },
+  };
+}
+
+interface Watched {
+  status: string;
+  answers: number;
+  /** How often its alarm had gone off when it last came on. */
+  alarms: number;
+  inVain: number;
+  askings: Asking[];
+}
+
+/** What has failed, known holes only where they are to. */
+export const failuresOf = ({ violations }: Outcome, isStrict = false): Violation[] =>
+  violations.filter(({ hole }) => isStrict || hole === undefined);
+
+/** A scene as it can be played again, in a table of regressions too. */
+export const describedScene = (scene: Scene): string => JSON.stringify(scene);
