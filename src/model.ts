@@ -94,7 +94,7 @@ export interface AskFailure {
   /** For the servlet and its caller. */
   message: string;
   /**
-   * What the client would have to declare. Present where the call of a servlet that does not handle
+   * The capabilities that the client lacks. Present where the call of a servlet that does not handle
    * the failure ends with `missing_capability`.
    */
   requiredCapabilities?: Json;

@@ -74,7 +74,7 @@ export default defineServlet({
           };
           const { action, content } = await context.elicit(form).catch((error: unknown) => {
             // What the client lacks is an error of the protocol, where it has one for that.
-            if (!(error instanceof AskError) || error.requiredCapabilities) throw error;
+            if (!(error instanceof AskError) || error.data) throw error;
             const undecided = `Nobody has decided, so do not do it: ${matter}.`;
             throw new ToolError(`${undecided} ${error.message}`);
           });

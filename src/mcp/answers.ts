@@ -22,7 +22,7 @@ const CAPABILITY: Record<Ask["method"], string> = {
 };
 
 /**
- * What the client would have to declare in order to be asked this; undefined where it does. A client that
+ * The capabilities that the client lacks for this request; undefined where it lacks none. A client that
  * declares `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
  * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities

@@ -48,7 +48,7 @@ export async function runTool(
   const began = Date.now();
   const hide = hiding(lent);
   const ended = () => ({ call_id, duration: Date.now() - began });
-  /** What the tool has asked for: in vain, so a failure tells it to the model. */
+  /** The tool's requests, all in vain: a failure lists them for the model. */
   const asked: Ask[] = [];
   const failed = ({ message, developer_message }: ToolError): CallToolResponse => ({
     ...ended(),

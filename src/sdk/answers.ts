@@ -11,7 +11,7 @@ import {
   readResult,
   toolResult,
 } from "./results.ts";
-import { type Answer, RpcError, rpcErrorOf } from "./run.ts";
+import { type Answer, RpcError } from "./run.ts";
 import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
 import type { AnySpec } from "./servlet.ts";
@@ -133,9 +133,11 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
 
 /** A tool that throws gives a result, so that a model can mend its call. */
 function toolError(error: unknown): string {
-  if (rpcErrorOf(error)) throw error;
-  const isExpected = error instanceof ToolError || error instanceof AskError;
-  if (!isExpected) __host.log(4, traceOf(error));
+  const isForTool = error instanceof ToolError || (error instanceof AskError && !error.data);
+  if (!isForTool) {
+    if (error instanceof RpcError) throw error;
+    __host.log(4, traceOf(error));
+  }
   return failed(messageOf(error));
 }
 

@@ -1,11 +1,10 @@
 import { hostFor } from "./host.ts";
+import { RpcError } from "./run.ts";
 import type { InputRequest } from "./types.ts";
 
 type Json = Record<string, unknown>;
 
-/** What the host gives for a request. */
-export type AskAnswer = { result: Json } | Failure;
-
+/** A request without a usable answer, as the host tells it. */
 interface Failure {
   failed: AskError["reason"];
   method: InputRequest["method"];
@@ -13,55 +12,59 @@ interface Failure {
   requiredCapabilities?: Json;
 }
 
+/** The host's answer to a request. */
+export type AskAnswer = { result: Json } | Failure;
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/index#error-codes */
+const [MISSING_CAPABILITY, INTERNAL_ERROR] = [-32021, -32603];
+
 /**
  * Thrown where a request to the client has no usable answer. Nobody has decided anything: what a user
  * declines or cancels is a result. Unless a tool handles it, the call's result is this message as an
- * error; or, with `requiredCapabilities`, the protocol's error that names them.
+ * error; or, with `data`, the protocol's error for a client that lacks a capability.
  */
-export class AskError extends Error {
+export class AskError extends RpcError {
   override name = "AskError";
+  declare readonly data: { requiredCapabilities: Json } | undefined;
   /**
    * `cannot-ask`: the client does not support the request. `client-error`: it answered with an error.
    * `unusable-answer`: its answer does not fit the request.
    */
-  readonly reason: "cannot-ask" | "client-error" | "unusable-answer";
-  readonly method: InputRequest["method"];
-  /** What the client would have to declare, where the protocol has an error for that. */
-  readonly requiredCapabilities: Json | undefined;
+  declare readonly reason: "cannot-ask" | "client-error" | "unusable-answer";
+  declare readonly method: InputRequest["method"];
   /** The answers to other requests that were made together with this one. */
-  readonly answers: Readonly<Record<string, Json>>;
+  declare readonly answers: Readonly<Record<string, Json>>;
 
   constructor(
-    { failed, method, message, requiredCapabilities }: Failure,
+    { failed: reason, method, message, requiredCapabilities }: Failure,
     answers: Record<string, Json> = {},
   ) {
-    super(message);
-    this.reason = failed;
-    this.method = method;
-    this.requiredCapabilities = requiredCapabilities;
-    this.answers = answers;
+    if (requiredCapabilities) super(MISSING_CAPABILITY, message, { requiredCapabilities });
+    else super(INTERNAL_ERROR, message);
+    Object.assign(this, { reason, method, answers });
   }
 }
 
-function ask(what: string, requests: object): unknown {
-  return JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
-}
+/** Asks the client; `what` is for messages. */
+export const ask = (what: string, requests: object): unknown =>
+  JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
 
 /** Asks the client for one thing. Throws an `AskError` where that fails. */
-export function askOne(method: InputRequest["method"], params: object): Json {
-  return resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
-}
+export const askOne = (method: InputRequest["method"], params: object): Json =>
+  resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
 
-/** Asks the client for several things; the results come under the same keys. */
-export const askAll = (requests: Record<string, InputRequest>): Record<string, Json> =>
-  resultsOf(ask("requestInput()", requests) as Record<string, AskAnswer>);
-
-/** The results of answers. Throws the first failure as an `AskError`. */
-export function resultsOf(answers: Record<string, AskAnswer>): Record<string, Json> {
-  const entries = Object.entries(answers);
-  const results = Object.fromEntries(
-    entries.flatMap(([key, answer]) => ("result" in answer ? [[key, answer.result]] : [])),
-  ) as Record<string, Json>;
-  for (const [, answer] of entries) if ("failed" in answer) throw new AskError(answer, results);
-  return results;
+/** The results in place of the answers. Throws the first failure as an `AskError`. */
+export function resultsOf(answers: Record<string, AskAnswer | Json>): Record<string, Json> {
+  let failure: Failure | undefined;
+  for (const key of Object.keys(answers)) {
+    const answer = answers[key] as AskAnswer;
+    if ("result" in answer) {
+      answers[key] = answer.result;
+    } else {
+      failure ??= answer;
+      delete answers[key];
+    }
+  }
+  if (failure) throw new AskError(failure, answers as Record<string, Json>);
+  return answers as Record<string, Json>;
 }

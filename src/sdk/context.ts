@@ -1,4 +1,4 @@
-import { askAll, AskError, askOne, resultsOf } from "./asks.ts";
+import { ask, type AskAnswer, AskError, askOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, isObject, running } from "./host.ts";
 import type { OutputOf } from "./infer.ts";
@@ -122,12 +122,9 @@ export const context: Context = {
     return NEVER;
   },
   get inputResponses() {
-    const { inputResponses, inputFailures } = given("request");
-    if (!isObject(inputResponses) || !isObject(inputFailures)) {
-      return isObject(inputResponses) ? inputResponses : undefined;
-    }
-    const results = Object.entries(inputResponses).map(([key, result]) => [key, { result }]);
-    return resultsOf({ ...Object.fromEntries(results), ...inputFailures });
+    const { inputResponses, inputAnswers } = given("request");
+    if (isObject(inputAnswers)) return resultsOf(inputAnswers as Record<string, AskAnswer>);
+    return isObject(inputResponses) ? inputResponses : undefined;
   },
   get requestState() {
     return given("request")["requestState"] as string | undefined;
@@ -162,7 +159,7 @@ export const context: Context = {
     return Array.isArray(roots) ? roots : [];
   },
   async requestInput<K extends string>(requests: Record<K, InputRequest>) {
-    return askAll(requests);
+    return resultsOf(ask("requestInput()", requests) as Record<string, AskAnswer>);
   },
 
   progress(progress, total, message) {

@@ -1,10 +1,6 @@
-import { AskError } from "./asks.ts";
 import { type Entry, messageOf, running, traceOf } from "./host.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, runTimer } from "./timers.ts";
-
-/** https://modelcontextprotocol.io/specification/2026-07-28/basic/index#error-codes */
-const MISSING_CAPABILITY = -32021;
 
 /** An error that the client sees as a JSON-RPC error. */
 export class RpcError extends Error {
@@ -29,18 +25,9 @@ function succeed(output: unknown): void {
   settled = { output: String(output) };
 }
 
-/** The JSON-RPC error that a thrown value is for the client; undefined where it is none. */
-export function rpcErrorOf(error: unknown): RpcError | undefined {
-  if (error instanceof RpcError) return error;
-  if (!(error instanceof AskError) || error.requiredCapabilities === undefined) return undefined;
-  const { message, requiredCapabilities } = error;
-  return new RpcError(MISSING_CAPABILITY, message, { requiredCapabilities });
-}
-
 function fail(error: unknown): void {
-  const rpcError = rpcErrorOf(error);
-  if (rpcError) {
-    const { code, message, data } = rpcError;
+  if (error instanceof RpcError) {
+    const { code, message, data } = error;
     settled = { output: JSON.stringify({ error: { code, message, data } }) };
     return;
   }

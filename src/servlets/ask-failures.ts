@@ -3,7 +3,7 @@ import type { Ask, AskFailure, Json } from "../model.ts";
 
 /** The failures of requests to clients, in words for servlets and their callers. */
 
-/** What each request is for. */
+/** The subject of each request. */
 const WANTED: Record<Ask["method"], string> = {
   "elicitation/create": "an answer from the user",
   "sampling/createMessage": "a message from the client's model",

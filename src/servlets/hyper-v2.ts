@@ -94,16 +94,16 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
 };
 
 /**
- * The client's answers, for a servlet that has returned what it asks and is called again. Failures stand
- * in `inputFailures` too, so that a servlet can tell them from a user's decision.
+ * The client's answers, for a servlet that has returned what it asks and is called again. Where
+ * one has failed, `inputAnswers` has them as `Answers`, so that a servlet can tell that from a decision.
  */
 function givenTo({ input }: CallContext): Json | undefined {
   if (input === undefined) return undefined;
   const answers = Object.entries(input.responses);
-  const failures = answers.filter(([, answer]) => "failed" in answer);
+  const hasFailed = answers.some(([, answer]) => "failed" in answer);
   return {
     inputResponses: Object.fromEntries(answers.map(([key, one]) => [key, plainAnswer(one)])),
-    ...(failures.length > 0 && { inputFailures: Object.fromEntries(failures) }),
+    ...(hasFailed && { inputAnswers: input.responses }),
     ...(input.state !== undefined && { requestState: input.state }),
   };
 }

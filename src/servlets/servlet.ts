@@ -123,7 +123,7 @@ export function failedTool(ending: Ending): CallToolResult | undefined {
   return { content: [{ type: "text", text: ending.message }], isError: true };
 }
 
-/** What a servlet gives that does not handle a client's lack of a capability. */
+/** The error of a servlet that does not handle a client's lack of a capability. */
 const MISSING_CAPABILITY = -32021;
 
 /** The JSON-RPC error that a servlet chose. Codes that the specification keeps for itself are not its to use. */

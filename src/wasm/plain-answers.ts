@@ -3,7 +3,7 @@ import type { Answer, AskFailure, Json } from "../model.ts";
 
 /**
  * Answers for guests that know results only, in the shapes that hyper-mcp's host gives them. Guests that
- * are to tell failures from answers call `ask_client`, or look into `request.inputFailures`.
+ * are to tell failures from answers call `ask_client`, or look into `request.inputAnswers`.
  */
 
 /**
