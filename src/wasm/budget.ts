@@ -58,51 +58,57 @@ export const stringBytes = (text: string): number =>
 
 export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
 
-/** Bytes that the guests that wait in this isolate keep, all together and of each caller. */
-let waitingBytes = 0;
-const waitingBytesOf = new Map<string, number>();
+/** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
+const waiting = new Set<Place>();
 
 /** The memory that a guest keeps while it waits. */
 export class Place {
   readonly #caller: string | undefined;
+  readonly #until: number;
   #bytes = 0;
 
-  private constructor(caller: string | undefined) {
+  private constructor(caller: string | undefined, until: number) {
     this.#caller = caller;
+    this.#until = until;
   }
 
   /**
-   * A place for a guest of so many bytes; undefined where the guests that wait already leave no room for
-   * it. One that is alone always has room.
+   * A place for a guest of so many bytes that waits for `leftMs` at most; undefined where the guests that
+   * wait already leave no room for it. One that is alone always has room.
    */
-  static take(bytes: number, caller: string | undefined): Place | undefined {
-    const place = new Place(caller);
+  static take(bytes: number, caller: string | undefined, leftMs: number): Place | undefined {
+    const place = new Place(caller, Date.now() + leftMs + limits.httpMs);
     return place.grow(bytes + limits.waitingOverheadBytes) ? place : undefined;
   }
 
   /** Takes more; false where there is no room for it. */
   grow(bytes: number): boolean {
-    const others = waitingBytes - this.#bytes;
-    const own = this.#caller === undefined ? 0 : (waitingBytesOf.get(this.#caller) ?? 0);
-    const otherOwn = this.#caller === undefined ? 0 : own - this.#bytes;
+    const [all, own] = this.#others();
     const isTooMuch =
-      (others > 0 && waitingBytes + bytes > limits.waitingBytes) ||
-      (otherOwn > 0 && own + bytes > limits.waitingBytesOfOne);
+      (all > 0 && all + this.#bytes + bytes > limits.waitingBytes) ||
+      (own > 0 && own + this.#bytes + bytes > limits.waitingBytesOfOne);
     if (isTooMuch) return false;
-    this.#add(bytes);
+    this.#bytes += bytes;
+    waiting.add(this);
     return true;
   }
 
   leave(): void {
-    this.#add(-this.#bytes);
+    waiting.delete(this);
   }
 
-  #add(bytes: number): void {
-    this.#bytes += bytes;
-    waitingBytes += bytes;
-    if (this.#caller === undefined) return;
-    const own = (waitingBytesOf.get(this.#caller) ?? 0) + bytes;
-    if (own > 0) waitingBytesOf.set(this.#caller, own);
-    else waitingBytesOf.delete(this.#caller);
+  /** Bytes of the other guests: of all, and of the same caller. */
+  #others(): [all: number, own: number] {
+    const now = Date.now();
+    let [all, own] = [0, 0];
+    for (const place of waiting) {
+      // Where an object dies, what it waits for never settles, and nobody leaves its guests' places.
+      if (place.#until < now) waiting.delete(place);
+      else if (place !== this) {
+        all += place.#bytes;
+        if (this.#caller !== undefined && place.#caller === this.#caller) own += place.#bytes;
+      }
+    }
+    return [all, own];
   }
 }

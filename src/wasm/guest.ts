@@ -218,7 +218,7 @@ export class Guest {
     if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
     const { memory, edge_memory: kernel } = this.#kernel;
     const bytes = (memory?.buffer.byteLength ?? 0) + kernel.buffer.byteLength + heldBytes;
-    const place = Place.take(bytes, this.setup.caller);
+    const place = Place.take(bytes, this.setup.caller, leftMs);
     if (place !== undefined) return place;
     if (lasts) throw this.#retry(limits.shortageMs);
     const message = "Too many calls are waiting for something. Try again in a moment.";

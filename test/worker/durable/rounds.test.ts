@@ -186,7 +186,7 @@ test("null for an optional member of a form is left out", async () => {
   const round = await beginTool("request_approval", { what: "Paint the bridge", amount: null });
   expect(round.requests["ask_1"].params.message).toBe("Please approve: Paint the bridge");
   const refused = await goOn(round, { ask_1: { action: "accept", content: { approve: null } } });
-  expect(refused.error?.message).toMatch(/does not fit what was asked: approve .*boolean/);
+  expect(refused.error?.message).toMatch(/does not fit what was asked: `approve` .*boolean/);
   const content = { approve: true, note: null };
   const { result } = await goOn(round, { ask_1: { action: "accept", content } });
   expect(result!["structuredContent"]).toMatchObject({ outcome: "approved", note: "" });

@@ -64,8 +64,8 @@ describe("an answer", () => {
 
   // Clients do not answer twice: a call that waited for that would wait for ever.
   test.each<[step: string, wrong: unknown, why: RegExp]>([
-    ["elicit", accept(7), /it does not fit what was asked: value .*string/],
-    ["elicit", accept(null), /it does not fit what was asked: value .*string/],
+    ["elicit", accept(7), /it does not fit what was asked: `value` .*string/],
+    ["elicit", accept(null), /it does not fit what was asked: `value` .*string/],
     ["elicit", { action: "accept", content: {} }, /does not fit what was asked: .*value/],
     ["elicit", { action: "accept" }, /it is accepted, so it must have content/],
     ["elicit", { action: "accept", content: [] }, /it is accepted, so it must have content/],

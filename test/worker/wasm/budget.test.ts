@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { Place } from "../../../src/wasm/budget.ts";
+
+/** The memory of guests that wait, in one isolate. */
+describe("a place to wait in", () => {
+  const MIB = 1024 * 1024;
+  const MINUTE = 60_000;
+  const small = { waitingBytes: 8 * MIB, waitingBytesOfOne: 4 * MIB, waitingOverheadBytes: 0 };
+  const usual = { ...limits };
+  beforeEach(() => void Object.assign(limits, small));
+  afterEach(() => {
+    Object.assign(limits, usual);
+    vi.useRealTimers();
+  });
+
+  test("is there while all of them, and those of one caller, leave room", () => {
+    const places = [Place.take(3 * MIB, "a", MINUTE), Place.take(3 * MIB, "b", MINUTE)];
+    expect(places).not.toContain(undefined);
+    expect(Place.take(2 * MIB, "a", MINUTE)).toBeUndefined();
+    expect(Place.take(3 * MIB, "c", MINUTE)).toBeUndefined();
+    expect(places[0]!.grow(2 * MIB)).toBe(true); // It is its caller's only one.
+    for (const place of places) place!.leave();
+    const alone = Place.take(100 * MIB, "a", MINUTE);
+    expect(alone).toBeDefined();
+    alone!.leave();
+  });
+
+  test("of a guest whose object has died is free once it cannot wait any longer", () => {
+    vi.useFakeTimers({ now: Date.now() });
+    expect(Place.take(7 * MIB, "a", MINUTE)).toBeDefined();
+    expect(Place.take(2 * MIB, "b", MINUTE)).toBeUndefined();
+    vi.setSystemTime(Date.now() + MINUTE + limits.httpMs + 1);
+    Place.take(2 * MIB, "b", MINUTE)!.leave();
+  });
+});
