@@ -1,12 +1,13 @@
 import { isObject } from "./model.ts";
 
 /**
- * What is taken from clients although it does not keep to the protocol or to a schema, a row each. A slip
- * is taken only where it can mean one thing, and never where a check protects somebody.
+ * Deviations from the protocol or a schema that the server accepts from clients, a row each: only those
+ * that can mean one thing, and never where a check protects somebody. This is a leaf, for every room that
+ * reads a client's input needs it.
  *
- * | function | clients, versions | what is taken | why it has one meaning |
+ * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
- * | `checkWithoutNulls` | forms: FastMCP 2 and 3; tool arguments: mcp-use 1, CrewAI 1 | null for an optional member whose schema does not allow null | no value was given: a value that the schema allows would have been sent as such |
+ * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null cannot be the member's value, so the member has none |
  */
 
 /** A place in a value at which it does not fit its schema. */
@@ -36,7 +37,8 @@ export function checkWithoutNulls<I extends Issue, V extends object>(
 function removeNull(value: unknown, path: readonly string[]): boolean {
   const key = path.at(-1);
   let parent = value;
-  for (const step of path.slice(0, -1)) parent = (parent as Record<string, unknown>)[step];
+  for (const step of path.slice(0, -1))
+    parent = (parent as Record<string, unknown> | undefined)?.[step];
   if (key === undefined || !isObject(parent) || parent[key] !== null) return false;
   return delete parent[key];
 }

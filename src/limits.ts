@@ -78,6 +78,8 @@ export const limits = {
   rerunMs: 1000,
   /** How often one call may go back to its client for input: a servlet that asks for ever ends here. */
   inputRounds: 100,
+  /** Of the message of an error with which a client answers: servlets and callers are told it. */
+  clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
   declinedRounds: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */

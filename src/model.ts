@@ -71,9 +71,25 @@ export interface Ask {
   deadline?: number;
 }
 
+/** A client's answer, or why there is none that a servlet can use. */
+export type Answer = { result: Json } | AskFailure;
+
+/** A request that got no usable answer. It is never a decision of the user: `decline` and `cancel` are results. */
+export interface AskFailure {
+  failed: "cannot-ask" | "client-error" | "unusable-answer";
+  method: Ask["method"];
+  /** For the servlet and its caller. */
+  message: string;
+  /**
+   * The capabilities that the client lacks. Present where the call of a servlet that does not handle
+   * the failure ends with `missing_capability`.
+   */
+  requiredCapabilities?: Json;
+}
+
 /** What is asked at once, and the answers, under the same keys. */
 export type Asks = Readonly<Record<string, Ask>>;
-export type Answers = Readonly<Record<string, Json>>;
+export type Answers = Readonly<Record<string, Answer>>;
 
 /**
  * Answers what a guest asks of the client. Rejects with a `Fault` that ends the call, with a `Wait`
@@ -98,7 +114,7 @@ export type WaitReason =
   | { kind: "task" };
 
 /** Goes up when what a guest asks, or how it is recorded, changes for the same servlet. */
-export const JOURNAL_VERSION = 1;
+export const JOURNAL_VERSION = 2;
 
 /** A call as it was begun; every run of it is given the same. */
 export interface Head {

@@ -89,6 +89,36 @@ describe("request_approval", () => {
     });
   });
 
+  test.each(["cannot-ask", "client-error", "unusable-answer"] as const)(
+    "reports no decision where nobody has made one: %s",
+    async (failed) => {
+      for (const first of [[], [{ action: "cancel" }]]) {
+        const { result } = await approval.callTool(
+          "request_approval",
+          { what: "Paint the bridge" },
+          {
+            capabilities: TAKES_TASKS,
+            answers: { "elicitation/create": [...first, { failed, message: "No answer." }] },
+          },
+        );
+        const text = "Nobody has decided, so do not do it: Paint the bridge. No answer.";
+        expect(result).toEqual({ content: [{ type: "text", text }], isError: true });
+      }
+    },
+  );
+
+  test("leaves a lack of the client to the protocol", async () => {
+    const requiredCapabilities = { elicitation: {} };
+    const script = {
+      answers: { "elicitation/create": [{ failed: "cannot-ask" as const, requiredCapabilities }] },
+    };
+    const called = approval.callTool("request_approval", { what: "Paint the bridge" }, script);
+    await expect(called).rejects.toMatchObject({
+      code: "missing_capability",
+      data: { requiredCapabilities },
+    });
+  });
+
   test("asks again when the reminder is due where the user dismissed it", async () => {
     const answers = [{ action: "cancel" }, YES];
     expect(await request({ remind_after_seconds: 3600 }, answers)).toMatchObject({

@@ -1,5 +1,5 @@
 /** Has the user approve something, however long they take. */
-import { defineServlet } from "edge-servlets/servlet";
+import { AskError, defineServlet, ToolError } from "edge-servlets/servlet";
 
 /** Two days each at most, so that the last reminder comes within the week that a task is kept. */
 const ASKS = 3;
@@ -67,10 +67,16 @@ export default defineServlet({
         for (let asked = 1; asked <= asks; asked++) {
           const due = Date.now() + wait;
           context.progress(asked - 1, asks, `Waits for an answer; asked ${asked} of ${asks} times`);
-          const { action, content } = await context.elicit({
+          const form = {
             message: `${asked === 1 ? "Please approve" : "Reminder: please approve"}: ${matter}`,
             schema: FORM,
             ...(asks > 1 && { timeout: wait }),
+          };
+          const { action, content } = await context.elicit(form).catch((error: unknown) => {
+            // What the client lacks is an error of the protocol, where it has one for that.
+            if (!(error instanceof AskError) || error.data) throw error;
+            const undecided = `Nobody has decided, so do not do it: ${matter}.`;
+            throw new ToolError(`${undecided} ${error.message}`);
           });
           if (content) return end(content.approve ? "approved" : "rejected", asked, content.note);
           if (action === "decline") return end("rejected", asked);

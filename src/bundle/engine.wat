@@ -61,19 +61,16 @@
   (import "wasi_snapshot_preview1" "poll_oneoff"
     (func $poll (param i32 i32 i32 i32) (result i32)))
 
-  (import "extism:host/user" "create_elicitation" (func $user0 (param i64) (result i64)))
-  (import "extism:host/user" "create_message" (func $user1 (param i64) (result i64)))
-  (import "extism:host/user" "list_roots" (func $user2 (result i64)))
-  (import "extism:host/user" "request_input" (func $user3 (param i64) (result i64)))
-  (import "extism:host/user" "notify_progress" (func $user4 (param i64)))
-  (import "extism:host/user" "notify_logging_message" (func $user5 (param i64)))
-  (import "extism:host/user" "notify_resource_updated" (func $user6 (param i64)))
-  (import "extism:host/user" "notify_tool_list_changed" (func $user7))
-  (import "extism:host/user" "notify_prompt_list_changed" (func $user8))
-  (import "extism:host/user" "notify_resource_list_changed" (func $user9))
-  (import "extism:host/user" "notify_url_elicitation_completed" (func $user10 (param i64)))
-  (import "extism:host/user" "get_keyring_secret" (func $user11 (param i64) (result i64)))
-  (import "extism:host/user" "get_access_token" (func $user12 (param i64) (result i64)))
+  (import "extism:host/user" "ask_client" (func $user0 (param i64) (result i64)))
+  (import "extism:host/user" "notify_progress" (func $user1 (param i64)))
+  (import "extism:host/user" "notify_logging_message" (func $user2 (param i64)))
+  (import "extism:host/user" "notify_resource_updated" (func $user3 (param i64)))
+  (import "extism:host/user" "notify_tool_list_changed" (func $user4))
+  (import "extism:host/user" "notify_prompt_list_changed" (func $user5))
+  (import "extism:host/user" "notify_resource_list_changed" (func $user6))
+  (import "extism:host/user" "notify_url_elicitation_completed" (func $user7 (param i64)))
+  (import "extism:host/user" "get_keyring_secret" (func $user8 (param i64) (result i64)))
+  (import "extism:host/user" "get_access_token" (func $user9 (param i64) (result i64)))
 
   (data (i32.const 256)
     "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__begin\00__turn\00servlet.js\00__rejected\00")
@@ -122,22 +119,19 @@
 
   ;; Calls `extism:host/user` function number $which; 0 for those that give nothing.
   (func $user (param $which i32) (param $payload i64) (result i64)
-    (block $12 (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4
-    (block $3 (block $2 (block $1 (block $0
-      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 (local.get $which)))
+    (block $9 (block $8 (block $7 (block $6 (block $5 (block $4 (block $3 (block $2 (block $1
+    (block $0
+      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 (local.get $which)))
     (return (call $user0 (local.get $payload))))
-    (return (call $user1 (local.get $payload))))
-    (return (call $user2)))
-    (return (call $user3 (local.get $payload))))
-    (call $user4 (local.get $payload)) (return (i64.const 0)))
-    (call $user5 (local.get $payload)) (return (i64.const 0)))
-    (call $user6 (local.get $payload)) (return (i64.const 0)))
-    (call $user7) (return (i64.const 0)))
-    (call $user8) (return (i64.const 0)))
-    (call $user9) (return (i64.const 0)))
-    (call $user10 (local.get $payload)) (return (i64.const 0)))
-    (return (call $user11 (local.get $payload))))
-    (call $user12 (local.get $payload)))
+    (call $user1 (local.get $payload)) (return (i64.const 0)))
+    (call $user2 (local.get $payload)) (return (i64.const 0)))
+    (call $user3 (local.get $payload)) (return (i64.const 0)))
+    (call $user4) (return (i64.const 0)))
+    (call $user5) (return (i64.const 0)))
+    (call $user6) (return (i64.const 0)))
+    (call $user7 (local.get $payload)) (return (i64.const 0)))
+    (return (call $user8 (local.get $payload))))
+    (call $user9 (local.get $payload)))
 
   (func $log (param $level i32) (param $text i64)
     (block $4 (block $3 (block $2 (block $1 (block $0

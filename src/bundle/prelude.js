@@ -3,10 +3,7 @@
 // (engine.wat tells what each does) and calls the kit when an export is called.
 {
   const users = [
-    "create_elicitation",
-    "create_message",
-    "list_roots",
-    "request_input",
+    "ask_client",
     "notify_progress",
     "notify_logging_message",
     "notify_resource_updated",

@@ -1,4 +1,4 @@
-import type { Asks, Json, WaitReason } from "../model.ts";
+import type { Answer, Asks, WaitReason } from "../model.ts";
 
 /** The keys under which a task has asked. */
 export interface AskKeys {
@@ -14,7 +14,7 @@ export interface AskKeys {
  */
 export function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
   const asks: Record<string, Asks[string]> = {};
-  const given: Record<string, Json> = {};
+  const given: Record<string, Answer> = {};
   keys.names = {};
   for (const [key, ask] of Object.entries(reason.asks)) {
     let name = key;

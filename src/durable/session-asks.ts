@@ -1,12 +1,12 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { wrongWith } from "../mcp/answers.ts";
-import { refusal } from "../mcp/declined.ts";
-import type { Answer } from "../mcp/message.ts";
+import { answerOf } from "../mcp/answers.ts";
+import type { ClientResponse } from "../mcp/message.ts";
 import { isExperimental, olderAsk } from "../mcp/older.ts";
 import { related, takesAsTask } from "../mcp/older-tasks.ts";
 import type { Tasks } from "../mcp/tasks.ts";
 import { isObject, type Asks, type Json } from "../model.ts";
+import { clientError } from "../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "./session-store.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
@@ -71,31 +71,29 @@ export class SessionAsks {
     }
   }
 
-  /** Takes the client's answer to one of them; gives what is wrong with it. */
-  async take({ id, result = {}, error }: Answer): Promise<Fault | undefined> {
+  /**
+   * Takes the client's answer to one of them; one that does not fit, or is an error, fails the request.
+   * An answer to no open request is ignored: the call was cancelled, or has its answer. Gives what has
+   * kept the server from taking it.
+   */
+  async take({ id, result, error }: ClientResponse): Promise<Fault | undefined> {
     const { store, tasks } = this.#setting;
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
     // Another answer may have come in the meantime.
-    if (ask === undefined || asked === undefined || !this.#open.delete(ask.number)) {
-      const message = `No request with the id ${JSON.stringify(id)} is open: the server has sent none, or it was answered.`;
-      return new Fault("invalid_request", message);
-    }
+    if (ask === undefined || asked === undefined || !this.#open.delete(ask.number))
+      return undefined;
     try {
-      const { task: made } = result;
+      const made = isObject(result) ? result["task"] : undefined;
       if (asked.isTask && isObject(made) && typeof made["taskId"] === "string") {
         // https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#retrieving-task-results
         const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
         await this.#send(ask, request, { ...asked, isTask: false });
       } else {
-        const wrong = error === undefined ? wrongWith(asked, result) : undefined;
-        // Clients do not answer twice, so the call goes on without it.
-        const why = wrong === undefined ? error : `The client's answer ${wrong}.`;
-        const answer = why === undefined ? result : refusal(asked, why);
+        // Clients do not answer twice, so the call goes on with whatever this is.
+        const answer = error === undefined ? answerOf(asked, result) : clientError(asked, error);
         this.#answered.add(ask);
         await tasks().update(ask.task, { [ask.key]: answer });
-        store.dropAsk(ask.number);
-        return wrong === undefined ? undefined : unfit(wrong);
       }
       store.dropAsk(ask.number);
       return undefined;
@@ -132,6 +130,3 @@ export class SessionAsks {
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
   }
 }
-
-const unfit = (wrong: string) =>
-  new Fault("invalid_params", `The result ${wrong}. The servlet was told that there is no answer.`);

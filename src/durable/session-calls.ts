@@ -1,7 +1,7 @@
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { sessionAsker, unableAsker } from "../mcp/askers.ts";
 import { changes } from "../mcp/changes.ts";
-import { declined } from "../mcp/declined.ts";
 import { settled } from "../mcp/legacy.ts";
 import { errorMessage, resultMessage, type Request } from "../mcp/message.ts";
 import { methods, notified, ROOTS_CHANGED, type Method } from "../mcp/methods.ts";
@@ -10,7 +10,6 @@ import { isExperimental, older, olderError } from "../mcp/older.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/older-tasks.ts";
 import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
-import { willingAsker } from "../mcp/willing.ts";
 import { isObject, Suspended } from "../model.ts";
 import type { CallContext, Json, Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -196,12 +195,12 @@ export class SessionCalls {
         nth++;
         tell(notice);
       },
-      ask: declined,
+      ask: unableAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       return settled(run, params, context, registry);
     }
-    const asking = { ...context, ask: willingAsker(kept.client), gate: taskGate("auto") };
+    const asking = { ...context, ask: sessionAsker(kept.client), gate: taskGate("auto") };
     const outcome = await run(params, asking, registry);
     if (!(outcome instanceof Suspended)) return outcome;
     await this.#setting.streams.settled(); // What it has said is not said again.

@@ -80,17 +80,16 @@ export function sessionObject(bundle: Bundle) {
       if (!this.#store.isOf(principal)) return undefined;
       this.#store.touch();
       const read = messages.map(readable);
-      let refused: Fault | undefined;
+      let failure: Fault | undefined;
       for (const message of read) {
         if (message.kind === "notification") await this.#notified(message, scopes);
         else if (message.kind === "response" && !isPing(message.id)) {
-          refused = (await this.#calls.asks.take(message)) ?? refused;
+          failure = (await this.#calls.asks.take(message)) ?? failure;
         }
         if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
-        if (refused !== undefined && !isBatch) return replyOf(refused);
       }
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
-      if (asking.length === 0) return refused ? replyOf(refused) : { status: 202, body: "" };
+      if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
       const post = new OpenPost(asking.length, how);
       for (const one of asking) {
         if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
@@ -177,7 +176,7 @@ const PING = "ping ";
 const ping = (number: number) =>
   JSON.stringify({ jsonrpc: "2.0", id: `${PING}${number}`, method: "ping" });
 /** What answers a ping says by that all that it can. */
-const isPing = (id: RequestId) => String(id).startsWith(PING);
+const isPing = (id: RequestId | null) => String(id).startsWith(PING);
 
 function replyOf(error: unknown, id: RequestId | null = null): Reply {
   const fault = report(error);

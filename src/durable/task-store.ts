@@ -3,12 +3,12 @@ import { inputRequests, unanswered } from "../mcp/answers.ts";
 import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
 import type {
+  Answer,
   Answers,
   Asks,
   Entry,
   Head,
   Intent,
-  Json,
   Keeper,
   Recorded,
   Suspended,
@@ -210,7 +210,7 @@ export class TaskStore implements Keeper {
   async answer(asks: Asks, given: Answers): Promise<void> {
     const { names } = (await this.#read("keys"))!;
     const own = Object.fromEntries(
-      Object.keys(asks).map((name): [string, Json] => [names[name] ?? name, given[name] ?? {}]),
+      Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
     const recorded = await this.recorded();
     if (recorded !== undefined)

@@ -2,13 +2,13 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
+import { demandCapabilities, fittingAnswers, isComplete, unanswered } from "../mcp/answers.ts";
+import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
 import { changes } from "../mcp/changes.ts";
 import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
 import { endOf, progressOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
-import { refusals, willingAsker } from "../mcp/willing.ts";
 import {
   Suspended,
   Wait,
@@ -174,13 +174,13 @@ export function taskObject(bundle: Bundle) {
       this.ctx.waitUntil(this.#publish());
     }
 
-    /** What a session's client cannot be asked is refused for it. */
+    /** Fails what a session's client cannot be asked. */
     async #refuse(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
       const call = await this.#store.call();
       if (waits?.kind !== "input" || call === undefined) return;
-      const refused = refusals(unanswered(waits.asks, waits.given), call.client);
-      if (Object.keys(refused).length > 0) await this.#give(() => refused);
+      const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
+      if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
     async #isTooCurious({ reason }: Suspended): Promise<boolean> {
@@ -198,7 +198,7 @@ export function taskObject(bundle: Bundle) {
         signal: () => signal,
         notify: this.#teller(call, recorded),
         ask: call.owner
-          ? willingAsker(call.client)
+          ? sessionAsker(call.client)
           : roundAsker(call.client, call.input?.responses),
         keeper: this.#keeper(),
         gate: (ms) => {
@@ -210,6 +210,9 @@ export function taskObject(bundle: Bundle) {
         const run = methods[call.method] ?? notified[call.method]!;
         const allowed = this.#registry.within(call.principal.scopes);
         const outcome = await run(call.params, context, allowed);
+        if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
+          demandCapabilities(outcome.reason.asks, call.client);
+        }
         return outcome instanceof Suspended ? outcome : { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);

@@ -1,5 +1,16 @@
+import { checkWithoutNulls } from "../allowances.ts";
 import { Fault } from "../errors.ts";
-import { isObject, type Answers, type Ask, type Asks, type Client, type Json } from "../model.ts";
+import {
+  isObject,
+  type Answer,
+  type Answers,
+  type Ask,
+  type AskFailure,
+  type Asks,
+  type Client,
+  type Json,
+} from "../model.ts";
+import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
 import { interpreted, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
@@ -10,22 +21,39 @@ const CAPABILITY: Record<Ask["method"], string> = {
 };
 
 /**
- * Throws `missing_capability` where the client cannot be asked one of these. A client that declares
- * `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
+ * The capabilities that the client lacks for this request; undefined where it lacks none. A client that
+ * declares `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
  * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
  */
-export function demandCapabilities(asks: Asks, { capabilities }: Client): void {
-  for (const { method, params } of Object.values(asks)) {
-    const name = CAPABILITY[method];
-    const declared = capabilities[name];
-    const part = partOf({ method, params });
-    const isForm = method === "elicitation/create" && part === undefined;
-    const takesForms = isObject(declared) && (isObject(declared["form"]) || !("url" in declared));
-    if (isObject(declared) && (part ? isObject(declared[part]) : !isForm || takesForms)) continue;
-    const data = { requiredCapabilities: { [name]: part ? { [part]: {} } : {} } };
-    const message = `This call needs a client with the capability ${name}${part ? `.${part}` : ""}.`;
-    throw new Fault("missing_capability", message, { data });
+export function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined {
+  const name = CAPABILITY[ask.method];
+  const declared = capabilities[name];
+  const part = partOf(ask);
+  const isForm = ask.method === "elicitation/create" && part === undefined;
+  const takesForms = isObject(declared) && (isObject(declared["form"]) || !("url" in declared));
+  if (isObject(declared) && (part ? isObject(declared[part]) : !isForm || takesForms)) {
+    return undefined;
+  }
+  return { [name]: part ? { [part]: {} } : {} };
+}
+
+/** The failures of those that this client cannot be asked. */
+export function unaskable(asks: Asks, client: Client): Record<string, AskFailure> {
+  const failures = Object.entries(asks).flatMap(([key, ask]): [string, AskFailure][] => {
+    const missing = missingCapability(ask, client);
+    if (missing === undefined) return [];
+    const name = CAPABILITY[ask.method];
+    const declares = `it does not declare the capability ${[name, partOf(ask) ?? []].flat().join(".")}`;
+    return [[key, cannotAsk(ask, `${declares}. Use a client that supports it.`, missing)]];
+  });
+  return Object.fromEntries(failures);
+}
+
+/** Throws `missing_capability` where the client cannot be asked one of these. */
+export function demandCapabilities(asks: Asks, client: Client): void {
+  for (const { message, requiredCapabilities } of Object.values(unaskable(asks, client))) {
+    throw new Fault("missing_capability", message, { data: { requiredCapabilities } });
   }
 }
 
@@ -46,29 +74,30 @@ export function inputRequests(asks: Asks): Json {
   return Object.fromEntries(wired);
 }
 
-/** The client's `inputResponses` as they came. Throws `invalid_params` where they are none. */
+/** The client's `inputResponses`, unchecked. Throws `invalid_params` unless they are an object of objects. */
 export function responsesIn(value: unknown): Answers {
   if (!isObject(value)) throw bad("inputResponses", "must be an object");
-  for (const [key, answer] of Object.entries(value)) {
-    if (!isObject(answer)) throw bad(`inputResponses.${key}`, "must be an object");
-  }
-  return value as Answers;
+  const answers = Object.entries(value).map(([key, result]): [string, Answer] => {
+    if (!isObject(result)) throw bad(`inputResponses.${key}`, "must be an object");
+    return [key, { result }];
+  });
+  return Object.fromEntries(answers);
 }
 
 /**
- * Those of the answers that were asked for, checked. What has none by its deadline was cancelled by the
- * user. Throws `invalid_params` where one does not fit what was asked.
+ * The answers to what was asked, checked; failures as they are. A request that has no answer by its
+ * deadline was cancelled by the user. Throws `invalid_params` where a result does not fit its request.
  */
-export function fittingAnswers(asks: Asks, responses: Answers, now: number): Answers {
-  const fitting: Record<string, Json> = {};
+export function fittingAnswers(asks: Asks, answers: Answers, now: number): Answers {
+  const fitting: Record<string, Answer> = {};
   for (const [key, ask] of Object.entries(asks)) {
     if (ask.deadline !== undefined && now >= ask.deadline) {
-      fitting[key] = { action: "cancel" };
-    } else if (Object.hasOwn(responses, key)) {
-      const answer = responses[key]!;
-      const wrong = wrongWith(ask, answer);
-      if (wrong !== undefined) throw bad(`inputResponses.${key}`, wrong);
-      fitting[key] = forGuest(ask, answer);
+      fitting[key] = { result: { action: "cancel" } };
+    } else if (Object.hasOwn(answers, key)) {
+      const answer = answers[key]!;
+      const read = "result" in answer ? readResult(ask, answer.result) : answer;
+      if ("wrong" in read) throw bad(`inputResponses.${key}`, read.wrong);
+      fitting[key] = read;
     }
   }
   return fitting;
@@ -81,37 +110,55 @@ export const isComplete = (asks: Asks, answers: Answers): boolean =>
 export const unanswered = (asks: Asks, answers: Answers): Asks =>
   Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
 
-/** What is wrong with an answer, if it does not fit what was asked. */
-export function wrongWith({ method, params }: Ask, answer: Json): string | undefined {
+/** The answer of a client that answers once: a result that does not fit is a failure. */
+export function answerOf(ask: Ask, result: unknown): Answer {
+  try {
+    const read = readResult(ask, result);
+    return "wrong" in read ? unusableAnswer(ask, read.wrong) : read;
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "servlet_failed") throw fault;
+    // Its form has no valid schema, so nothing fits it.
+    return unusableAnswer(ask, `cannot be checked: ${fault.message}`);
+  }
+}
+
+/** A result as servlets want it, or why it does not fit its request. */
+function readResult(
+  { method, params }: Ask,
+  result: unknown,
+): { result: Json } | { wrong: string } {
+  if (!isObject(result)) return { wrong: "must be an object" };
   switch (method) {
     case "elicitation/create": {
-      const { action, content } = answer;
-      if (action === "decline" || action === "cancel") return undefined;
-      if (action !== "accept") return "must have an action: accept, decline or cancel";
-      if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return undefined;
-      if (!isObject(content)) return "is accepted, so it must have content";
-      const wrong = interpreted(params["requestedSchema"])(content);
-      return wrong && `does not fit what was asked: ${told(wrong)}`;
-    }
-    case "sampling/createMessage":
-      if (typeof answer["role"] === "string" && [answer["content"]].flat().every(isBlock)) {
-        return undefined;
+      const { action, content } = result;
+      if (action === "decline" || action === "cancel") return { result };
+      if (action !== "accept") {
+        return { wrong: "must have an action: accept, decline or cancel" };
       }
-      return "must be a message with role and content";
+      if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return { result };
+      if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
+      const check = interpreted(params["requestedSchema"]);
+      const { value, issues } = checkWithoutNulls(check, content);
+      if (issues !== undefined) return { wrong: `does not fit what was asked: ${told(issues)}` };
+      return { result: value === content ? result : { ...result, content: value } };
+    }
+    case "sampling/createMessage": {
+      const { role, content } = result;
+      if (typeof role !== "string" || ![content].flat().every(isBlock)) {
+        return { wrong: "must be a message with role and content" };
+      }
+      // Guests of today want a message's content as one object.
+      const isOne = Array.isArray(content) && content.length === 1;
+      return { result: isOne ? { ...result, content: content[0] as unknown } : result };
+    }
     case "roots/list":
-      if (Array.isArray(answer["roots"]) && answer["roots"].every(isRoot)) return undefined;
-      return "must have roots, each with its uri";
+      if (Array.isArray(result["roots"]) && result["roots"].every(isRoot)) return { result };
+      return { wrong: "must have roots, each with its uri" };
   }
 }
 
 const isBlock = (value: unknown) => isObject(value) && typeof value["type"] === "string";
 const isRoot = (value: unknown) => isObject(value) && typeof value["uri"] === "string";
-
-/** Guests of today want a message's content as one object. */
-function forGuest({ method }: Ask, answer: Json): Json {
-  const { content } = answer;
-  const isList = method === "sampling/createMessage" && Array.isArray(content);
-  return isList && content.length === 1 ? { ...answer, content: content[0] as unknown } : answer;
-}
 
 const bad = (what: string, why: string) => new Fault("invalid_params", `params.${what} ${why}.`);

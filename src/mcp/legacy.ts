@@ -4,8 +4,8 @@ import { isObject, Suspended } from "../model.ts";
 import type { CallContext, Json } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { changes } from "./changes.ts";
+import { unableAsker } from "./askers.ts";
 import { LEGACY_VERSIONS } from "./classify.ts";
-import { declined } from "./declined.ts";
 import type { Exchange } from "./exchange.ts";
 import {
   errorMessage,
@@ -198,7 +198,7 @@ async function answer(
       exchange,
       notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, send),
     ),
-    ask: declined,
+    ask: unableAsker("no session"),
   };
   try {
     const own = Object.hasOwn(ownMethods, method) ? ownMethods[method] : undefined;
@@ -212,7 +212,7 @@ async function answer(
   }
 }
 
-/** A servlet that returns what it asks is told that nobody answers, and called again. */
+/** Runs a method whose `call.ask` never waits: a servlet that returns what it asks is called again. */
 export async function settled(
   run: Method,
   params: Json,
@@ -224,7 +224,7 @@ export async function settled(
     const outcome = await run(params, context, registry);
     if (!(outcome instanceof Suspended)) return outcome;
     if (outcome.reason.kind !== "input") break;
-    const responses = await declined(outcome.reason.asks);
+    const responses = await call.ask(outcome.reason.asks, call.signal());
     const state = outcome.state === undefined ? {} : { state: outcome.state };
     context = { ...call, input: { responses, ...state } };
   }

@@ -11,14 +11,19 @@ export interface Request {
   params: Json;
 }
 
-export type Message = Request | { kind: "notification"; method: string; params: Json } | Answer;
+export type Message =
+  | Request
+  | { kind: "notification"; method: string; params: Json }
+  | ClientResponse;
 
-/** A client's answer to a request of ours: one of the two. */
-export interface Answer {
+/** A client's response to a request of the server: a result or an error. */
+export interface ClientResponse {
   kind: "response";
-  id: RequestId;
-  result?: Json;
-  /** What it says went wrong. */
+  /** Null where it names no request. */
+  id: RequestId | null;
+  /** As it came: whether it fits is for the one who asked to say. */
+  result?: unknown;
+  /** The error's message. */
   error?: string;
 }
 
@@ -28,11 +33,11 @@ export function decode(body: unknown): Message {
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0")
     throw new Fault("invalid_request", 'A message must have "jsonrpc": "2.0".');
+  if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
+    return responseOf(body);
+  }
   if (id !== undefined && typeof id !== "string" && !Number.isSafeInteger(id)) {
     throw new Fault("invalid_request", "A message's id must be a string or an integer.");
-  }
-  if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
-    return responseOf(id as RequestId, body);
   }
   if (typeof method !== "string") {
     throw new Fault("invalid_request", "A message's method must be a string.");
@@ -44,13 +49,12 @@ export function decode(body: unknown): Message {
   return { kind: "request", id: id as RequestId, method, params: params ?? {} };
 }
 
-function responseOf(id: RequestId, { result, error }: Json): Answer {
-  if (error === undefined) {
-    if (isObject(result)) return { kind: "response", id, result };
-    throw new Fault("invalid_request", "A response's result must be an object.");
-  }
+function responseOf(body: Json): ClientResponse {
+  const { result, error } = body;
+  const response = { kind: "response" as const, id: idOf(body) };
+  if (error === undefined) return { ...response, result };
   const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "";
-  return { kind: "response", id, error: message || "The client has failed." };
+  return { ...response, error: message || "It gave no message." };
 }
 
 /** A message that is none. */

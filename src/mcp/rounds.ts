@@ -18,6 +18,7 @@ import {
   inputRequests,
   isComplete,
   responsesIn,
+  unaskable,
   unanswered,
 } from "./answers.ts";
 import type { Exchange } from "./exchange.ts";
@@ -150,11 +151,15 @@ export function stateOf(
   return { asks, given, once: isSingleUse, ...(recorded && { recorded }), ...(state && { state }) };
 }
 
-/** Interrupts the call for its client's answers. Those that came without a state are used, each once. */
+/**
+ * Interrupts the call for its client's answers. Those that came without a state are used, each once.
+ * Where the client cannot be asked one of them, it is asked none.
+ */
 export function roundAsker(client: Client, responses: Answers = {}): Asker {
   const used = new Set<string>();
   return (asks) => {
-    demandCapabilities(asks, client);
+    const failures = unaskable(asks, client);
+    if (Object.keys(failures).length > 0) return Promise.resolve(failures);
     const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => !used.has(key)));
     const given = fittingAnswers(asks, unused, Date.now());
     for (const key of Object.keys(given)) used.add(key);

@@ -2,14 +2,15 @@ import { Fault, report } from "../errors.ts";
 import {
   isObject,
   Suspended,
-  Wait,
+  type Answers,
   type Ask,
-  type CallContext,
+  type Asks,
   type CallToolResult,
   type Json,
   type Lent,
   type Principal,
 } from "../model.ts";
+import { cannotAsk } from "../servlets/ask-failures.ts";
 import { hiding } from "../servlets/config.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
@@ -47,11 +48,24 @@ export async function runTool(
   const began = Date.now();
   const hide = hiding(lent);
   const ended = () => ({ call_id, duration: Date.now() - began });
-  const failed = (error: ToolError): CallToolResponse => ({
+  /** The tool's requests, all in vain: a failure lists them for the model. */
+  const asked: Ask[] = [];
+  const failed = ({ message, developer_message }: ToolError): CallToolResponse => ({
     ...ended(),
     success: false,
-    error: hidden(error, hide),
+    error: hidden(
+      {
+        message,
+        ...(developer_message && { developer_message }),
+        ...(asked.length > 0 && retryWith(asked)),
+      },
+      hide,
+    ),
   });
+  const ask = async (asks: Asks): Promise<Answers> => {
+    asked.push(...Object.values(asks));
+    return unasked(asks);
+  };
   try {
     const { entry, definition } = directoryOf(await registry.catalog()).find(tool);
     const outcome = await registry.callEntry(entry, input, {
@@ -64,7 +78,12 @@ export async function runTool(
       notify: () => {},
       ask,
     });
-    if (outcome instanceof Suspended) return failed(needed(outcome));
+    if (outcome instanceof Suspended) {
+      const { reason } = outcome;
+      if (reason.kind === "input") asked.push(...Object.values(reason.asks));
+      const [first] = asked;
+      return failed(first ? cannotAsk(first, WHY) : { message: "The tool has not finished." });
+    }
     if (outcome.isError === true) return failed({ message: textOf(outcome) || "The tool failed." });
     const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
     return { ...ended(), success: true, ...value };
@@ -73,9 +92,12 @@ export async function runTool(
   }
 }
 
-/** Nobody can be asked: the call ends, and its response says what it needs. */
-const ask: CallContext["ask"] = (asks) =>
-  Promise.reject(new Wait({ kind: "input", asks, given: {} }));
+const WHY =
+  "Open Tool Calling cannot ask it. Call again with the answer in the tool's input, if it takes it there.";
+
+/** Nobody can be asked: the call of a servlet that does not handle that ends. */
+const unasked = (asks: Asks): Answers =>
+  Object.fromEntries(Object.entries(asks).map(([key, one]) => [key, cannotAsk(one, WHY, {})]));
 
 const textOf = ({ content }: CallToolResult): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
@@ -88,19 +110,12 @@ function valueOf({ structuredContent, content }: CallToolResult): unknown {
 }
 
 /** What a model has to know in order to call again. */
-function needed({ reason }: Suspended): ToolError {
-  const asks = reason.kind === "input" ? Object.values(reason.asks) : [];
-  return {
-    message: "The tool needs an answer that it cannot ask for here.",
-    can_retry: true,
-    additional_prompt_content: [
-      "The tool stopped to ask for this. Call it again with the answer in its input, if it takes it there.",
-      ...asks.map(asked),
-    ].join("\n"),
-  };
-}
+const retryWith = (asks: readonly Ask[]) => ({
+  can_retry: true,
+  additional_prompt_content: ["The tool asked for this:", ...asks.map(described)].join("\n"),
+});
 
-function asked({ method, params }: Ask): string {
+function described({ method, params }: Ask): string {
   switch (method) {
     case "elicitation/create": {
       const { message, url, requestedSchema: form } = params;
@@ -135,7 +150,8 @@ function thrown(error: unknown, hide: (text: string) => string): ToolError {
     const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
     report(new Fault("internal", fault.message, { cause: hide(trace) }));
   }
-  const { message, data } = fault;
+  const { message, data, code } = fault;
+  if (code === "missing_capability") return { message };
   return { message, ...(data !== undefined && { developer_message: JSON.stringify(data) }) };
 }
 

@@ -1,3 +1,4 @@
+import { AskError } from "./asks.ts";
 import { context } from "./context.ts";
 import { isObject, messageOf, running, traceOf } from "./host.ts";
 import {
@@ -125,8 +126,11 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
 
 /** A tool that throws gives a result, so that a model can mend its call. */
 function toolError(error: unknown): string {
-  if (error instanceof RpcError) throw error;
-  if (!(error instanceof ToolError)) __host.log(4, traceOf(error));
+  const isForTool = error instanceof ToolError || (error instanceof AskError && !error.data);
+  if (!isForTool) {
+    if (error instanceof RpcError) throw error;
+    __host.log(4, traceOf(error));
+  }
   return failed(messageOf(error));
 }
 

@@ -1,7 +1,8 @@
+import { ask, type AskAnswer, AskError, askOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { hostFor, isObject, running } from "./host.ts";
 import type { OutputOf } from "./infer.ts";
-import { objectSchemaOf, parsed } from "./schema.ts";
+import { objectSchemaOf, parsed, ToolError } from "./schema.ts";
 import { addTimer } from "./timers.ts";
 import type {
   Client,
@@ -31,7 +32,10 @@ export interface NeverAborts {
   removeEventListener(type: string, listener: unknown, options?: unknown): void;
 }
 
-/** What a handler can do beyond computing. Asks wait for the client's answer, a day if need be. */
+/**
+ * What a handler can do beyond computing. Asks wait for the client's answer, a day if need be, and throw
+ * an `AskError` where there is none that can be used.
+ */
 export interface Context {
   /** The request's id. */
   readonly id: string | number;
@@ -39,14 +43,16 @@ export interface Context {
   readonly meta: Record<string, unknown>;
   readonly client: Client;
   readonly signal: NeverAborts;
-  /** The answers to an `input_required` result that this handler returned before. */
+  /**
+   * The answers to an `input_required` result that this handler returned before. Throws an `AskError`
+   * where one of the requests has failed.
+   */
   readonly inputResponses: Record<string, unknown> | undefined;
   /** The `requestState` of an `input_required` result that this handler returned before. */
   readonly requestState: string | undefined;
   /**
-   * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. Throws
-   * where an accepted answer does not fit the schema. `timeout` is in ms; after it the user has
-   * cancelled.
+   * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. `timeout`
+   * is in ms; after it the user has cancelled.
    */
   elicit<const S>(params: {
     message: string;
@@ -64,7 +70,10 @@ export interface Context {
   sample(params: SampleParams): Promise<SampleResult>;
   /** The folders and files that the user lets the server work on. */
   roots(): Promise<Root[]>;
-  /** Asks several things at once; the answers come under the same keys. */
+  /**
+   * Asks several things at once; the answers come under the same keys. Where one request fails, the
+   * `AskError` has the answers to the others.
+   */
   requestInput<K extends string>(
     requests: Record<K, InputRequest>,
   ): Promise<Record<K, Record<string, unknown>>>;
@@ -113,7 +122,8 @@ export const context: Context = {
     return NEVER;
   },
   get inputResponses() {
-    const { inputResponses } = given("request");
+    const { inputResponses, inputAnswers } = given("request");
+    if (isObject(inputAnswers)) return resultsOf(inputAnswers as Record<string, AskAnswer>);
     return isObject(inputResponses) ? inputResponses : undefined;
   },
   get requestState() {
@@ -122,26 +132,34 @@ export const context: Context = {
 
   async elicit<S>({ schema, ...rest }: { message: string; schema: S; timeout?: number }) {
     const requestedSchema = objectSchemaOf(schema, "input", "The schema of a form");
-    const answer = ask("create_elicitation", { mode: "form", ...rest, requestedSchema });
+    const method = "elicitation/create";
+    const answer = askOne(method, { mode: "form", ...rest, requestedSchema });
     if (answer["action"] !== "accept") return declined(answer);
-    const content = await parsed(schema, answer["content"] ?? {}, "The user's answer does not fit");
-    return { action: "accept", content: content as OutputOf<S> };
+    try {
+      const what = "The user's answer does not fit";
+      const content = await parsed(schema, answer["content"] ?? {}, what);
+      return { action: "accept", content: content as OutputOf<S> };
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error;
+      throw new AskError({ failed: "unusable-answer", method, message: error.message });
+    }
   },
   async elicitUrl(params) {
-    const answer = ask("create_elicitation", { mode: "url", ...params, url: String(params.url) });
+    const url = String(params.url);
+    const answer = askOne("elicitation/create", { mode: "url", ...params, url });
     return answer["action"] === "accept"
       ? { action: "accept", content: member(answer, "content") }
       : declined(answer);
   },
   async sample(params) {
-    return ask("create_message", params) as unknown as SampleResult;
+    return askOne("sampling/createMessage", params) as unknown as SampleResult;
   },
   async roots() {
-    const { roots } = ask("list_roots", undefined);
+    const { roots } = askOne("roots/list", {});
     return Array.isArray(roots) ? roots : [];
   },
   async requestInput<K extends string>(requests: Record<K, InputRequest>) {
-    return ask("request_input", requests) as Record<K, Json>;
+    return resultsOf(ask("requestInput()", requests) as Record<string, AskAnswer>);
   },
 
   progress(progress, total, message) {
@@ -187,9 +205,4 @@ const declined = ({ action }: Json): { action: "decline" | "cancel" } => ({
 
 function tell(name: string, params?: unknown): string {
   return hostFor(name).call(name, params === undefined ? "" : JSON.stringify(params));
-}
-
-function ask(name: string, params: unknown): Json {
-  const answer: unknown = JSON.parse(tell(name, params));
-  return isObject(answer) ? answer : {};
 }

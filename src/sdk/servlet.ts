@@ -14,6 +14,7 @@ import type {
   ToolSpec,
 } from "./types.ts";
 
+export { AskError } from "./asks.ts";
 export { RpcError } from "./run.ts";
 export { ToolError } from "./schema.ts";
 export type { Context, ElicitResult } from "./context.ts";

@@ -1,6 +1,7 @@
 import type { CallContext, Json, Lists } from "../model.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { plainAnswer } from "../wasm/plain-answers.ts";
 import {
   failedTool,
   outcomeOf,
@@ -85,14 +86,19 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
   };
 };
 
-/** The client's answers, for a servlet that has returned what it asks and is called again. */
+/**
+ * The client's answers, for a servlet that has returned what it asks and is called again. Where
+ * one has failed, `inputAnswers` has them as `Answers`, so that a servlet can tell that from a decision.
+ */
 function givenTo({ input }: CallContext): Json | undefined {
-  return (
-    input && {
-      inputResponses: input.responses,
-      ...(input.state !== undefined && { requestState: input.state }),
-    }
-  );
+  if (input === undefined) return undefined;
+  const answers = Object.entries(input.responses);
+  const hasFailed = answers.some(([, answer]) => "failed" in answer);
+  return {
+    inputResponses: Object.fromEntries(answers.map(([key, one]) => [key, plainAnswer(one)])),
+    ...(hasFailed && { inputAnswers: input.responses }),
+    ...(input.state !== undefined && { requestState: input.state }),
+  };
 }
 
 /** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */

@@ -123,11 +123,17 @@ export function failedTool(ending: Ending): CallToolResult | undefined {
   return { content: [{ type: "text", text: ending.message }], isError: true };
 }
 
+/** The error of a servlet that does not handle a client's lack of a capability. */
+const MISSING_CAPABILITY = -32021;
+
 /** The JSON-RPC error that a servlet chose. Codes that the specification keeps for itself are not its to use. */
 function chosenError(code: number, error: Json): Fault {
   const message = typeof error["message"] === "string" ? error["message"] : "The servlet failed.";
   const data = error["data"];
   if (code === -32002) return new Fault("not_found", message, { data });
+  if (code === MISSING_CAPABILITY && isObject(data) && isObject(data["requiredCapabilities"])) {
+    return new Fault("missing_capability", message, { data });
+  }
   const own = Number.isInteger(code) && !(code >= -32099 && code <= -32000);
   return new Fault("servlet_error", message, { data, servletCode: own ? code : -32603 });
 }

@@ -9,7 +9,9 @@ import {
   answered,
   Suspended,
   Wait,
+  type Answer,
   type Ask,
+  type AskFailure,
   type CallContext,
   type CallToolResult,
   type CompleteResult,
@@ -30,10 +32,15 @@ import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 import type { World } from "../wasm/world.ts";
 
+/** A result; or a failure, which a servlet of the kit gets as an `AskError` with this reason. */
+export type ScriptedAnswer =
+  | Json
+  | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
+
 /** What a test decides of a call's world. Whatever it leaves out fails when the servlet needs it. */
 export interface Script {
   /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
-  answers?: { [M in Ask["method"]]?: Json[] | ((params: Json) => Json) };
+  answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
   /** Stands for the network; allow lists are applied all the same. */
   fetch?: (request: Request) => Response | Promise<Response>;
   /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
@@ -219,18 +226,23 @@ class Recorder implements Keeper {
 /** Answers from the script; what it has no answer for ends the call. */
 export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
   const used = new Map<string, number>();
-  const answerOne = ({ method, params }: Ask): Json => {
+  const answerOne = ({ method, params }: Ask): Answer => {
     const scripted = answers[method];
-    if (typeof scripted === "function") return scripted(params);
+    if (typeof scripted === "function") return answerOf(scripted(params), method);
     const at = used.get(method) ?? 0;
     used.set(method, at + 1);
     const answer = scripted?.[at];
-    if (answer !== undefined) return answer;
+    if (answer !== undefined) return answerOf(answer, method);
     throw new Fault("servlet_failed", `The script has no answer number ${at + 1} to ${method}.`);
   };
   return async (asks) =>
     Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, answerOne(ask)]));
 }
+
+const answerOf = (scripted: ScriptedAnswer, method: Ask["method"]): Answer =>
+  typeof scripted["failed"] === "string"
+    ? ({ method, message: `The script says ${scripted["failed"]}.`, ...scripted } as AskFailure)
+    : { result: scripted };
 
 function scriptedWorld({ fetch, now = 0 }: Script): World {
   let time = typeof now === "number" ? now : 0;

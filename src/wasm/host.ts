@@ -1,7 +1,8 @@
 import { limits } from "../limits.ts";
-import { isObject, type Ask, type Asks, type Json } from "../model.ts";
+import { isObject, type Answer, type Answers, type Ask, type Asks, type Json } from "../model.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import { request, type GuestResponse } from "./http.ts";
+import { plainAnswer } from "./plain-answers.ts";
 import { accessToken } from "./token.ts";
 
 /**
@@ -73,20 +74,52 @@ const isAskMethod = (method: unknown): method is Ask["method"] =>
   method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
 
 /** Asks the client, for all at once. The keys are the servlet's own, or `ask_1`, `ask_2`, … */
-async function askClient(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
+async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
+  if (Object.keys(asks).length === 0) return {};
   const what = Object.values(asks)
     .map(({ method }) => method)
     .join(", ");
   const live = async () =>
     JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
   const answer = await guest.answer({ what, details: JSON.stringify(asks) }, live);
-  return JSON.parse(answer) as Record<string, Json>;
+  const answers = JSON.parse(answer) as Answers;
+  for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
+  return answers;
 }
 
-async function askOne(guest: Guest, ask: Ask): Promise<Json> {
-  const key = `ask_${guest.journal.position + 1}`;
-  return (await askClient(guest, { [key]: ask }))[key] ?? {};
+/** Tells the log of a request that has not got what it asked for. */
+function logAnswer(guest: Guest, method: Ask["method"], answer: Answer | undefined): void {
+  if (answer === undefined) return;
+  if ("failed" in answer) guest.log("warn", `${method}: ${answer.failed}: ${answer.message}`);
+  else if (answer.result["action"] === "decline") guest.log("info", `${method}: decline`);
+  else if (answer.result["action"] === "cancel") guest.log("info", `${method}: cancel`);
 }
+
+/** The same for a guest that knows results only. Throws what ends its call where it has none. */
+async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
+  const answers = Object.entries(await askClient(guest, asks));
+  return Object.fromEntries(answers.map(([key, answer]) => [key, plainAnswer(answer)]));
+}
+
+/** Of a request to which the guest has given none. */
+const nextKey = ({ journal }: Guest): string => `ask_${journal.position + 1}`;
+
+async function askOne(guest: Guest, ask: Ask): Promise<Json> {
+  const key = nextKey(guest);
+  return (await plainAnswers(guest, { [key]: ask }))[key] ?? {};
+}
+
+/** Reads a request: `{method, params}`. */
+function askIn(guest: Guest, given: unknown, who: string): Ask {
+  const { method, params } = isObject(given) ? given : {};
+  if (isAskMethod(method)) return askOf(guest, method, isObject(params) ? params : {});
+  const known = "elicitation/create, sampling/createMessage or roots/list";
+  throw new GuestError(`${who}: a request's method must be ${known}.`);
+}
+
+/** Reads several requests under the guest's own keys. */
+const asksIn = (guest: Guest, given: Json, who: string): Asks =>
+  Object.fromEntries(Object.entries(given).map(([key, one]) => [key, askIn(guest, one, who)]));
 
 const asks =
   (method: Ask["method"], who: string): HostFunction =>
@@ -171,15 +204,21 @@ export const userFunctions: HostFunctions = {
     guest.put(JSON.stringify(await askOne(guest, { method: "roots/list", params: {} }))),
   /** Several asks at once, under the guest's own keys: `{key: {method, params}}` → `{key: result}`. */
   request_input: async (guest, block: bigint) => {
-    const asked = Object.entries(guest.json(block, "request_input")).map(
-      ([key, one]): [string, Ask] => {
-        const { method, params } = isObject(one) ? one : {};
-        if (!isAskMethod(method)) throw new GuestError(`request_input cannot ask for ${key}.`);
-        return [key, askOf(guest, method, isObject(params) ? params : {})];
-      },
-    );
-    if (asked.length === 0) return guest.put("{}");
-    return guest.put(JSON.stringify(await askClient(guest, Object.fromEntries(asked))));
+    const asked = asksIn(guest, guest.json(block, "request_input"), "request_input");
+    return guest.put(JSON.stringify(await plainAnswers(guest, asked)));
+  },
+  /**
+   * For guests that tell failures from results. One request: `{method, params}` → `{result}`, or
+   * `{failed, method, message, requiredCapabilities?}` (see `AskFailure`). Or several: `{key: request}` →
+   * `{key: answer}`; where one cannot be asked, others may have no answer.
+   */
+  ask_client: async (guest, block: bigint) => {
+    const given = guest.json(block, "ask_client");
+    const isOne = typeof given["method"] === "string";
+    const key = nextKey(guest);
+    const asked = asksIn(guest, isOne ? { [key]: given } : given, "ask_client");
+    const answers = await askClient(guest, asked);
+    return guest.put(JSON.stringify(isOne ? answers[key] : answers));
   },
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
   notify_progress: notifies("notifications/progress", "notify_progress"),

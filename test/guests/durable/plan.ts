@@ -1,4 +1,4 @@
-import type { Context } from "edge-servlets/servlet";
+import { AskError, type Context } from "edge-servlets/servlet";
 
 /** Of one step: what to do, and what of the rest it needs. */
 const STEP = {
@@ -24,6 +24,8 @@ const STEP = {
     ms: { type: "number" },
     /** Of a page. */
     id: { type: "string" },
+    /** Goes on where the client has no answer, and says why there is none. */
+    catches: { type: "boolean" },
   },
   required: ["do"],
   additionalProperties: false,
@@ -45,6 +47,7 @@ interface Step {
   url?: string;
   ms?: number;
   id?: string;
+  catches?: boolean;
 }
 
 interface Followed {
@@ -70,7 +73,11 @@ export async function follow(steps: readonly Step[], context: Context): Promise<
   const followed: Followed = { said: [], ids: [], times: [] };
   for (const step of steps) {
     const id = crypto.randomUUID();
-    followed.said.push(await doing(step, id, context));
+    const said = doing(step, id, context).catch((error: unknown) => {
+      if (step.catches === true && error instanceof AskError) return error.reason;
+      throw error;
+    });
+    followed.said.push(await said);
     followed.ids.push(id);
     followed.times.push(Date.now());
   }

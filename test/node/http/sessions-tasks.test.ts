@@ -271,10 +271,10 @@ describe("a v1 client that makes tasks of what it is asked", () => {
     await client.close();
   });
 
-  test("and cancels it: its user has declined", async () => {
+  test("and cancels it: that is its error", async () => {
     const { client, call } = await open(true);
-    const { structuredContent } = await call("plan", steps({ do: "elicit" }));
-    expect(structuredContent.said).toEqual(["decline"]);
+    const { structuredContent } = await call("plan", steps({ do: "elicit", catches: true }));
+    expect(structuredContent.said).toEqual(["client-error"]);
     await client.close();
   });
 });

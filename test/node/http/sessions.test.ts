@@ -227,14 +227,16 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
     ["decline", () => ({ action: "decline" })],
     ["cancel", () => ({ action: "cancel" })],
     [
-      "decline",
+      "client-error",
       () => {
         throw new Error("The screen is broken.");
       },
     ],
-  ])("does not answer: %s", async (action, answer) => {
+    ["unusable-answer", () => ({ action: "accept", content: { value: 7 } })],
+  ])("does not answer: %s", async (outcome, answer) => {
     answers["elicitation/create"] = answer;
-    expect(await said({ do: "elicit", message: "A value?" })).toEqual([action]);
+    const step = { do: "elicit", message: "A value?", catches: true };
+    expect(await said(step)).toEqual([outcome]);
   });
 
   test("opens a page, and hears that its user is done with it", async () => {
@@ -262,13 +264,9 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
 
   test("is asked nothing that it did not declare", async () => {
     const other = await open({ elicitation: { url: {} }, sampling: {} });
-    const asks = ["elicit", "sample_tools", "roots"].map((ask) => ({ do: ask }));
+    const asks = ["elicit", "sample_tools", "roots"].map((ask) => ({ do: ask, catches: true }));
     const { structuredContent } = await other.call("plan", steps(...asks));
-    expect(structuredContent.said).toMatchObject([
-      "decline",
-      { type: "text", text: "The client cannot be asked." },
-      [],
-    ]);
+    expect(structuredContent.said).toEqual(asks.map(() => "cannot-ask"));
     expect(other.heard).toEqual([]);
     await other.client.close();
   });

@@ -1,5 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import {
+  loadServlet,
+  type Script,
+  type ScriptedAnswer,
+  type ServletUnderTest,
+} from "../../../src/testing/index.ts";
 
 /** What a handler asks and tells by its context, and what it is given there. */
 let servlet: ServletUnderTest;
@@ -227,4 +232,63 @@ test("a call is given its id, its meta and its client", async () => {
 test("sleeps at once wait for the longest, and a year is none too long", async () => {
   const { result } = await servlet.callTool("sleep", {}, { now: 5000 });
   expect(result.structuredContent).toEqual({ before: 5000, slept: 2 ** 33 });
+});
+
+describe("a request that has no usable answer", () => {
+  const METHODS = {
+    elicit: "elicitation/create",
+    elicit_url: "elicitation/create",
+    sample: "sampling/createMessage",
+    roots: "roots/list",
+    request_input: "elicitation/create",
+  } as const;
+  const TOOLS = Object.keys(METHODS) as (keyof typeof METHODS)[];
+  const failing = (tool: keyof typeof METHODS, failure: ScriptedAnswer): Script => ({
+    answers: { "roots/list": [{ roots: [] }], [METHODS[tool]]: [failure] },
+  });
+
+  describe.each(["cannot-ask", "client-error", "unusable-answer"] as const)("%s", (failed) => {
+    test.each(TOOLS)("is the error of the call: %s", async (tool) => {
+      const script = failing(tool, { failed, message: "No answer." });
+      const { result, logs } = await servlet.callTool(tool, {}, script);
+      expect(result).toEqual({ content: [text("No answer.")], isError: true });
+      expect(logs).toEqual([`warn: ${METHODS[tool]}: ${failed}: No answer.`]);
+    });
+
+    test.each(TOOLS)("is the protocol's error where that wants it: %s", async (tool) => {
+      const requiredCapabilities = { roots: {} };
+      const script = failing(tool, { failed, message: "No answer.", requiredCapabilities });
+      await expect(servlet.callTool(tool, {}, script)).rejects.toMatchObject({
+        code: "missing_capability",
+        message: "No answer.",
+        data: { requiredCapabilities },
+      });
+    });
+
+    test("can be handled", async () => {
+      const answers = {
+        "roots/list": [{ roots: [] }],
+        "elicitation/create": [{ failed, message: "No answer." }],
+      };
+      const { result } = await servlet.callTool("handle", {}, { answers });
+      expect(result.structuredContent).toEqual({
+        reason: failed,
+        method: "elicitation/create",
+        message: "No answer.",
+        answers: { where: { roots: [] } },
+      });
+    });
+
+    test("is thrown where the servlet has returned its requests, too", async () => {
+      const answers = { "elicitation/create": [{ failed, message: "No answer." }] };
+      const { result } = await servlet.callTool("return_request", {}, { answers });
+      expect(result).toEqual({ content: [text("No answer.")], isError: true });
+    });
+  });
+
+  test("an answer that the schema's own library refuses is one", async () => {
+    const answers = { "elicitation/create": [{ action: "accept", content: { size: "xl" } }] };
+    const { result } = await servlet.callTool("reason_of_elicit", {}, { answers });
+    expect(result.content).toEqual([text("unusable-answer")]);
+  });
 });

@@ -5,6 +5,7 @@ import { TaskStore } from "../../../src/durable/task-store.ts";
 import type { TaskObject } from "../../../src/durable/task.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
+import { responsesIn } from "../../../src/mcp/answers.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ABLE, callOf, clock, send, TASKS, type Json } from "./client.ts";
@@ -288,7 +289,7 @@ async function takeStep(id: string, faults: Faults, asked: Json): Promise<Finish
       Object.assign(asked, requests);
       // An object that takes answers does nothing else, and is reset by what fails.
       if (faults.meanwhile === undefined && !faults.fragile) begin();
-      await instance.update("anonymous", answersTo(requests));
+      await instance.update("anonymous", responsesIn(answersTo(requests)));
     } else if (status === "working") {
       await nextAlarm(instance, storage, begin);
     } else {

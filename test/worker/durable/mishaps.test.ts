@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
+import { responsesIn } from "../../../src/mcp/answers.ts";
+import type { Answers } from "../../../src/model.ts";
 import { limits } from "../../../src/limits.ts";
-import { callOf, clock, prepare, type Json } from "./client.ts";
+import { accept, callOf, clock, prepare, type Json } from "./client.ts";
 import {
   answersTo,
   beginTask,
@@ -152,12 +154,12 @@ describe("what comes twice", () => {
     const world = newWorld();
     const faults = new Faults();
     const id = await beginTask("plan_always", { steps: STEPS });
-    const sent: Json[] = [];
+    const sent: Answers[] = [];
     const { result } = await finish(id, faults, async () => {
       await faults.within(id, async (instance) => {
         const requests = (await instance.get("anonymous"))!["inputRequests"] as Json | undefined;
-        if (requests !== undefined) sent.push(answersTo(requests));
-        const other = { ask_1: { action: "accept", content: { value: "too late" } } };
+        if (requests !== undefined) sent.push(responsesIn(answersTo(requests)));
+        const other = responsesIn({ ask_1: accept("too late") });
         const all = [...sent, ...sent, ...(requests === undefined ? [other] : [])];
         const answers = await Promise.all(all.map((one) => instance.update("anonymous", one)));
         expect(answers).toEqual(all.map(() => ({})));
@@ -175,7 +177,7 @@ describe("what comes twice", () => {
       const id = await beginTask("plan_always", { steps: [{ do: "inputs", keys: ["a", "b"] }] });
       await faults.within(id, nextAlarm);
       await faults.within(id, async (instance) => {
-        const given = (key: string) => ({ [key]: { action: "accept", content: { value: key } } });
+        const given = (key: string) => responsesIn({ [key]: accept(key) });
         await Promise.all([first, second].map((key) => instance.update("anonymous", given(key))));
       });
       const { result } = await finish(id, faults);
@@ -200,7 +202,8 @@ describe("a cancel", () => {
     const id = await beginTask("plan_always", { steps });
     await faults.within(id, nextAlarm);
     await faults.within(id, async (instance) => {
-      const answers = answersTo({ ask_1: { method: "elicitation/create", params: {} } });
+      const requests = { ask_1: { method: "elicitation/create", params: {} } };
+      const answers = responsesIn(answersTo(requests));
       const update = () => instance.update("anonymous", answers);
       const cancel = () => instance.cancel("anonymous");
       await Promise.all(when === "first" ? [cancel(), update()] : [update(), cancel()]);
@@ -268,7 +271,7 @@ test("runs that end well in between are not counted", async () => {
     await new Faults().within(id, nextAlarm);
     await new Faults().within(id, async (instance) => {
       const { inputRequests } = (await instance.get("anonymous"))!;
-      await instance.update("anonymous", answersTo(inputRequests as Json));
+      await instance.update("anonymous", responsesIn(answersTo(inputRequests as Json)));
     });
   }
   expect((await finish(id, new Faults())).status).toBe("completed");

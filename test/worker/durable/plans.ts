@@ -10,6 +10,8 @@ export const planned = (...all: Json[]) => beginTool("plan", steps(...all));
 /** What came of each step. */
 export const saidIn = ({ result }: { result?: Json }) => result?.["structuredContent"]?.said;
 
+/** The same step by a servlet that goes on where the client has no answer, and says why there is none. */
+export const catching = (step: Json) => ({ ...step, catches: true });
 export const ELICIT = { do: "elicit", message: "Who?" };
 export const NIGHT = { do: "sleep", ms: 10 * HOUR };
 export const log = (message: string) => ({ do: "log", message });

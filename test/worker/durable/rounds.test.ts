@@ -21,7 +21,7 @@ import {
   type Json,
   type Round,
 } from "./client.ts";
-import { ASKING, HOUR, planned, saidIn, steps, type Asking } from "./plans.ts";
+import { ASKING, catching, HOUR, planned, saidIn, steps, type Asking } from "./plans.ts";
 
 /** Calls that go back to their client for input. */
 prepare();
@@ -156,6 +156,40 @@ test.each<[step: Json, capabilities: Json, required: Json]>([
   const { status, error } = await callOf("plan", steps(step), { capabilities });
   expect(status).toBe(400);
   expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: required } });
+});
+
+test.each<[step: Json, capabilities: Json]>([
+  [{ do: "elicit" }, { sampling: {} }],
+  [{ do: "elicit_url" }, { elicitation: {} }],
+  [{ do: "sample" }, {}],
+  [{ do: "roots" }, {}],
+  [{ do: "inputs", keys: ["a"] }, {}],
+])("a servlet that handles it goes on where %j cannot be asked", async (step, capabilities) => {
+  const answer = await callOf("plan", steps(catching(step), { do: "config" }), { capabilities });
+  expect(saidIn(answer)).toEqual(["cannot-ask", "hi"]);
+});
+
+test.each([
+  ["elicit", '{"message":"?"}', "elicitation"],
+  ["sample", "{}", "sampling"],
+  ["inputs", '{"where":{"method":"roots/list"}}', "roots"],
+])("a guest that knows results only cannot go on: %s", async (through, text, capability) => {
+  const headers = { "mcp-param-through": through };
+  const { error } = await callOf("told", { through, text }, { capabilities: {}, headers });
+  expect(error).toMatchObject({
+    code: -32021,
+    data: { requiredCapabilities: { [capability]: {} } },
+  });
+});
+
+test("null for an optional member of a form is left out", async () => {
+  const round = await beginTool("request_approval", { what: "Paint the bridge", amount: null });
+  expect(round.requests["ask_1"].params.message).toBe("Please approve: Paint the bridge");
+  const refused = await goOn(round, { ask_1: { action: "accept", content: { approve: null } } });
+  expect(refused.error?.message).toMatch(/does not fit what was asked: approve .*boolean/);
+  const content = { approve: true, note: null };
+  const { result } = await goOn(round, { ask_1: { action: "accept", content } });
+  expect(result!["structuredContent"]).toMatchObject({ outcome: "approved", note: "" });
 });
 
 test("what is returned is not asked of a client that cannot answer it either", async () => {

@@ -271,8 +271,7 @@ export async function callThrough(
       const { it } = answersTo({ it: { method, params } });
       for (let sent = 1; ; sent++) {
         const taken = await tried(() => client.answer(id, it));
-        // When it was sent before, that may have been taken.
-        if (taken?.status === 202 || (sent > 1 && taken?.status === 400)) break;
+        if (taken?.status === 202) break;
         if (taken !== undefined || sent > 5) throw new Error(`the answer is not taken: ${sent}`);
         if (sent === 1) answeredAgain.push(id);
       }

@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { ABLE, accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
 import { objectOf as taskOf } from "./faults.ts";
-import { ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";
+import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";
 import { Events, resultIn, type SessionClient } from "./session-client.ts";
 import { begin, listened, objectOf, planned, textOf } from "./session-steps.ts";
 
@@ -139,7 +139,7 @@ describe("a servlet that asks", () => {
       method: "notifications/cancelled",
       params: { requestId: id },
     });
-    expect((await client.answer(id, accept("late"))).status).toBe(400);
+    expect((await client.answer(id, accept("late"))).status).toBe(202);
     await runDurableObjectAlarm(task);
     expect(saidIn(await events.message())).toEqual(["cancel"]);
   });
@@ -172,7 +172,7 @@ describe("notifications/cancelled", () => {
         params: { requestId: id, reason: expect.any(String) },
       },
     ]);
-    expect((await client.answer(id, accept("late"))).status).toBe(400);
+    expect((await client.answer(id, accept("late"))).status).toBe(202);
     expect(await taskOf(task).get("anonymous")).toBeUndefined();
   });
 
@@ -237,7 +237,7 @@ describe("a client that makes tasks of what it is asked", () => {
     const wanted = await events.message();
     expect(wanted).toMatchObject({ method: "tasks/result", params: { taskId: "c1" } });
     expect(wanted["id"]).not.toBe(asked["id"]);
-    expect((await client.answer(asked["id"], answer)).status).toBe(400);
+    expect((await client.answer(asked["id"], answer)).status).toBe(202);
     expect((await client.answer(wanted["id"], answer)).status).toBe(202);
     const { result } = await events.message();
     expect(result.structuredContent.said).toEqual([said]);
@@ -245,13 +245,13 @@ describe("a client that makes tasks of what it is asked", () => {
 
   test("may answer at once all the same, or fail", async () => {
     const client = await begin({ capabilities });
-    const events = await planned(client, { do: "elicit" }, { do: "elicit", message: "And?" });
+    const events = await planned(client, { do: "elicit" }, catching({ do: "elicit" }));
     await client.answer((await events.message())["id"], accept("x"));
     await client.answer((await events.message())["id"], made);
     const { id } = await events.message();
     expect((await client.refuse(id, { code: -1, message: "Task failed." })).status).toBe(202);
     const { result } = await events.message();
-    expect(result.structuredContent.said).toEqual(["x", "decline"]);
+    expect(result.structuredContent.said).toEqual(["x", "client-error"]);
   });
 
   test("is asked as any other for what it does not make tasks of", async () => {
@@ -259,10 +259,10 @@ describe("a client that makes tasks of what it is asked", () => {
     const events = await planned(client, { do: "roots" });
     expect((await events.message())["params"]).not.toHaveProperty("task");
     const plain = await begin();
-    const others = await planned(plain, { do: "elicit" });
+    const others = await planned(plain, catching({ do: "elicit" }));
     const { id, params } = await others.message();
     expect(params).not.toHaveProperty("task");
-    expect((await plain.answer(id, made)).status).toBe(400);
-    expect((await others.message())["result"].structuredContent.said).toEqual(["decline"]);
+    expect((await plain.answer(id, made)).status).toBe(202);
+    expect((await others.message())["result"].structuredContent.said).toEqual(["unusable-answer"]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { accept, prepare, SAID, type Json } from "./client.ts";
-import { ELICIT, log, saidIn, steps } from "./plans.ts";
+import { catching, ELICIT, log, saidIn, steps } from "./plans.ts";
 import { Events, messageIn, resultIn } from "./session-client.ts";
 import { begin, faultOf, planned } from "./session-steps.ts";
 
@@ -8,13 +8,12 @@ import { begin, faultOf, planned } from "./session-steps.ts";
 prepare();
 
 describe("an answer", () => {
-  const notOpen = { status: 400, code: -32600, text: expect.stringContaining("is open") };
-
-  test.each([[1], [0], [-1], ["1"], ["ask_1"], [2 ** 53 - 1]])(
-    "to what was never asked is refused: %j",
+  test.each([[1], [0], [-1], ["1"], ["ask_1"], [2 ** 53 - 1], [null], [1.5]])(
+    "to what was never asked is ignored: %j",
     async (id) => {
       const client = await begin();
-      expect(await faultOf(await client.answer(id, accept("x")))).toEqual(notOpen);
+      expect((await client.answer(id, accept("x"))).status).toBe(202);
+      expect((await client.refuse(id, { code: -1, message: "No." })).status).toBe(202);
     },
   );
 
@@ -23,12 +22,12 @@ describe("an answer", () => {
     const events = await planned(client, ELICIT, { do: "elicit", message: "And?" });
     const { id } = await events.message();
     expect((await client.answer(id, accept("one"))).status).toBe(202);
-    expect(await faultOf(await client.answer(id, accept("two")))).toEqual(notOpen);
+    expect((await client.answer(id, accept("two"))).status).toBe(202);
     const next = await events.message();
-    expect(await faultOf(await client.answer(id, accept("three")))).toEqual(notOpen);
+    expect((await client.answer(id, accept("three"))).status).toBe(202);
     await client.answer(next["id"], accept("last"));
     expect(saidIn(await events.message())).toEqual(["one", "last"]);
-    expect(await faultOf(await client.answer(id, accept("four")))).toEqual(notOpen);
+    expect((await client.answer(id, accept("four"))).status).toBe(202);
   });
 
   test("of two at once, one is taken", async () => {
@@ -37,16 +36,15 @@ describe("an answer", () => {
     const { id } = await events.message();
     const both = ["one", "two"].map((value) => client.answer(id, accept(value)));
     const statuses = (await Promise.all(both)).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set([202, 400]));
-    const taken = statuses[0] === 202 ? "one" : "two";
-    expect(saidIn(await events.message())).toEqual([taken]);
+    expect(statuses).toEqual([202, 202]);
+    expect(saidIn(await events.message())).toEqual([expect.stringMatching(/^(one|two)$/)]);
   });
 
   test("of another session is not taken", async () => {
     const [client, other] = [await begin(), await begin()];
     const events = await planned(client, ELICIT);
     const { id } = await events.message();
-    expect(await faultOf(await other.answer(id, accept("theirs")))).toEqual(notOpen);
+    expect((await other.answer(id, accept("theirs"))).status).toBe(202);
     const others = await planned(other, ELICIT);
     expect((await others.message())["id"]).toBe(id);
     expect((await other.answer(id, accept("theirs"))).status).toBe(202);
@@ -59,89 +57,134 @@ describe("an answer", () => {
     const client = await begin();
     const events = await planned(client, ELICIT);
     const { id } = await events.message();
-    expect(await faultOf(await client.answer(String(id), accept("x")))).toEqual(notOpen);
+    expect((await client.answer(String(id), accept("x"))).status).toBe(202);
     await client.answer(id, accept("y"));
     expect(saidIn(await events.message())).toEqual(["y"]);
   });
 
-  const UNFIT = {
-    type: "text",
-    text: expect.stringMatching(/^The client's answer must be a message/),
-  };
-
   // Clients do not answer twice: a call that waited for that would wait for ever.
-  test.each<[step: string, wrong: Json, said: unknown]>([
-    ["elicit", accept(7), "decline"],
-    ["elicit", { action: "accept", content: {} }, "decline"],
-    ["elicit", { action: "accept" }, "decline"],
-    ["elicit", { action: "accept", content: [] }, "decline"],
-    ["elicit", { action: "yes" }, "decline"],
-    ["elicit", {}, "decline"],
-    ["elicit", { task: { taskId: 7 } }, "decline"],
-    ["elicit_url", {}, "decline"],
-    ["sample", { content: SAID.content }, UNFIT],
-    ["sample", { ...SAID, content: "aye" }, UNFIT],
-    ["sample", { ...SAID, content: [{ text: "aye" }] }, UNFIT],
-    ["sample", accept("x"), UNFIT],
-    ["roots", { roots: [{ name: "a" }] }, []],
-    ["roots", { roots: "file:///a" }, []],
-    ["roots", {}, []],
-  ])(
-    "of the wrong shape is refused, and none for the servlet: %s, %j",
-    async (step, wrong, said) => {
-      const client = await begin();
-      const events = await planned(client, { do: step, url: "https://pay.example/" });
-      const { id } = await events.message();
-      expect(await faultOf(await client.answer(id, wrong))).toEqual({
-        status: 400,
-        code: -32602,
-        text: expect.stringMatching(
-          /^The result .*The servlet was told that there is no answer\.$/,
-        ),
-      });
-      expect(saidIn(await events.message())).toEqual([said]);
-    },
-  );
-
-  test.each([[7], ["x"], [null], [[accept("x")]], [true]])(
-    "whose result is no object is refused, and can be mended: %j",
-    async (result) => {
-      const client = await begin();
-      const events = await planned(client, ELICIT);
-      const { id } = await events.message();
-      expect(await faultOf(await client.answer(id, result))).toEqual({
-        status: 400,
-        code: -32600,
-        text: expect.stringContaining("result must be an object"),
-      });
-      expect((await client.answer(id, accept("x"))).status).toBe(202);
-      expect(saidIn(await events.message())).toEqual(["x"]);
-    },
-  );
-
-  test.each<[step: string, said: unknown]>([
-    ["elicit", "decline"],
-    ["sample", { type: "text", text: "No model here." }],
-    ["roots", []],
-  ])("that is an error is a refusal: %s", async (step, said) => {
+  test.each<[step: string, wrong: unknown, why: RegExp]>([
+    ["elicit", accept(7), /it does not fit what was asked: value .*string/],
+    ["elicit", accept(null), /it does not fit what was asked: value .*string/],
+    ["elicit", { action: "accept", content: {} }, /does not fit what was asked: .*value/],
+    ["elicit", { action: "accept" }, /it is accepted, so it must have content/],
+    ["elicit", { action: "accept", content: [] }, /it is accepted, so it must have content/],
+    ["elicit", { action: "yes" }, /it must have an action/],
+    ["elicit", {}, /it must have an action/],
+    ["elicit", { task: { taskId: 7 } }, /it must have an action/],
+    ["elicit_url", {}, /it must have an action/],
+    ["sample", { content: SAID.content }, /it must be a message with role and content/],
+    ["sample", { ...SAID, content: "aye" }, /it must be a message/],
+    ["sample", { ...SAID, content: [{ text: "aye" }] }, /it must be a message/],
+    ["sample", accept("x"), /it must be a message/],
+    ["roots", { roots: [{ name: "a" }] }, /it must have roots, each with its uri/],
+    ["roots", { roots: "file:///a" }, /it must have roots/],
+    ["roots", {}, /it must have roots/],
+    ...[7, "x", null, [accept("x")], true].map((result): [string, unknown, RegExp] => [
+      "elicit",
+      result,
+      /it must be an object/,
+    ]),
+  ])("that does not fit fails the request: %s, %j", async (step, wrong, why) => {
     const client = await begin();
-    const events = await planned(client, { do: step });
-    const { id } = await events.message();
-    const refused = await client.refuse(id, { code: -1, message: "No model here." });
-    expect(refused.status).toBe(202);
-    expect(saidIn(await events.message())).toEqual([said]);
+    const asking = { do: step, url: "https://pay.example/" };
+    const events = await planned(client, catching(asking), asking);
+    for (let round = 0; round < 2; round++) {
+      const { id } = await events.message();
+      expect((await client.answer(id, wrong)).status).toBe(202);
+    }
+    const { content, isError } = (await events.message())["result"];
+    expect(isError).toBe(true);
+    expect(content[0].text).toMatch(/^This call needs .*answer to \S+ cannot be used: it /);
+    expect(content[0].text).toMatch(why);
+    const handled = await planned(client, catching(asking));
+    await client.answer((await handled.message())["id"], wrong);
+    expect(saidIn(await handled.message())).toEqual(["unusable-answer"]);
   });
 
-  test.each([[{}], ["no"], [null], [{ code: "x", message: 7 }]])(
-    "whose error is not one is a refusal, too: %j",
-    async (error) => {
+  test.each([["elicit"], ["elicit_url"], ["sample"], ["roots"]])(
+    "that is an error fails the request: %s",
+    async (step) => {
       const client = await begin();
-      const events = await planned(client, ELICIT);
-      const { id } = await events.message();
-      expect((await client.post({ jsonrpc: "2.0", id, error })).status).toBe(202);
-      expect(saidIn(await events.message())).toEqual(["decline"]);
+      const asking = { do: step, url: "https://pay.example/" };
+      const events = await planned(client, catching(asking), asking);
+      for (let round = 0; round < 2; round++) {
+        const { id } = await events.message();
+        const refused = await client.refuse(id, { code: -1, message: "Out of order." });
+        expect(refused.status).toBe(202);
+      }
+      const { content, isError } = (await events.message())["result"];
+      expect(isError).toBe(true);
+      expect(content[0].text).toMatch(/its client answered \S+ with an error: Out of order\.$/);
     },
   );
+
+  test.each([[{}], ["no"], [null], [{ code: "x", message: 7 }]])(
+    "whose error is not one fails the request, too: %j",
+    async (error) => {
+      const client = await begin();
+      const events = await planned(client, catching(ELICIT));
+      const { id } = await events.message();
+      expect((await client.post({ jsonrpc: "2.0", id, error })).status).toBe(202);
+      expect(saidIn(await events.message())).toEqual(["client-error"]);
+    },
+  );
+
+  test("that has null for an optional member is taken without that member", async () => {
+    const client = await begin();
+    const call = await client.call("request_approval", { what: "Paint the bridge" });
+    const events = new Events(call);
+    let message = await events.message();
+    while (message["method"] !== "elicitation/create") message = await events.message();
+    const content = { approve: true, note: null };
+    const { status } = await client.answer(message["id"], { action: "accept", content });
+    expect(status).toBe(202);
+    expect((await events.message())["result"].structuredContent).toMatchObject({
+      outcome: "approved",
+      note: "",
+    });
+  });
+
+  test("to a form without a valid schema fails the request", async () => {
+    const client = await begin();
+    const text = '{"message":"?","requestedSchema":{"properties":{},"required":true}}';
+    const events = new Events(await client.call("told", { through: "elicit", text }));
+    const { id } = await events.message();
+    expect((await client.answer(id, accept("x"))).status).toBe(202);
+    const { content } = (await events.message())["result"];
+    expect(content[0].text).toContain('"action":"cancel"');
+  });
+});
+
+/** A guest that knows results only is given those of hyper-mcp's host. */
+describe("a guest that cannot tell failures from results", () => {
+  const FORM = '{"message":"?","requestedSchema":{"type":"object","required":["value"]}}';
+  const calls: [through: string, text: string, on: Json][] = [
+    ["elicit", FORM, { action: "cancel", content: { error: expect.any(String) } }],
+    ["sample", "{}", { stopReason: "error", content: { text: expect.any(String) } }],
+    ["inputs", '{"where":{"method":"roots/list"}}', { where: { roots: [] } }],
+  ];
+  const given = (message: Json) => JSON.parse(message["result"].content[0].text) as Json;
+
+  test.each(calls)("%s, where the answer cannot be used or is an error", async (...call) => {
+    const [through, text, result] = call;
+    const client = await begin();
+    for (const answer of [
+      (id: unknown) => client.answer(id, { action: "accept", content: {} }),
+      (id: unknown) => client.refuse(id, { code: -1, message: "Out of order." }),
+    ]) {
+      const events = new Events(await client.call("told", { through, text }));
+      expect((await answer((await events.message())["id"])).status).toBe(202);
+      expect(given(await events.message())).toMatchObject(result);
+    }
+  });
+
+  test.each(calls)("%s, where the client cannot be asked", async (through, text, result) => {
+    const client = await begin({ capabilities: {} });
+    const answer = given(await resultIn(await client.call("told", { through, text })));
+    const declined = through === "elicit" ? { ...result, action: "decline" } : result;
+    expect(answer).toMatchObject(declined);
+  });
 });
 
 describe("what a client does too early", () => {
@@ -156,21 +199,13 @@ describe("what a client does too early", () => {
 
   test("requests before it is initialized are served, but nothing is asked", async () => {
     const client = await begin({ ready: false });
-    const all = [
-      log("a"),
-      ELICIT,
-      { do: "sample" },
-      { do: "roots" },
-      { do: "inputs", keys: ["k"] },
-    ];
+    const asks = [ELICIT, { do: "sample" }, { do: "roots" }, { do: "inputs", keys: ["k"] }];
+    const all = [log("a"), ...asks.map(catching)];
     const answer = await resultIn(await client.call("plan", steps(...all)));
-    expect(saidIn(answer)).toEqual([
-      null,
-      "decline",
-      expect.objectContaining({ type: "text" }),
-      [],
-      { k: expect.objectContaining({ action: "decline" }) },
-    ]);
+    expect(saidIn(answer)).toEqual([null, ...asks.map(() => "cannot-ask")]);
+    const { result } = await resultIn(await client.call("plan", steps(ELICIT)));
+    expect(result).toMatchObject({ isError: true });
+    expect(result.content[0].text).toMatch(/cannot be asked: .*notifications\/initialized/);
     await client.notify("notifications/initialized");
     const events = await planned(client, ELICIT);
     const { id } = await events.message();
@@ -183,7 +218,7 @@ describe("what a client does too early", () => {
     const answer = await client.call("confirm_delete", { filename: "a.txt" }, { task: {} });
     const { taskId } = (await messageIn(answer))["result"].task;
     const ended = await resultIn(await client.request("tasks/result", { taskId }));
-    expect(ended["result"].content[0].text).toBe("Kept a.txt.");
+    expect(ended["result"].content[0].text).toMatch(/cannot be asked/);
     const name = "test_input_required_result_capabilities";
     const { result } = await resultIn(await client.call(name));
     expect(result.content[0].text).toBe("There is nobody to ask.");
@@ -191,7 +226,9 @@ describe("what a client does too early", () => {
 
   test("a servlet that keeps asking is stopped", async () => {
     const client = await begin({ ready: false });
-    const { error } = await resultIn(await client.call("rounds", { rounds: 1000 }));
+    const requests = { a: { method: "roots/list" } };
+    const text = JSON.stringify({ resultType: "input_required", inputRequests: requests });
+    const { error } = await resultIn(await client.call("told", { through: "", text }));
     expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("keeps asking") });
   });
 });
@@ -202,11 +239,14 @@ describe("what a client has not declared", () => {
     const client = await begin({ capabilities });
     const page = { do: "elicit_url", url: "https://pay.example/" };
     const all = [ELICIT, page, { do: "sample" }, { do: "sample_tools" }, { do: "roots" }];
-    const answer = await client.call("plan", steps(...all));
+    const answer = await client.call("plan", steps(...all.map(catching)));
     expect(answer.headers.get("content-type")).toBe("application/json");
-    const [form, opened, sampled, tooled, roots] = saidIn((await answer.json()) as Json);
-    expect([form, opened, roots]).toEqual(["decline", "decline", []]);
-    for (const { text } of [sampled, tooled]) expect(text).toContain("cannot be asked");
+    expect(saidIn((await answer.json()) as Json)).toEqual(all.map(() => "cannot-ask"));
+    for (const step of all) {
+      const { result } = await resultIn(await client.call("plan", steps(step)));
+      expect(result).toMatchObject({ isError: true });
+      expect(result.content[0].text).toMatch(/cannot be asked: it does not declare the capability/);
+    }
   });
 
   test.each<[capabilities: Json, step: Json, isAsked: boolean]>([
@@ -230,7 +270,7 @@ describe("what a client has not declared", () => {
     expect(message).toHaveProperty(isAsked ? "method" : "result");
   });
 
-  test("is refused in what is asked together with what it has declared", async () => {
+  test("fails in what is asked together with what it has declared", async () => {
     const client = await begin({ capabilities: { elicitation: {} } });
     const name = "test_input_required_result_multiple_inputs";
     const events = new Events(await client.call(name));
@@ -238,7 +278,10 @@ describe("what a client has not declared", () => {
     expect(method).toBe("elicitation/create");
     await client.answer(id, accept("Ada", "name"));
     const { result } = await events.message();
-    expect(result.content[0].text).toMatch(/cannot be asked.* Ada has/);
+    expect(result).toMatchObject({ isError: true });
+    expect(result.content[0].text).toMatch(
+      /^This call needs a message from .*capability sampling\./,
+    );
     expect(await events.rest()).toEqual([]);
   });
 
@@ -246,13 +289,15 @@ describe("what a client has not declared", () => {
     "capabilities that are none: %j",
     async (capabilities) => {
       const client = await begin({ capabilities: capabilities as unknown as object });
-      const plan = steps({ do: "elicit_url", url: "https://a.example/" }, { do: "config" });
+      const page = catching({ do: "elicit_url", url: "https://a.example/" });
+      const plan = steps(page, { do: "config" });
       const answer = await resultIn(await client.call("plan", plan), async ({ id }) => {
         // What the raw client declares where nothing is said.
         expect(capabilities).toBeUndefined();
         await client.answer(id, { action: "decline" });
       });
-      expect(saidIn(answer)).toEqual(["decline", "hi"]);
+      const first = capabilities === undefined ? "decline" : "cannot-ask";
+      expect(saidIn(answer)).toEqual([first, "hi"]);
     },
   );
 });

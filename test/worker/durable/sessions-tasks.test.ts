@@ -264,7 +264,7 @@ describe("tasks/cancel", () => {
       params: { requestId: id },
     });
     expect(end).toHaveProperty("error");
-    expect((await client.answer(id, accept(true, "confirm"))).status).toBe(400);
+    expect((await client.answer(id, accept(true, "confirm"))).status).toBe(202);
   });
 
   test("is refused when the task is over", async () => {

@@ -139,6 +139,16 @@ describe("input in the middle", () => {
     });
   });
 
+  test("so has one whose servlet returns what it asks", async () => {
+    const sent = { capabilities: { ...withTasks.capabilities, elicitation: undefined } };
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("tick"));
+    const post = "https://world.example/tick";
+    const { result } = await callOf("rounds_always", { rounds: 1, post }, sent);
+    expect(await until(result!["taskId"], "failed")).toMatchObject({
+      error: { code: -32021, data: { requiredCapabilities: { elicitation: {} } } },
+    });
+  });
+
   test("what is not answered by its deadline is cancelled, by an alarm", async () => {
     const id = await planned({ ...ELICIT, timeout: 2 * HOUR }, { do: "config" });
     await until(id, "input_required");

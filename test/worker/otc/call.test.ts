@@ -148,6 +148,29 @@ describe("POST /tools/call", () => {
     for (const content of contents) expect(additional_prompt_content).toMatch(content);
   });
 
+  test.each<[tool: string, input: Json, message: RegExp]>([
+    ["approval.request_approval", { what: "Paint" }, /^This call needs an answer from the user/],
+    ["durable.plan", { steps: [{ do: "roots" }] }, /^This call needs the client's roots/],
+    ["told.told", { through: "elicit", text: '{"message":"?"}' }, /^This call needs an answer/],
+    ["durable.rounds", { rounds: 1 }, /^This call needs an answer from the user/],
+  ])("%s of %j says that nobody can be asked", async (tool, input, why) => {
+    const { message, developer_message } = failureOf(await call(tool, input));
+    expect(message).toMatch(why);
+    expect(message).toMatch(/cannot be asked: Open Tool Calling/);
+    expect(developer_message).toBeUndefined();
+  });
+
+  test("succeeds where its tool goes on without an answer", async () => {
+    const step = { do: "elicit", catches: true };
+    const answer = await call("durable.plan", { steps: [step] });
+    expect(valueOf(answer)).toMatchObject({ said: ["cannot-ask"] });
+  });
+
+  test("takes null for an optional member of the input as none", async () => {
+    const answer = await call("approval.request_approval", { what: "Paint", amount: null });
+    expect(failureOf(answer)["additional_prompt_content"]).toContain("Please approve: Paint");
+  });
+
   test("tells the tool who calls, and the trace", async () => {
     const context = {
       authorization: [{ id: "google", token: "t" }],

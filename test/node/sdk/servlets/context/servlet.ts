@@ -1,5 +1,5 @@
 /** Asks and tells by way of the context. */
-import { defineServlet } from "edge-servlets/servlet";
+import { AskError, defineServlet } from "edge-servlets/servlet";
 import * as z from "zod/mini";
 
 const Form = z.object({ size: z.enum(["s", "m"]), count: z._default(z.number(), 3) });
@@ -61,6 +61,36 @@ export default defineServlet({
           size: { method: "elicitation/create", params: { message: "Size?" } },
         });
         return { where, size };
+      },
+    },
+    handle: {
+      async handler(_args, { requestInput }) {
+        const requests = {
+          where: { method: "roots/list" },
+          size: { method: "elicitation/create", params: { message: "Size?" } },
+        } as const;
+        try {
+          return await requestInput(requests);
+        } catch (error) {
+          if (!(error instanceof AskError)) throw error;
+          const { reason, method, message, answers } = error;
+          return { reason, method, message, answers };
+        }
+      },
+    },
+    reason_of_elicit: {
+      handler: (_args, { elicit }) =>
+        elicit({ message: "Size?", schema: Form }).then(
+          ({ action }) => action,
+          (error: unknown) => (error instanceof AskError ? error.reason : String(error)),
+        ),
+    },
+    return_request: {
+      handler(_args, { inputResponses }) {
+        if (inputResponses) return JSON.stringify(inputResponses);
+        const params = { message: "Size?" };
+        const size = { method: "elicitation/create" as const, params };
+        return { resultType: "input_required" as const, inputRequests: { size } };
       },
     },
     ask_twice: {

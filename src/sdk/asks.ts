@@ -1,0 +1,70 @@
+import { hostFor } from "./host.ts";
+import { RpcError } from "./run.ts";
+import type { InputRequest } from "./types.ts";
+
+type Json = Record<string, unknown>;
+
+/** A request without a usable answer, as the host tells it. */
+interface Failure {
+  failed: AskError["reason"];
+  method: InputRequest["method"];
+  message: string;
+  requiredCapabilities?: Json;
+}
+
+/** The host's answer to a request. */
+export type AskAnswer = { result: Json } | Failure;
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/index#error-codes */
+const [MISSING_CAPABILITY, INTERNAL_ERROR] = [-32021, -32603];
+
+/**
+ * Thrown where a request to the client has no usable answer. Nobody has decided anything: what a user
+ * declines or cancels is a result. Unless a tool handles it, the call's result is this message as an
+ * error; or, with `data`, the protocol's error for a client that lacks a capability.
+ */
+export class AskError extends RpcError {
+  override name = "AskError";
+  declare readonly data: { requiredCapabilities: Json } | undefined;
+  /**
+   * `cannot-ask`: the client does not support the request. `client-error`: it answered with an error.
+   * `unusable-answer`: its answer does not fit the request.
+   */
+  declare readonly reason: "cannot-ask" | "client-error" | "unusable-answer";
+  declare readonly method: InputRequest["method"];
+  /** The answers to other requests that were made together with this one. */
+  declare readonly answers: Readonly<Record<string, Json>>;
+
+  constructor(
+    { failed: reason, method, message, requiredCapabilities }: Failure,
+    answers: Record<string, Json> = {},
+  ) {
+    if (requiredCapabilities) super(MISSING_CAPABILITY, message, { requiredCapabilities });
+    else super(INTERNAL_ERROR, message);
+    Object.assign(this, { reason, method, answers });
+  }
+}
+
+/** Asks the client; `what` is for messages. */
+export const ask = (what: string, requests: object): unknown =>
+  JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
+
+/** Asks the client for one thing. Throws an `AskError` where that fails. */
+export const askOne = (method: InputRequest["method"], params: object): Json =>
+  resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
+
+/** The results in place of the answers. Throws the first failure as an `AskError`. */
+export function resultsOf(answers: Record<string, AskAnswer | Json>): Record<string, Json> {
+  let failure: Failure | undefined;
+  for (const key of Object.keys(answers)) {
+    const answer = answers[key] as AskAnswer;
+    if ("result" in answer) {
+      answers[key] = answer.result;
+    } else {
+      failure ??= answer;
+      delete answers[key];
+    }
+  }
+  if (failure) throw new AskError(failure, answers as Record<string, Json>);
+  return answers as Record<string, Json>;
+}

@@ -1,0 +1,39 @@
+import { limits } from "../limits.ts";
+import type { Ask, AskFailure, Json } from "../model.ts";
+
+/** The failures of requests to clients, in words for servlets and their callers. */
+
+/** The subject of each request. */
+const WANTED: Record<Ask["method"], string> = {
+  "elicitation/create": "an answer from the user",
+  "sampling/createMessage": "a message from the client's model",
+  "roots/list": "the client's roots",
+};
+
+const failure = (failed: AskFailure["failed"], { method }: Ask, why: string): AskFailure => ({
+  failed,
+  method,
+  message: `This call needs ${WANTED[method]}, but ${why}`,
+});
+
+/** `why` says what is missing, and what to do next. */
+export const cannotAsk = (ask: Ask, why: string, requiredCapabilities?: Json): AskFailure => ({
+  ...failure("cannot-ask", ask, `its client cannot be asked: ${why}`),
+  ...(requiredCapabilities && { requiredCapabilities }),
+});
+
+/** `message` is that of the error with which the client answered. */
+export const clientError = (ask: Ask, message: string): AskFailure =>
+  failure(
+    "client-error",
+    ask,
+    `its client answered ${ask.method} with an error: ${message.slice(0, limits.clientErrorCharacters)}`,
+  );
+
+/** `why` names the member that does not fit and what was expected. */
+export const unusableAnswer = (ask: Ask, why: string): AskFailure =>
+  failure(
+    "unusable-answer",
+    ask,
+    `the client's answer to ${ask.method} cannot be used: it ${why}.`,
+  );
