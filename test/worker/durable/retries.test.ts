@@ -267,12 +267,12 @@ describe("a retry with a single-use state", () => {
   });
 
   test("gives the same error of the protocol", async () => {
-    limited({ journalEntries: 1 });
-    const round = await beginTool("plan", steps(ELICIT, { do: "config" }), SINGLE);
+    limited({ inputRounds: 1 });
+    const round = await beginTool("plan", steps(ELICIT, ELICIT), SINGLE);
     const first = await goOn(round, ADA);
-    limited({ journalEntries: 10 });
+    limited({ inputRounds: 10 });
     const second = await goOn(round, ADA);
-    expect(first.error?.message).toMatch(/asked for too much/);
+    expect(first.error?.message).toMatch(/has asked 1 times/);
     expect(second.error).toEqual(first.error);
   });
 
