@@ -1,0 +1,146 @@
+/** The host functions that `npm run bench -- fuel` measures: all that do not wait. */
+import { namespaces } from "../../../src/wasm/namespaces.ts";
+import { one, type Row } from "./fuel-instructions.ts";
+
+/** Where a plugin imports what a prepared servlet imports from here. */
+const PLUGIN_NAMESPACES: Record<string, string> = {
+  "edge:host": "extism:host/env",
+  "edge:user": "extism:host/user",
+  "edge:wasi": "wasi_snapshot_preview1",
+};
+
+/** Functions that end the call, so that they cannot be called in a loop. */
+const ENDING = new Set(["edge:wasi.proc_exit", "edge:env.abort"]);
+
+/** Blocks that the servlet makes before its loop. */
+const BLOCKS = {
+  key: "key",
+  text: "x".repeat(250),
+  large: "x".repeat(20_000),
+  json: JSON.stringify({
+    level: "info",
+    uri: "a:b",
+    progress: 1,
+    service: "s",
+    user: "u",
+    data: 1,
+  }),
+};
+const block = (name: keyof typeof BLOCKS) => `(global.get $${name})`;
+const i32s = (...numbers: number[]) => numbers.map((number) => `(i32.const ${number})`).join(" ");
+
+/** `params->results`, and the arguments in one or several ways. */
+type Use = [type: string, ...args: string[]];
+const logs: Use = ["i64->", block("key"), block("text"), block("large")];
+const notifies: Use = ["i64->", block("json")];
+const changes: Use = ["->", ""];
+
+const USES: Record<string, Use> = {
+  "edge:host.config_get": ["i64->i64", block("key"), block("text"), block("large")],
+  "edge:host.var_get": ["i64->i64", block("key"), block("text")],
+  "edge:host.var_set": [
+    "i64 i64->",
+    `${block("key")} ${block("text")}`,
+    `${block("text")} ${block("large")}`,
+    `${block("key")} (i64.const 0)`,
+  ],
+  "edge:host.http_status_code": ["->i32", ""],
+  "edge:host.http_headers": ["->i64", ""],
+  "edge:host.log_trace": logs,
+  "edge:host.log_debug": logs,
+  "edge:host.log_info": logs,
+  "edge:host.log_warn": logs,
+  "edge:host.log_error": logs,
+  "edge:host.get_log_level": ["->i32", ""],
+  "edge:user.notify_logging_message": notifies,
+  "edge:user.notify_progress": notifies,
+  "edge:user.notify_resource_updated": notifies,
+  "edge:user.notify_url_elicitation_completed": notifies,
+  "edge:user.notify_tool_list_changed": changes,
+  "edge:user.notify_prompt_list_changed": changes,
+  "edge:user.notify_resource_list_changed": changes,
+  "edge:user.get_keyring_secret": ["i64->i64", block("json")],
+  "edge:user.config_get": ["i64->i64", block("key"), block("text")],
+  "edge:wasi.clock_time_get": ["i32 i64 i32->i32", "(i32.const 0) (i64.const 0) (i32.const 4096)"],
+  "edge:wasi.random_get": ["i32 i32->i32", i32s(4096, 1), i32s(4096, 256), i32s(4096, 60_000)],
+  "edge:wasi.fd_write": [
+    "i32 i32 i32 i32->i32",
+    ...[1, 100, 2000].flatMap((count) => [i32s(1, 8192, count, 0), i32s(1, 65536, count, 0)]),
+  ],
+};
+
+const AsyncFunction = (async () => {}).constructor;
+
+/** Host functions that do not wait, in the names of a prepared servlet. */
+export const hostFunctions = Object.entries(namespaces).flatMap(([namespace, functions]) =>
+  Object.entries(functions)
+    .filter(([, call]) => call.constructor !== AsyncFunction)
+    .map(([name, call]) => ({ namespace, name, full: `${namespace}.${name}`, call }))
+    .filter(({ full }) => !ENDING.has(full)),
+);
+
+/** Most functions of WASI take and give i32 alone, and look at the first parameters at most. */
+function useOf({ namespace, full, call }: (typeof hostFunctions)[number]): Use {
+  const use = USES[full];
+  if (use !== undefined) return use;
+  if (namespace !== "edge:wasi")
+    throw new Error(`the host function ${full} is not measured: add it to USES`);
+  const params = Math.max(0, call.length - 1);
+  return [`${"i32 ".repeat(params)}->i32`, i32s(...Array.from({ length: params }, () => 1))];
+}
+
+const blocks = Object.keys(BLOCKS) as (keyof typeof BLOCKS)[];
+const texts = Object.values(BLOCKS);
+const TEXTS_AT = 100_000;
+const textAt = (at: number) => TEXTS_AT + texts.slice(0, at).join("").length;
+
+export const hostDeclarations = `
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "free" (func $free (param i64)))
+  (import "extism:host/env" "length" (func $length (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "store_u64" (func $store64 (param i64 i64)))
+  (import "extism:host/env" "load_u64" (func $load64 (param i64) (result i64)))
+  ${hostFunctions
+    .map((imported) => {
+      const [params, results] = useOf(imported)[0].split("->");
+      return `(import "${PLUGIN_NAMESPACES[imported.namespace]}" "${imported.name}" (func $${imported.full} (param ${params}) (result ${results})))`;
+    })
+    .join("\n")}
+  ${blocks.map((name) => `(global $${name} (mut i64) (i64.const 0))`).join("\n")}
+  (data (i32.const ${TEXTS_AT}) "${texts.join("").replaceAll('"', '\\"')}")
+  ;; At 8192 vectors of nothing, at 65536 of eight bytes each.
+  ${Array.from({ length: 2000 }, (_, at) => `(data (i32.const ${65536 + at * 8}) "\\00\\90\\00\\00\\08\\00\\00\\00")`).join("")}
+  (data (i32.const 0x9000) "abcdefgh")
+  (func $block (param $at i32) (param $length i32) (result i64) (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.extend_i32_u (local.get $length))))
+    (loop $more
+      (call $store (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u (i32.add (local.get $at) (local.get $i))))
+      (br_if $more (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $length))))
+    (local.get $block))`;
+
+/** What makes the blocks; it runs before each row. */
+export const hostSetup = blocks
+  .map((name, at) => `(global.set $${name} (call $block ${i32s(textAt(at), texts[at]!.length)}))`)
+  .join("\n");
+
+export const hostRows: Row[] = [
+  ...hostFunctions.flatMap((imported) => {
+    const [type, ...ways] = useOf(imported);
+    const call = (args: string) => `(call $${imported.full} ${args})`;
+    return ways.map((args) =>
+      one(
+        `${imported.full} ${args.replaceAll(/[()]|global\.get|i32\.const|i64\.const/g, "").replaceAll(/ +/g, " ")}`.trim(),
+        type.endsWith("->") ? call(args) : `(drop ${call(args)})`,
+        { times: [1] },
+      ),
+    );
+  }),
+  one("alloc free", "(call $free (call $alloc (i64.const 100)))", { times: [1, 20] }),
+  one("alloc", "(drop (call $alloc (i64.const 100)))", { times: [1, 20] }),
+  one("length", `(drop (call $length ${block("key")}))`, { times: [1, 100] }),
+  one("store_u64 load_u64", `(call $store64 ${block("key")} (call $load64 ${block("text")}))`, {
+    times: [1, 100],
+  }),
+];
