@@ -2,6 +2,7 @@
  * `npm run bench`: this project beside the official SDK's handler and the stock Extism SDK, each served
  * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times.
  * `--quick` is for a first look; names of rows (`npm run bench -- callKey callJwt`) for no more than these.
+ * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -11,6 +12,7 @@ import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
+import { benchFuel } from "./fuel.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
@@ -20,6 +22,10 @@ const { values: options, positionals: only } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: "boolean", default: false } },
 });
+if (only.includes("fuel")) {
+  await benchFuel();
+  process.exit(0);
+}
 const { quick } = options;
 const ROUNDS = quick ? 4 : 15;
 const ROUND_MS = quick ? 500 : 1000;

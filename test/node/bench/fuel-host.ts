@@ -102,9 +102,9 @@ export const hostDeclarations = `
   (import "extism:host/env" "store_u64" (func $store64 (param i64 i64)))
   (import "extism:host/env" "load_u64" (func $load64 (param i64) (result i64)))
   ${hostFunctions
-    .map((one) => {
-      const [params, results] = useOf(one)[0].split("->");
-      return `(import "${PLUGIN_NAMESPACES[one.namespace]}" "${one.name}" (func $${one.full} (param ${params}) (result ${results})))`;
+    .map((imported) => {
+      const [params, results] = useOf(imported)[0].split("->");
+      return `(import "${PLUGIN_NAMESPACES[imported.namespace]}" "${imported.name}" (func $${imported.full} (param ${params}) (result ${results})))`;
     })
     .join("\n")}
   ${blocks.map((name) => `(global $${name} (mut i64) (i64.const 0))`).join("\n")}
@@ -126,12 +126,12 @@ export const hostSetup = blocks
   .join("\n");
 
 export const hostRows: Row[] = [
-  ...hostFunctions.flatMap((one_) => {
-    const [type, ...ways] = useOf(one_);
-    const call = (args: string) => `(call $${one_.full} ${args})`;
+  ...hostFunctions.flatMap((imported) => {
+    const [type, ...ways] = useOf(imported);
+    const call = (args: string) => `(call $${imported.full} ${args})`;
     return ways.map((args) =>
       one(
-        `${one_.full} ${args.replaceAll(/[()]|global\.get|i32\.const|i64\.const/g, "").replaceAll(/ +/g, " ")}`.trim(),
+        `${imported.full} ${args.replaceAll(/[()]|global\.get|i32\.const|i64\.const/g, "").replaceAll(/ +/g, " ")}`.trim(),
         type.endsWith("->") ? call(args) : `(drop ${call(args)})`,
         { times: [1] },
       ),

@@ -252,6 +252,9 @@ const control: Row[] = [
     { times: [1] },
   ),
   one("recursion", "(local.set $i (call $deep (i32.const 1000)))", { times: [1] }),
+  one("locals in memory", "(call $spill)", { times: [1] }),
+  one("call, 200 results", `(call $results) ${"(drop)".repeat(200)}`, { times: [1] }),
+  one("call, 200 arguments", `(call $arguments ${"(local.get $a)".repeat(200)})`, { times: [1] }),
   one("many locals", "(local.set $i (call $wide (local.get $i)))", { times: [1, 20] }),
 ];
 
@@ -273,6 +276,13 @@ export const plainDeclarations = `
   (elem (table $t) (i32.const 50) func $tailIndirect)
   (func $tailIndirect (type $tailing) (if (i32.eqz (local.get 1)) (then (return (local.get 0)))) (return_call_indirect $t (type $tailing) (i32.add (local.get 0) (local.get 1)) (i32.sub (local.get 1) (i32.const 1)) (i32.const 50)))
   (func $deep (param i32) (result i32) (if (i32.eqz (local.get 0)) (then (return (i32.const 1)))) (i32.add (call $deep (i32.sub (local.get 0) (i32.const 1))) (local.get 0)))
+  (func $spill (local $n i32) ${Array.from({ length: 60 }, (_, at) => `(local $l${at} i64)`).join(" ")}
+    ${Array.from({ length: 60 }, (_, at) => `(local.set $l${at} (i64.load (i32.const ${at * 8})))`).join(" ")}
+    (loop $l ${Array.from({ length: 60 }, (_, at) => `(local.set $l${at} (i64.add (local.get $l${at}) (local.get $l${(at + 59) % 60})))`).join(" ")}
+      (br_if $l (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1000))))
+    ${Array.from({ length: 60 }, (_, at) => `(i64.store (i32.const ${at * 8}) (local.get $l${at}))`).join(" ")})
+  (func $results (result ${"i64 ".repeat(200)}) (global.set $g (memory.grow (i32.const 0))) ${"(i64.const 1234567890123)".repeat(200)})
+  (func $arguments (param ${"i64 ".repeat(200)}) (if (i64.eqz (local.get 150)) (then (global.set $g (memory.grow (i32.const 0))))))
   (func $wide (param i32) (result i32) (local ${"i64 ".repeat(2000)}) (local.set 1999 (i64.extend_i32_u (local.get 0))) (if (i32.eqz (local.get 0)) (then (global.set $g (memory.grow (i32.const 0))))) (i32.wrap_i64 (local.get 1999)))`;
 
 const caught = (call: string) => `(block $h (try_table (catch_all $h) ${call}))`;
