@@ -1,6 +1,6 @@
 import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
-import { excessOf } from "./model.ts";
+import { excessOf } from "./shape.ts";
 
 /**
  * The body of a request, which says that it is JSON.

@@ -33,7 +33,7 @@ async function request(args: object, answers: Answers, script: () => Script = ()
   return {
     result: result.structuredContent,
     text: result.content.map((block) => (block.type === "text" ? block.text : block.type)).join(),
-    asked: asked.map(({ params, deadline }) => [params["message"], deadline]),
+    asked: asked.map(({ params, timeoutMs }) => [params["message"], timeoutMs]),
     told: notifications.map(({ params }) => params?.["message"]),
     steps: recorded?.entries.map(({ what }) => what),
   };

@@ -1,4 +1,5 @@
 import { namespaceOf } from "../env.ts";
+import type { Keeper } from "../model.ts";
 import { again } from "./again.ts";
 import type { SessionObject } from "./session.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -21,6 +22,19 @@ export class TaskOwners {
   /** Settles when they have been told everything, or could not be. */
   get settled(): Promise<unknown> {
     return this.#last;
+  }
+
+  /** Stores what a call is told: after its owners have heard what was said before, for that is not said again. */
+  keeper(): Keeper {
+    const store = this.#store;
+    return {
+      begin: (head) => store.begin(head),
+      intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
+      keep: async (position, entry, notices) => {
+        await this.#last;
+        await store.keep(position, entry, notices);
+      },
+    };
   }
 
   /** Gives whether one of them is there; undefined where the task has none. */

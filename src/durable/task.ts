@@ -21,7 +21,6 @@ import {
   type Answers,
   type Asks,
   type CallContext,
-  type Keeper,
   type Notification,
   type Recorded,
 } from "../model.ts";
@@ -227,7 +226,7 @@ export function taskObject(bundle: Bundle) {
         ask: call.owner
           ? sessionAsker(call.client)
           : roundAsker(call.client, call.input?.responses),
-        keeper: this.#keeper(),
+        keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
           if (ms > limits.sleepInPlaceMs) throw new Wait({ kind: "sleep", until: Date.now() + ms });
@@ -247,19 +246,6 @@ export function taskObject(bundle: Bundle) {
         logError(fault.cause);
         return undefined;
       }
-    }
-
-    /** What is kept is not said again: its owner must have heard what was said before. */
-    #keeper(): Keeper {
-      const store = this.#store;
-      return {
-        begin: (head) => store.begin(head),
-        intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
-        keep: async (position, entry, notices) => {
-          await this.#owners.settled;
-          await store.keep(position, entry, notices);
-        },
-      };
     }
 
     /** Takes what the servlet says: its owner is told, in the order in which it is said, and once. */

@@ -2,7 +2,6 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   ANONYMOUS,
-  excessOf,
   isObject,
   Suspended,
   type Ask,
@@ -15,6 +14,7 @@ import {
   type Outcome,
   type ReadResourceResult,
 } from "../model.ts";
+import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 
 /** What `complete` is asked for: an argument of a prompt, or a variable of a resource template. */

@@ -1,7 +1,8 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json, Notification } from "../model.ts";
-import { excessOf, isObject, Wait } from "../model.ts";
+import { isObject, Wait } from "../model.ts";
+import { excessOf } from "../shape.ts";
 import { Budget, Exhausted, GuestError, Place, stringBytes } from "./budget.ts";
 import type { GuestResponse } from "./http.ts";
 import { rangeOf } from "./image.ts";

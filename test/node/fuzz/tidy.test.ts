@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { Fault } from "../../../src/errors.ts";
 import { limits } from "../../../src/limits.ts";
-import { excessOf, isObject, type Json, type Lists } from "../../../src/model.ts";
+import { isObject, type Json, type Lists } from "../../../src/model.ts";
+import { excessOf } from "../../../src/shape.ts";
 import * as tidy from "../../../src/servlets/tidy.ts";
 import { Chance } from "./chance.ts";
 import { changedTree } from "./change.ts";

@@ -41,23 +41,7 @@ export type Rule = keyof typeof RULES;
  * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
  * then, and what it let pass is a failure again.
  */
-const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
-  "requests of a carried call have no key, and a retry sees another time": ({ rule }, attempt) =>
-    attempt?.isCarried === true &&
-    (rule === "effect once" || rule === "same key" || rule === "same random numbers"),
-  "an error of a session does not say that the outcome of a request is unknown": ({ rule }) =>
-    rule === "unknown is said",
-  "short sleeps of one run add up": ({ rule, what }) =>
-    rule === "ends as it should" &&
-    what.endsWith("The servlet waited for too long and was stopped."),
-  "runs are counted although they made progress": ({ rule, what }) =>
-    rule === "ends as it should" && GIVEN_UP.test(what),
-  "a late wake is given the time that it was due": ({ rule }) => rule === "asked at all",
-  "a sleep is counted by its machine's clock, not by the servlet's": ({ rule }) =>
-    rule === "sleeps last",
-  "Math.random is buffered across answers": ({ rule, what }) =>
-    rule === "no shared random numbers" && /behind .*: 0\.\d+/.test(what),
-};
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {};
 
 /** The known hole that a violation comes from, if it is one. */
 const known = (violation: Violation, attempt?: Attempt): string | undefined =>
