@@ -257,8 +257,10 @@ export class Guest {
 
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
-    const live = () => this.wait((signal) => world.sleep(ms, signal)).then(() => "");
-    await this.answer({ what: "sleep", details: String(ms) }, live, ms);
+    // The guest's clock may be ahead of this machine's: it is to see the whole time pass.
+    const aheadMs = Math.max(0, this.journal.now - world.now());
+    const live = () => this.wait((signal) => world.sleep(ms + aheadMs, signal)).then(() => "");
+    await this.answer({ what: "sleep", details: String(ms) }, live, ms + aheadMs);
   }
 
   /**

@@ -167,12 +167,13 @@ export class ModernClient {
     return this.#bring(attempt, brought);
   }
 
-  /** Sends the same until there is a response. */
+  /** Sends the same until there is a response, and does not say that an earlier one is still on its way. */
   async #bring(attempt: Attempt, params: Json): Promise<Json> {
     for (let times = 1; ; times++) {
       const answer = await this.#send(attempt, "tools/call", params);
-      if (answer !== undefined && answer["status"] < 500) return answer;
-      await this.#wait(500 * times);
+      const retryAfter = answer?.["error"]?.data?.retryAfter as number | undefined;
+      if (answer !== undefined && answer["status"] < 500 && retryAfter === undefined) return answer;
+      await this.#wait(retryAfter === undefined ? 500 * times : retryAfter * 1000);
     }
   }
 

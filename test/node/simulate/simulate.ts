@@ -1,3 +1,4 @@
+import { limits } from "../../../src/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import { judge, type Asking, type Violation } from "./judge.ts";
@@ -29,6 +30,9 @@ let deployment: Deployment | undefined;
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
   deployment ??= await loadDeployment();
+  // The guests of objects that died keep their places until the clock says that they cannot wait any longer;
+  // here all isolates are one, and each scene begins with the same clock.
+  Object.assign(limits, { waitingBytes: Infinity });
   const { bindings, variables, durableObjects, createApp } = deployment;
   const scheduler = new Scheduler(scene.seed);
   const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);
@@ -122,8 +126,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
     of: (id: string) => tasks.get(id)?.askings ?? [],
     /** How often at most a task was run in vain before it failed. */
     get mostInVain(): number {
-      const inVain = [...tasks.values()].filter(({ status }) => status === "failed");
-      return Math.max(0, ...inVain.map((task) => task.inVain));
+      return Math.max(0, ...[...tasks.values()].map((task) => task.inVain));
     },
     look(): void {
       for (; sent < internet.sent.length; sent++) {
@@ -149,8 +152,9 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       if (task.status === "input_required" && status !== task.status) {
         task.askings.at(-1)!.until = scheduler.now;
       }
-      if (status === "failed" && task.status !== "failed")
-        task.inVain = object.alarms - task.alarms;
+      // A session's task is deleted as soon as its session knows its end.
+      const hasEnded = status === "failed" || status === "none";
+      if (hasEnded && task.status === "working") task.inVain = object.alarms - task.alarms;
       if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
       Object.assign(task, { status, answers });
     },
