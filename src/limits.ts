@@ -49,8 +49,12 @@ export const limits = {
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
   /** What of it a host function costs, and one that suspends the guest or throws. */
-  hostCallFuel: 500,
+  hostCallFuel: 800,
   slowCallFuel: 2000,
+  /** What a host function costs besides whose answer goes into the journal: it is hashed there. */
+  answerFuel: 3000,
+  /** The same for each vector of bytes that a guest writes through WASI. */
+  vectorFuel: 300,
   /** The same for each byte that the host reads or writes for a guest, and each that it makes up. */
   byteFuel: 8,
   randomByteFuel: 64,

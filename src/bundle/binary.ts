@@ -174,6 +174,9 @@ function readTypes(reader: Reader): string[] {
   return types;
 }
 
+/** The types of a function's or a tag's parameters. */
+export const paramsOf = (type: string): string[] => type.split("->")[0]!.split(",").filter(Boolean);
+
 /** Reads the outline of a module that a Wasm engine has found to be valid. */
 export function outline(wasm: Uint8Array): Outline {
   const found = new Map(sections(wasm).map(({ id, body }) => [id, new Reader(body)]));

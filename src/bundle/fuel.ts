@@ -3,34 +3,51 @@
  * runs, and where it is below zero the module traps, which nothing in it can catch.
  *
  * A unit is about a nanosecond: what a turn of a loop or a call takes at least. A function pays as it is
- * entered, a loop before each turn, more where they are long; in between, whatever the way, no more than
- * `STRETCH` instructions go unpaid.
+ * entered, a loop before each turn, each for its longest way (ways.ts); where that costs more than
+ * `STRETCH` parts, the rest is paid on the way. Prices of instructions are in prices.ts.
  */
+import { limits } from "../limits.ts";
 import { concatenate } from "../wasm/image.ts";
 import { outline } from "./binary.ts";
 import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
+import { PARTS, priceOf } from "./prices.ts";
+import { begin, CLOSING, flow, longestWays, OPENING, STRETCH, THROWING } from "./ways.ts";
 
-/** More would be unpaid on ways that are seldom taken; less would be paid for on all, where they meet. */
-const STRETCH = 512;
-/** What a unit pays for beyond the first, and the most that is taken to be in a turn or a function. */
-const INSTRUCTIONS = 32;
-const MOST = 256;
 /** A function of no more instructions that neither calls nor loops is paid for by its callers. */
 const SMALL = 32;
-/** One of no fewer pays by a call as it is entered: its code is smaller for that, and no slower. */
-const LARGE = 64;
+/** What a call of one costs besides: most are compiled into their callers. */
+const SMALL_CALL = 20;
 /** What it costs to make a memory or a table larger, however little, or to throw. */
 const SLOW = 500;
-/** Of what is copied or filled, a unit pays for two to the power of this many bytes. */
+/** A change of a table, besides what its entries cost: V8 keeps tables by functions of its own. */
+const TABLE_CHANGE = 32;
+const TABLE_ENTRY = 32;
+/** The same for `memory.init`. */
+const MEMORY_CHANGE = 8;
+/** Of what is copied or filled, a unit pays for two to the power of this many bytes; so many are added. */
 const BYTES_SHIFT = 3;
+const BYTES_ADDED = 64;
+/**
+ * What an exception costs for each frame that it leaves, and for each handler there that does not take
+ * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
+ * entered, and gets it back as it returns.
+ */
+const FRAME = 32;
+const HANDLER = 96;
+/** So many clauses of handlers take as long as a handler. */
+const CLAUSES = 16;
 
 interface Body {
   locals: Uint8Array;
   code: Uint8Array;
-  /** Instructions outside of loops, then those of each loop without the loops in it, in their order. */
-  sizes: number[];
   isSmall: boolean;
+  /** May an exception leave it? */
+  throws: boolean;
+  /** How many handlers lie within each other. */
+  handlers: number;
+  /** The types of its results, in hex. */
+  results: readonly string[];
   /**
    * May many calls follow from it, though it has no loop? One call after another ends where the stack
    * does, which nothing can catch either, but not two in each, nor one in the caller's place.
@@ -44,12 +61,17 @@ interface Body {
 interface Meter {
   /** Index of the global. */
   fuel: number;
-  /** Index of the function that pays for as many bytes as it is given, and gives back their number. */
+  /** Indices of the functions that pay for as many bytes or entries as they are given, and give that back. */
   payForBytes: number;
-  /** The function that pays for the entry of a large one. */
+  payForEntries: number;
+  /** The function that pays for the entry of one with a long way: code is smaller for that, and no slower. */
   payForEntry: number;
-  /** How many instructions there are in one. */
-  sizeOf(instruction: Instruction): number;
+  /** What an instruction costs, in parts, with the small function that it calls. */
+  costOf(instruction: Instruction): number;
+  /** The type of a block with such results; several need a type of their own. */
+  blockType(results: readonly string[]): readonly number[];
+  /** Most handlers that lie within each other in a function; an exception is caught in one of them. */
+  handlers: number;
 }
 
 const ID = { type: 1, function: 3, global: 6, export: 7, code: 10 };
@@ -61,38 +83,50 @@ export function metered(wasm: Uint8Array): Uint8Array {
   const { imports, functionType } = outline(wasm);
   const imported = imports.filter(({ kind }) => kind === "function").length;
   const code = reader(ID.code);
+  const types = reader(ID.type).number();
+  const newTypes: number[][] = [
+    [0x60, 1, 0x7f, 1, 0x7f],
+    [0x60, 0, 0],
+  ];
+  const blockType = (results: readonly string[]): readonly number[] => {
+    if (results.length === 0) return [0x40];
+    const bytes = results.flatMap((one) =>
+      one.split(":").map((part, at) => Number.parseInt(part, at === 0 ? 16 : 10)),
+    );
+    if (results.length === 1) return bytes;
+    return leb(types - 1 + newTypes.push([0x60, 0, ...leb(results.length), ...bytes]));
+  };
   const bodies = Array.from({ length: code.number() }, (_, at) => {
-    const [params] = functionType(imported + at)!.split("->");
-    return readBody(code.take(code.number()), params!.split(",").filter(Boolean).length);
+    const [params, results] = functionType(imported + at)!
+      .split("->")
+      .map((one) => one.split(",").filter(Boolean));
+    return readBody(code.take(code.number()), params!.length, results!);
   });
+  const costs = bodies.map(({ isSmall, code: own }) =>
+    isSmall ? SMALL_CALL + longestWays(own, priceOf)[0]! : undefined,
+  );
+  const functions = imported + bodies.length;
   const meter: Meter = {
     fuel: reader(ID.global).number(),
-    payForBytes: imported + bodies.length,
-    payForEntry: imported + bodies.length + 1,
-    sizeOf: ({ opcode, callee }) => {
-      if (opcode === OP.callIndirect || opcode === OP.returnCallIndirect) return SMALL;
-      const body = callee === undefined ? undefined : bodies[callee - imported];
-      return body?.isSmall === true ? body.sizes[0]! : 1;
-    },
+    payForBytes: functions,
+    payForEntries: functions + 1,
+    payForEntry: functions + 2,
+    costOf: (instruction) => costs[(instruction.callee ?? -1) - imported] ?? priceOf(instruction),
+    blockType,
+    handlers: Math.max(0, ...bodies.map(({ handlers }) => handlers)),
   };
-  const types = reader(ID.type).number();
+  const codes = bodies.map((one) => meteredBody(one, meter));
   const added = new Map<number, readonly number[][]>([
-    [
-      ID.type,
-      [
-        [0x60, 1, 0x7f, 1, 0x7f],
-        [0x60, 0, 0],
-      ],
-    ],
-    [ID.function, [leb(types), leb(types + 1)]],
+    [ID.type, newTypes],
+    [ID.function, [leb(types), leb(types), leb(types + 1)]],
     [ID.global, [[0x7e, 1, 0x42, 0, OP.end]]],
     [ID.export, [[...text("edge_fuel"), 3, ...leb(meter.fuel)]]],
   ]);
   const parts = all.flatMap(({ id, body }) => {
     const more = added.get(id);
     if (id === ID.code) {
-      const codes = bodies.map((one) => meteredBody(one, meter));
-      return section(id, [leb(codes.length + 2), ...codes, payForBytes(meter), payForEntry(meter)]);
+      const own = [payForBytes(meter), payForEntries(meter), payForEntry(meter)];
+      return section(id, [leb(codes.length + own.length), ...codes, ...own]);
     }
     if (more === undefined) return section(id, [body]);
     const old = new Reader(body);
@@ -108,100 +142,123 @@ function section(id: number, parts: Part[]): Uint8Array[] {
   return [Uint8Array.from([id, ...leb(body.length)]), body];
 }
 
-const OPENING = new Set<number>([OP.block, OP.loop, OP.if, OP.try, OP.tryTable]);
-const CLOSING = new Set<number>([OP.end, OP.delegate]);
-const THROWING = new Set<number>([OP.throw, OP.rethrow, OP.throwRef]);
 const CALLING = new Set<number>([
   ...[OP.call, OP.callIndirect, OP.returnCall, OP.returnCallIndirect],
 ]);
-const LEAVING = new Set<number>([
-  ...[OP.unreachable, OP.br, OP.brTable, OP.return, OP.returnCall, OP.returnCallIndirect],
-  ...THROWING,
-]);
+const TAIL_CALLS = new Set<number>([OP.returnCall, OP.returnCallIndirect]);
 /** What makes a function no small one. */
-const HEAVY = new Set<number>([...CALLING, ...THROWING, OP.loop, OP.bulk, OP.memoryGrow]);
+const HEAVY = new Set<number>([
+  ...CALLING,
+  ...THROWING,
+  OP.loop,
+  OP.bulk,
+  OP.memoryGrow,
+  OP.tableSet,
+]);
 /** `memory.init`, `copy` and `fill`, and those of tables: the last operand is how much. */
-const BY_LENGTH = new Set([8, 10, 11, 12, 14, 17]);
+const BY_LENGTH = new Set([10, 11]);
+const BY_ENTRIES = new Set([12, 14, 15, 17]);
+const MEMORY_INIT = 8;
 const TABLE_GROW = 15;
+const TRYING = new Set<number>([OP.try, OP.tryTable]);
 
-function readBody(bytes: Uint8Array, params: number): Body {
+function readBody(bytes: Uint8Array, params: number, results: readonly string[]): Body {
   const reader = new Reader(bytes);
   let nextLocal = params;
   reader.list(() => {
     nextLocal += reader.number();
     reader.skipNumber();
   });
-  const begin = reader.at;
-  const sizes = [0];
-  /** For each open block, whose instructions are those in it. */
-  const owners = [0];
-  let isSmall = true;
+  const codeAt = reader.at;
+  /** For each open block, how many handlers it lies in. */
+  const open: number[] = [0];
+  let isHeavy = false;
   let calls = 0;
+  let throws = false;
+  let handlers = 0;
+  let count = 0;
+  let clauses = 0;
   while (reader.at < bytes.length) {
-    const { opcode } = readInstruction(reader);
-    const owner = owners.at(-1) ?? 0;
-    sizes[owner]!++;
-    if (HEAVY.has(opcode)) isSmall = false;
-    if (CALLING.has(opcode)) calls += LEAVING.has(opcode) ? 2 : 1;
-    if (opcode === OP.loop) owners.push(sizes.push(0) - 1);
-    else if (OPENING.has(opcode)) owners.push(owner);
-    else if (CLOSING.has(opcode)) owners.pop();
+    const { opcode, labels } = readInstruction(reader);
+    count++;
+    if (opcode === OP.tryTable) clauses += labels!.length;
+    if (opcode === OP.catch) clauses++;
+    if (HEAVY.has(opcode)) isHeavy = true;
+    if (CALLING.has(opcode)) calls += TAIL_CALLS.has(opcode) ? 2 : 1;
+    if (THROWING.has(opcode)) throws = true;
+    if (OPENING.has(opcode)) open.push((open.at(-1) ?? 0) + (TRYING.has(opcode) ? 1 : 0));
+    else if (CLOSING.has(opcode)) open.pop();
+    handlers = Math.max(handlers, open.at(-1) ?? 0);
   }
   return {
-    locals: bytes.subarray(0, begin),
-    code: bytes.subarray(begin),
-    sizes,
-    isSmall: isSmall && sizes[0]! <= SMALL,
+    locals: bytes.subarray(0, codeAt),
+    code: bytes.subarray(codeAt),
+    isSmall: !isHeavy && count <= SMALL,
     branches: calls > 1,
+    throws: throws || calls > 0,
+    handlers: handlers + Math.floor(clauses / CLAUSES),
+    results,
     nextLocal,
   };
 }
 
-/** No way leads here. */
-const NOWHERE = -Infinity;
-
-/** An open block: how many instructions may be unpaid where it begins, and at its label. */
-interface Block {
-  opcode: number;
-  before: number;
-  atLabel: number;
-}
-
 function meteredBody(body: Body, meter: Meter): Uint8Array {
-  const { code, sizes, isSmall, branches, nextLocal } = body;
+  const { code, isSmall, branches, nextLocal } = body;
+  const ways = longestWays(code, meter.costOf);
   const pay = (size: number, isChecked: boolean) => {
-    const units = unitsOf(Math.min(size, MOST));
+    const units = unitsOf(Math.min(size, STRETCH));
     return isChecked ? checkedPayment(units, nextLocal, meter) : payment(units, meter);
   };
+  const deposit = meter.handlers > 0 && body.throws ? FRAME + HANDLER * body.handlers : 0;
   const reader = new Reader(code);
   const out: Part[] = [isSmall ? body.locals : withLocal(body.locals)];
-  const blocks: Block[] = [{ opcode: OP.block, before: 0, atLabel: NOWHERE }];
+  const blocks = begin();
   let loops = 0;
   let unpaid = 0;
-  if (sizes[0]! >= LARGE) out.push([OP.call, ...leb(meter.payForEntry)]);
-  else if (!isSmall) out.push(pay(sizes[0]!, branches));
+  if (ways[0]! >= STRETCH) out.push([OP.call, ...leb(meter.payForEntry)]);
+  else if (!isSmall) out.push(pay(ways[0]!, branches));
+  // All that returns goes to the end of a block, where the deposit is given back.
+  if (deposit > 0) out.push(payment(deposit, meter), [OP.block, ...meter.blockType(body.results)]);
   while (reader.at < code.length) {
     if (unpaid >= STRETCH && !isSmall) {
       out.push(payment(unitsOf(unpaid), meter));
       unpaid = 0;
     }
-    const begin = reader.at;
+    const at = reader.at;
     const instruction = readInstruction(reader);
-    const { opcode, sub } = instruction;
-    const isBulk = opcode === OP.bulk;
-    if (opcode === OP.memoryGrow || THROWING.has(opcode) || (isBulk && sub === TABLE_GROW)) {
-      out.push(payment(SLOW, meter));
+    out.push(...beforehand(instruction, meter));
+    if (deposit > 0 && instruction.opcode === OP.return) {
+      out.push([OP.br, ...leb(blocks.length - 1)]);
+    } else {
+      const isEnd = reader.at === code.length;
+      if (deposit > 0 && isEnd) out.push([OP.end]);
+      if (deposit > 0 && (isEnd || TAIL_CALLS.has(instruction.opcode))) {
+        out.push(payment(-deposit, meter));
+      }
+      out.push(code.subarray(at, reader.at));
     }
-    if (isBulk && BY_LENGTH.has(sub!)) out.push([OP.call, ...leb(meter.payForBytes)]);
-    out.push(code.subarray(begin, reader.at));
-    unpaid = flow(blocks, instruction, unpaid + meter.sizeOf(instruction));
-    if (opcode === OP.loop) out.push(pay(sizes[++loops]!, true));
+    unpaid = flow(blocks, instruction, unpaid + meter.costOf(instruction));
+    if (instruction.opcode === OP.loop) out.push(pay(ways[++loops]!, true));
   }
   const whole = concatenate(out);
   return concatenate([leb(whole.length), whole]);
 }
 
-const unitsOf = (size: number) => Math.max(1, Math.floor(size / INSTRUCTIONS));
+/** What is paid before an instruction whose cost its operands or its surroundings decide. */
+function beforehand({ opcode, sub = -1 }: Instruction, meter: Meter): Part[] {
+  if (opcode === OP.memoryGrow) return [payment(SLOW, meter)];
+  if (THROWING.has(opcode)) return [payment(SLOW + HANDLER * meter.handlers, meter)];
+  if (opcode === OP.tableSet) return [payment(TABLE_CHANGE, meter)];
+  if (opcode !== OP.bulk) return [];
+  const byBytes: Part = [OP.call, ...leb(meter.payForBytes)];
+  if (sub === MEMORY_INIT) return [byBytes, payment(MEMORY_CHANGE, meter)];
+  if (BY_LENGTH.has(sub)) return [byBytes];
+  if (!BY_ENTRIES.has(sub)) return [];
+  const change = payment(sub === TABLE_GROW ? SLOW : TABLE_CHANGE, meter);
+  return [[OP.call, ...leb(meter.payForEntries)], change];
+}
+
+const unitsOf = (cost: number) => Math.max(1, Math.round(cost / PARTS));
 
 /** Declarations of locals, with one more of type i64. */
 function withLocal(locals: Uint8Array): Uint8Array {
@@ -209,42 +266,13 @@ function withLocal(locals: Uint8Array): Uint8Array {
   return concatenate([leb(old.number() + 1), locals.subarray(old.at), [1, 0x7e]]);
 }
 
-const labelled = (blocks: Block[], depth: number): Block => blocks[blocks.length - 1 - depth]!;
-
-/** How many instructions may be unpaid after this one, with so many up to it. */
-function flow(blocks: Block[], { opcode, labels }: Instruction, unpaid: number): number {
-  const top = labelled(blocks, 0);
-  // Where an exception comes from is not known.
-  for (const depth of labels ?? []) reach(blocks, depth, opcode === OP.tryTable ? STRETCH : unpaid);
-  if (OPENING.has(opcode)) {
-    blocks.push({ opcode, before: unpaid, atLabel: NOWHERE });
-    return opcode === OP.loop ? 0 : unpaid;
-  }
-  if (LEAVING.has(opcode)) return NOWHERE;
-  if (opcode === OP.else || opcode === OP.catch || opcode === OP.catchAll) {
-    top.opcode = opcode;
-    top.atLabel = Math.max(top.atLabel, unpaid);
-    return opcode === OP.else ? top.before : STRETCH;
-  }
-  if (!CLOSING.has(opcode)) return unpaid;
-  blocks.pop();
-  if (top.opcode === OP.loop) return unpaid === NOWHERE ? NOWHERE : top.before;
-  return Math.max(top.atLabel, unpaid, top.opcode === OP.if ? top.before : NOWHERE);
-}
-
-/** A way leads to a label. What is unpaid in a loop that it leaves was paid for with the turn. */
-function reach(blocks: Block[], depth: number, unpaid: number): void {
-  const target = blocks.length - 1 - depth;
-  const left = blocks.slice(target + 1).find(({ opcode }) => opcode === OP.loop);
-  const block = labelled(blocks, depth);
-  block.atLabel = Math.max(block.atLabel, left === undefined ? unpaid : left.before);
-}
-
 /** Leaves what is left in the global; it need not be checked where the next loop or call does. */
 function payment(units: number, { fuel }: Meter): number[] {
   const at = leb(fuel);
-  return [...[0x23, ...at], ...[0x42, ...signedLeb(units)], 0x7d, ...[0x24, ...at]];
+  const change = units < 0 ? I64_ADD : I64_SUB;
+  return [0x23, ...at, 0x42, ...signedLeb(Math.abs(units)), change, 0x24, ...at];
 }
+const [I64_ADD, I64_SUB, I64_MULTIPLY] = [0x7c, 0x7d, 0x7e];
 
 /** The same; traps where the fuel is used up. */
 function checkedPayment(units: number, local: number, { fuel }: Meter): number[] {
@@ -256,15 +284,27 @@ function checkedPayment(units: number, local: number, { fuel }: Meter): number[]
 }
 
 /** The function for `Meter.payForBytes`. */
-function payForBytes({ fuel }: Meter): Uint8Array {
+function payForBytes(meter: Meter): Uint8Array {
+  const bytes = [0x20, 0, 0xad, 0x42, ...signedLeb(BYTES_ADDED), I64_ADD];
+  return payFor([...bytes, 0x42, BYTES_SHIFT, 0x88], meter);
+}
+
+/** The function for `Meter.payForEntries`. Where there are more than there can be, nothing is done. */
+function payForEntries(meter: Meter): Uint8Array {
+  const most = [0x41, ...signedLeb(limits.tableEntries)];
+  const entries = [0x20, 0, ...most, 0x20, 0, ...most, 0x49, 0x1b];
+  return payFor([...entries, 0xad, 0x42, ...signedLeb(TABLE_ENTRY), I64_MULTIPLY], meter);
+}
+
+/** A function that pays what these instructions leave, and gives back what it was given. */
+function payFor(units: number[], { fuel }: Meter): Uint8Array {
   const at = leb(fuel);
-  const units = [0x20, 0, 0xad, 0x42, BYTES_SHIFT, 0x88];
-  const body = [0, 0x23, ...at, ...units, 0x7d, 0x24, ...at, 0x20, 0, OP.end];
+  const body = [0, 0x23, ...at, ...units, I64_SUB, 0x24, ...at, 0x20, 0, OP.end];
   return Uint8Array.from([...leb(body.length), ...body]);
 }
 
 /** The function for `Meter.payForEntry`. */
 function payForEntry(meter: Meter): Uint8Array {
-  const body = [1, 1, 0x7e, ...checkedPayment(unitsOf(MOST), 0, meter), OP.end];
+  const body = [1, 1, 0x7e, ...checkedPayment(unitsOf(STRETCH), 0, meter), OP.end];
   return Uint8Array.from([...leb(body.length), ...body]);
 }

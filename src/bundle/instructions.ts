@@ -34,6 +34,7 @@ export const OP = {
   delegate: 0x18,
   catchAll: 0x19,
   tryTable: 0x1f,
+  tableSet: 0x26,
   memoryGrow: 0x40,
   bulk: 0xfc,
   simd: 0xfd,

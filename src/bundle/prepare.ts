@@ -6,14 +6,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../limits.ts";
 import { namespaces } from "../wasm/namespaces.ts";
-import {
-  initialEntries,
-  outline,
-  rewrite,
-  type Export,
-  type Import,
-  type Outline,
-} from "./binary.ts";
+import { paramsOf, outline, rewrite, type Export, type Import, type Outline } from "./binary.ts";
+import { checkBounds } from "./bounds.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { metered } from "./fuel.ts";
@@ -141,9 +135,15 @@ async function lastingChanges(wasm: Uint8Array): Promise<string> {
 async function ingredients(): Promise<string> {
   const own = [
     KERNEL,
-    ...["prepare.ts", "binary.ts", "bytes.ts", "fuel.ts", "instructions.ts"].map((name) =>
-      join(import.meta.dirname, name),
-    ),
+    ...[
+      "prepare.ts",
+      "binary.ts",
+      "bytes.ts",
+      "fuel.ts",
+      "instructions.ts",
+      "prices.ts",
+      "ways.ts",
+    ].map((name) => join(import.meta.dirname, name)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
   return sha256(await version(), ...FEATURES, String(limits.tableEntries), ...texts);
@@ -175,7 +175,7 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
       "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
     );
   }
-  checkSizes(guest);
+  checkBounds(guest);
   for (const one of guest.imports) {
     const { module, name, kind } = one;
     if (kind !== "function") {
@@ -199,35 +199,7 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
   return guest;
 }
 
-/** What tables and globals may hold: numbers, vectors, functions, external references. */
-const HELD_TYPES = new Set(["7f", "7e", "7d", "7c", "7b", "70", "6f"]);
-
-/** Refuses what takes memory that `memory_limit` does not bound. */
-function checkSizes({ tables, mutableGlobals, globalTypes, tagTypes }: Outline): void {
-  const entries = initialEntries(tables);
-  if (entries > limits.tableEntries) {
-    throw new Refusal(
-      `its tables start with ${entries} entries (each table counts as ${limits.tableOverhead} more), and ${limits.tableEntries} is the limit: take the address of fewer functions, or split it into several servlets`,
-    );
-  }
-  if (![...tables.map(({ type }) => type), ...globalTypes].every((type) => HELD_TYPES.has(type))) {
-    throw new Refusal(
-      "it keeps exceptions (exnref) or other references in a table or a global, which may hold numbers, functions and external references only: keep them in locals",
-    );
-  }
-  if (mutableGlobals.length > limits.mutableGlobals) {
-    throw new Refusal(
-      `it has ${mutableGlobals.length} mutable globals, and ${limits.mutableGlobals} is the limit: keep its variables in memory`,
-    );
-  }
-  const values = Math.max(0, ...tagTypes.map((type) => paramsOf(type).length));
-  if (values > limits.exceptionValues) {
-    throw new Refusal(
-      `it has an exception with ${values} values, and ${limits.exceptionValues} is the limit: keep them in memory, and throw their address`,
-    );
-  }
-}
-
+/** Is there something here for a plugin's import? */
 export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
   if (kind !== "function") return false;
   if (Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
@@ -248,8 +220,6 @@ function startFunctions(guest: Outline): { index: number; type: string }[] {
     .filter((index) => index !== undefined)
     .map((index) => ({ index, type: guest.functionType(index) ?? "->" }));
 }
-
-const paramsOf = (type: string): string[] => type.split("->")[0]!.split(",").filter(Boolean);
 
 /** A module whose export `edge_start` calls the guest's start functions in order. */
 function starter(starts: { type: string }[]): string {

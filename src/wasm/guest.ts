@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import type { Asker, Json, Notification, Trace } from "../model.ts";
 import { excessOf, isObject } from "../model.ts";
 import type { GuestResponse } from "./http.ts";
+import { rangeOf } from "./image.ts";
 import type { Journal, Question } from "./journal.ts";
 import type { World } from "./world.ts";
 
@@ -230,6 +231,7 @@ export class Guest {
 
   /** The same for what is known at once. */
   answerNow(question: Question, live: () => string): string {
+    this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return known;
     const answer = live();
@@ -309,12 +311,4 @@ export class Guest {
   #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
     return rangeOf(this.#kernel.edge_memory.buffer, length === 0 ? 0 : at, length >>> 0);
   }
-}
-
-/** A range of a guest's memory. Traps as the guest's own access would where it reaches beyond the end. */
-function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
-  if ((at >>> 0) + length > buffer.byteLength) {
-    throw new WebAssembly.RuntimeError("memory access out of bounds");
-  }
-  return new Uint8Array(buffer, at >>> 0, length);
 }

@@ -30,6 +30,14 @@ export function memoryOf(exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> 
   return new Uint8Array(memory instanceof WebAssembly.Memory ? memory.buffer : new ArrayBuffer());
 }
 
+export /** A range of a guest's memory. Traps as the guest's own access would where it reaches beyond the end. */
+function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
+  if ((at >>> 0) + length > buffer.byteLength) {
+    throw new WebAssembly.RuntimeError("memory access out of bounds");
+  }
+  return new Uint8Array(buffer, at >>> 0, length);
+}
+
 const kernelOf = (exports: WebAssembly.Exports): Uint8Array =>
   new Uint8Array((exports["edge_memory"] as WebAssembly.Memory).buffer);
 

@@ -36,6 +36,7 @@ const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS
 function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
   const memory = guest.memory;
   guest.range(at, (count >>> 0) * 8);
+  guest.pay(count * limits.vectorFuel);
   return Array.from({ length: count }, (_, index) => {
     const entry = (at >>> 0) + index * 8;
     return guest.range(memory.getUint32(entry, true), memory.getUint32(entry + 4, true));

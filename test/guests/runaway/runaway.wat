@@ -16,9 +16,11 @@
     (func $poll (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 64)
   (table funcref (elem $level $call))
+  (table $many 10 funcref)
+  (elem $segment func $level $call $level $call $level $call $level $call)
   (type $nothing (func (result i32)))
   (tag $thrown)
-  (data (i32.const 0) "{\"tools\":[{\"name\":\"loop\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"recurse\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"grow\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"host\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"indirect\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"fill\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"catch\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"throw\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"deaf\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"branch\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"poll\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"kernel\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"entropy\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"write_logs\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"quick\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 0) "{\"tools\":[{\"name\":\"loop\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"recurse\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"grow\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"host\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"indirect\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"fill\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"catch\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"throw\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"deaf\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"branch\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"poll\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"kernel\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"entropy\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"write_logs\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"swell\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"move\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"unwind\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"quick\",\"inputSchema\":{\"type\":\"object\"}}]}")
   (data (i32.const 2000) "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}")
   (func $say (param $at i32) (param $length i32)
     (local $block i64) (local $i i32)
@@ -49,6 +51,11 @@
           (call $tree (i32.sub (local.get $depth) (i32.const 1)))))
       (else (i32.load (i32.const 0)))))
   (func $throws (throw $thrown))
+  (func $throws_below (param $depth i32) (result i32)
+    (if (i32.eqz (local.get $depth)) (then (throw $thrown)))
+    (i32.add
+      (call $throws_below (i32.sub (local.get $depth) (i32.const 1)))
+      (local.get $depth)))
 
   (func $call (export "call_tool") (result i32)
     (local $how i32) (local $block i64)
@@ -100,5 +107,23 @@
       (then
         (local.set $block (call $alloc (i64.const 4000000)))
         (loop $ever (call $log (local.get $block)) (br $ever))))
+    (if (i32.eq (local.get $how) (i32.const 115)) ;; swell: tables grow as far as they may
+      (then (loop $ever
+        (drop (table.grow $many (ref.func $call) (i32.const 10000)))
+        (drop (table.grow 0 (ref.null func) (i32.const 10000000)))
+        (br $ever))))
+    (if (i32.eq (local.get $how) (i32.const 109)) ;; move: all that a table holds
+      (then
+        (drop (table.grow $many (ref.func $call) (i32.const 40000)))
+        (loop $ever
+          (table.fill $many (i32.const 0) (ref.func $call) (table.size $many))
+          (table.copy $many $many (i32.const 1) (i32.const 0) (i32.const 40000))
+          (table.init $many $segment (i32.const 0) (i32.const 0) (i32.const 8))
+          (br $ever))))
+    (if (i32.eq (local.get $how) (i32.const 117)) ;; unwind: thousands of frames each time
+      (then (loop $ever
+        (block $caught
+          (try_table (catch_all $caught) (drop (call $throws_below (i32.const 5000)))))
+        (br $ever))))
     (call $say (i32.const 2000) (i32.const 43))
     (i32.const 0)))

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assemble } from "../../../src/bundle/binaryen.ts";
 import { metered } from "../../../src/bundle/fuel.ts";
+import { OP } from "../../../src/bundle/instructions.ts";
+import { priceOf } from "../../../src/bundle/prices.ts";
+import { hostFunctions, hostRows } from "../bench/fuel-host.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -11,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const FULL = 1_000_000n;
+const FULL = 100_000_000n;
 
 /** Runs `run` of a module with this body, as it is and metered; gives what both gave, and the fuel it took. */
 async function both(parts: string) {
   const path = join(folder, "in.wat");
   await writeFile(
     path,
-    `(module (memory 1 16) (table $t 4 8 funcref) (global (mut i32) (i32.const 0)) ${parts})`,
+    `(module (memory 1 16) (table $t 4 20000 funcref) (global (mut i32) (i32.const 0)) ${parts})`,
   );
   const plain = await assemble(path);
   const instance = async (wasm: Uint8Array) =>
@@ -95,6 +98,15 @@ describe("what is counted computes the same", () => {
       "older exceptions",
       `(tag $e (param i32)) (func $f (throw $e (i32.const 6))) ${run("(try $o (result i32) (do (try (do (try (do (call $f)) (delegate $o))) (catch_all (rethrow 0))) (i32.const 0)) (catch $e) (catch_all (i32.const 2)))")}`,
     ],
+    [
+      "returns of a module that catches exceptions",
+      `(tag $e) (func $leaf (param i32) (result i32 i64 funcref)
+        (if (local.get 0) (then (loop $l (block (br_if $l (i32.eqz (local.get 0))) (return (i32.const 1) (i64.const 2) (ref.null func))))))
+        (i32.const 3) (i64.const 4) (ref.null func) (br 0))
+      (func $next (param i32) (result i32 i64 funcref) (return_call $leaf (local.get 0)))
+      (func $none (param i32) (br_if 0 (local.get 0)) (throw $e))
+      ${run("(call $none (i32.const 1)) (block $h (try_table (catch_all $h) (call $none (i32.const 0)))) (call $next (i32.const 1)) (drop) (drop) (call $next (i32.const 0)) (drop) (drop) (i32.add)")}`,
+    ],
   ])("%s", async (_name, parts) => {
     const { expected, given } = await both(parts);
     expect(given).toBe(expected);
@@ -110,7 +122,7 @@ describe("what is counted grows with what is done", () => {
 
   test.each<[string, string, number, number]>([
     ["a turn", turns(""), 1000, 1100],
-    ["a long turn", turns(long), 80_000, 100_000],
+    ["a long turn", turns(long), 3_000_000, 3_200_000],
     [
       "a long way that is not taken",
       turns(`(if (i32.eqz (i32.const 1)) (then ${long}))`),
@@ -120,14 +132,65 @@ describe("what is counted grows with what is done", () => {
     [
       "small functions",
       `(func $f (nop) (nop) (nop)) ${turns("(call $f)".repeat(200))}`,
-      20_000,
-      30_000,
+      120_000,
+      160_000,
     ],
-    ["bytes", turns("(memory.fill (i32.const 0) (i32.const 0) (i32.const 800))"), 100_000, 110_000],
+    ["bytes", turns("(memory.fill (i32.const 0) (i32.const 0) (i32.const 800))"), 100_000, 120_000],
+    [
+      "the longer of two ways",
+      turns(`(if (i32.const 1) (then ${"(nop)".repeat(99)}) (else ${"(nop)".repeat(99)}))`),
+      4000,
+      5000,
+    ],
+    [
+      "entries of tables, by table.fill",
+      run(
+        "(drop (table.grow $t (ref.null func) (i32.const 10000))) (table.fill $t (i32.const 0) (ref.null func) (i32.const 10000)) (i32.const 0)",
+      ),
+      640_000,
+      650_000,
+    ],
+    [
+      "entries of tables, by table.copy and table.init",
+      `(func $f) (elem $e func ${"$f ".repeat(10_000)}) ${run("(drop (table.grow $t (ref.null func) (i32.const 10000))) (table.init $t $e (i32.const 0) (i32.const 0) (i32.const 10000)) (table.copy $t $t (i32.const 1) (i32.const 0) (i32.const 10000)) (i32.const 0)")}`,
+      955_000,
+      975_000,
+    ],
+    [
+      "no more entries than there can be",
+      run("(table.grow $t (ref.null func) (i32.const -1))"),
+      3_200_000,
+      3_300_000,
+    ],
   ])("%s", async (_name, parts, least, most) => {
     const { used } = await both(parts);
     expect(used).toBeGreaterThanOrEqual(least);
     expect(used).toBeLessThanOrEqual(most);
+  });
+
+  const frames = (bottom: string) =>
+    `(tag $e) (func $deep (param i32) (result i32) (if (i32.eqz (local.get 0)) (then ${bottom})) (i32.add (call $deep (i32.sub (local.get 0) (i32.const 1))) (local.get 0)))
+    ${run("(block $h (try_table (catch_all $h) (drop (call $deep (i32.const 1000))))) (i32.const 0)")}`;
+
+  test("an exception pays for each frame that it leaves, and nobody for one that returns", async () => {
+    const { used: thrown } = await both(frames("(throw $e)"));
+    const { used: returned } = await both(frames("(return (i32.const 0))"));
+    expect(returned).toBeLessThan(5000);
+    expect(thrown).toBeGreaterThan(returned + 30_000);
+  });
+
+  test("every instruction has a price", () => {
+    const opcodes = Array.from({ length: 256 }, (_, at) => at);
+    for (const one of opcodes) {
+      expect(priceOf({ opcode: one })).toBeGreaterThan(0);
+      expect(priceOf({ opcode: OP.bulk, sub: one })).toBeGreaterThan(0);
+      expect(priceOf({ opcode: OP.simd, sub: one })).toBeGreaterThan(0);
+    }
+  });
+
+  test("the bench has a row for every host function that does not wait", () => {
+    for (const { full } of hostFunctions)
+      expect(hostRows.map(({ name }) => name)).toContainEqual(expect.stringContaining(full));
   });
 
   test("and nothing is done without", async () => {

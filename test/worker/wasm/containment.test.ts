@@ -38,6 +38,9 @@ describe("a guest that computes for ever is stopped", () => {
     "kernel",
     "entropy",
     "write_logs",
+    "swell",
+    "move",
+    "unwind",
   ])("%s", async (way) => {
     const text = await stopped(`away-${way}`);
     expect(text).toBe(TOO_LONG);
