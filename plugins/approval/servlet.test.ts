@@ -125,7 +125,7 @@ describe("request_approval", () => {
       result: { outcome: "approved", asked: 2, ended: "1970-01-01T01:00:00.000Z" },
       asked: [
         ["Please approve: Paint the bridge", HOUR],
-        ["Reminder: please approve: Paint the bridge", 2 * HOUR],
+        ["Reminder: please approve: Paint the bridge", HOUR],
       ],
       told: ["Waits for an answer; asked 1 of 3 times", "Waits for an answer; asked 2 of 3 times"],
       steps: ["elicitation/create", "sleep", "elicitation/create"],
@@ -145,7 +145,7 @@ describe("request_approval", () => {
     expect(await request({}, leftOpen, script)).toMatchObject({
       result: { outcome: "unanswered", note: "", asked: 3, ended: "1970-01-04T00:00:00.000Z" },
       text: "Nobody has answered, so do not do it: Paint the bridge",
-      asked: [{ 1: DAY }, { 1: 2 * DAY }, { 1: 3 * DAY }],
+      asked: [{ 1: DAY }, { 1: DAY }, { 1: DAY }],
       steps: ["elicitation/create", "elicitation/create", "elicitation/create"],
     });
   });

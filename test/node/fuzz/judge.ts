@@ -128,7 +128,9 @@ function badMessage(one: unknown, sent: Sent, more: unknown[], status = 200): st
     const wrong = resultType === "complete" ? schema?.safeParse(result).error : undefined;
     if (wrong !== undefined) return `a result that clients refuse: ${wrong.message}`;
   }
-  if (id === null && error !== undefined && (UNREAD.has(status) || unreadable(sent)))
+  // The 404 of a session that has ended is about the session, not about the request.
+  const isOfSession = status === 404 && error?.["code"] === -32600;
+  if (id === null && error !== undefined && (UNREAD.has(status) || isOfSession || unreadable(sent)))
     return undefined;
   const known = [...idsIn(bodyOf(sent)), ...more];
   return known.some((other) => JSON.stringify(other) === JSON.stringify(id))
