@@ -103,8 +103,8 @@ export function call_tool(): i32 {
   if (name == "forged_error") raw_error_set(forgedBlock());
   if (name == "forged_free_list") readAcrossTheEnd();
   // Counts whose product with the size of an entry is small in 32 bits.
-  if (name == "forged_vectors") fd_write(1, 0, 0x20000000, 0);
-  if (name == "forged_subscriptions") poll_oneoff(0, 0, 0x08000000, 0);
+  if (name == "forged_vectors") fd_write(1, 0xfffffff0, 16, 0);
+  if (name == "forged_subscriptions") poll_oneoff(0xfffffff0, 0, 4, 0);
   if (name == "forged_range") random_get(0xfffffff0, 0x20);
   return 0;
 }
