@@ -8,6 +8,10 @@ import { isObject } from "./model.ts";
  * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
  * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null cannot be the member's value, so the member has none |
+ * | `isNotification` (mcp/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | nothing is done on one, so nothing can be meant otherwise |
+ * | `checkHeaders` (mcp/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; one that differs is refused | the body names the one task |
+ * | `listen` (durable/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream | the client has lost the first one |
+ * | routes (app.ts) | all | `/mcp/` | there is no other endpoint of that name |
  */
 
 /** A place in a value at which it does not fit its schema. */

@@ -33,7 +33,7 @@ export const limits = {
    * each function whose address is taken, of which large programs have some ten thousands.
    */
   tableEntries: 100_000,
-  /** What a table takes besides, counted in entries: some 450 bytes. */
+  /** Fixed cost of a table, counted in entries: some 450 bytes. */
   tableOverhead: 16,
   /** Mutable globals of one servlet: each takes 150 bytes outside of its memory; compilers make about ten. */
   mutableGlobals: 10_000,
@@ -51,7 +51,7 @@ export const limits = {
   /** What of it a host function costs, and one that suspends the guest or throws. */
   hostCallFuel: 800,
   slowCallFuel: 2000,
-  /** What a host function costs besides whose answer goes into the journal: it is hashed there. */
+  /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 3000,
   /** The same for each vector of bytes that a guest writes through WASI. */
   vectorFuel: 300,
@@ -67,7 +67,7 @@ export const limits = {
   waitingBytes: 64 * 1024 * 1024,
   /** The part of it for one caller, where it is known which one it is: others are to be served meanwhile. */
   waitingBytesOfOne: 32 * 1024 * 1024,
-  /** What each of them costs besides its own memory: V8's stack, its request, objects of ours. 0.1 MB is measured. */
+  /** Cost of each of them beyond its own memory: V8's stack, its request, our objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
   /** Before a task that found no room to wait is run again; the same again, at random, is added to it. */
   shortageMs: 5000,
@@ -76,7 +76,7 @@ export const limits = {
    * decoded for a moment (`messageBytes`, `httpBytes`, `outputBytes`) a call costs 64 MB at most, measured.
    */
   hostBytes: 24 * 1024 * 1024,
-  /** What one entry of a journal or one variable costs besides its text. */
+  /** Cost of a journal entry or a variable beyond its text. */
   entryBytes: 256,
   /** Names and keys that a guest gives: of config, variables, secrets. */
   nameBytes: 16 * 1024,
@@ -265,7 +265,7 @@ export const limits = {
   checkStepsPerPart: 100,
   /** How deep schemas may lead into each other for one value, references included: each takes stack. */
   checkDepth: 1500,
-  /** What is told to be wrong with one value, and of one text in it: people read the first few. */
+  /** Issues reported for one value, and characters quoted of a text in it: people read the first few. */
   checkIssues: 20,
   issueCharacters: 200,
   /** A text that has a format, such as an e-mail address or a URI. */
@@ -280,7 +280,7 @@ export const limits = {
   /** States of one pattern, once its repetitions are written out, and of all in one schema. */
   patternSize: 10_000,
   patternSizes: 50_000,
-  /** What a state of a pattern takes that is visited for the first time, as steps. */
+  /** Steps charged for a state of a pattern that is visited for the first time. */
   patternStateSteps: 4,
   /** Numbers that patterns keep in one isolate in order not to visit states again: some 20 MB. */
   patternStateNumbers: 500_000,

@@ -29,7 +29,7 @@ const documentSchema = z.object({
   client_secret: z.optional(z.undefined("does not belong in a public document")),
 });
 
-/** What a document came to: its client, or why it was refused. */
+/** The outcome of fetching a document: its client, or why it was refused. */
 interface Found {
   result: ClientInfo | Fault;
   /** Unix time in ms. */

@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import { initialEntries, paramsOf, type Outline } from "./binary.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What tables and globals may hold: numbers, vectors, functions, external references. */
+/** Types that tables and globals may hold: numbers, vectors, functions, external references. */
 const HELD_TYPES = new Set(["7f", "7e", "7d", "7c", "7b", "70", "6f"]);
 
 /** Refuses what takes memory that `memory_limit` does not bound. */

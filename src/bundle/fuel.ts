@@ -16,7 +16,7 @@ import { begin, CLOSING, flow, longestWays, OPENING, STRETCH, THROWING } from ".
 
 /** A function of no more instructions that neither calls nor loops is paid for by its callers. */
 const SMALL = 32;
-/** What a call of one costs besides: most are compiled into their callers. */
+/** Additional cost of calling a small function: most are inlined into their callers. */
 const SMALL_CALL = 20;
 /** What it costs to make a memory or a table larger, however little, or to throw. */
 const SLOW = 500;
@@ -29,7 +29,7 @@ const MEMORY_CHANGE = 8;
 const BYTES_SHIFT = 3;
 const BYTES_ADDED = 64;
 /**
- * What an exception costs for each frame that it leaves, and for each handler there that does not take
+ * Cost of an exception for each frame that it leaves, and for each handler there that does not take
  * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
  * entered, and gets it back as it returns.
  */
@@ -66,7 +66,7 @@ interface Meter {
   payForEntries: number;
   /** The function that pays for the entry of one with a long way: code is smaller for that, and no slower. */
   payForEntry: number;
-  /** What an instruction costs, in parts, with the small function that it calls. */
+  /** Cost of an instruction, in parts, including the small function that it calls. */
   costOf(instruction: Instruction): number;
   /** The type of a block with such results; several need a type of their own. */
   blockType(results: readonly string[]): readonly number[];
@@ -146,7 +146,7 @@ const CALLING = new Set<number>([
   ...[OP.call, OP.callIndirect, OP.returnCall, OP.returnCallIndirect],
 ]);
 const TAIL_CALLS = new Set<number>([OP.returnCall, OP.returnCallIndirect]);
-/** What makes a function no small one. */
+/** Instructions that a small function does not have. */
 const HEAVY = new Set<number>([
   ...CALLING,
   ...THROWING,
@@ -244,7 +244,7 @@ function meteredBody(body: Body, meter: Meter): Uint8Array {
   return concatenate([leb(whole.length), whole]);
 }
 
-/** What is paid before an instruction whose cost its operands or its surroundings decide. */
+/** Payment before an instruction whose cost depends on its operands or its surroundings. */
 function beforehand({ opcode, sub = -1 }: Instruction, meter: Meter): Part[] {
   if (opcode === OP.memoryGrow) return [payment(SLOW, meter)];
   if (THROWING.has(opcode)) return [payment(SLOW + HANDLER * meter.handlers, meter)];

@@ -1,5 +1,5 @@
 /**
- * What instructions cost, in parts of a unit of fuel. `npm run bench -- fuel` measures each class: none
+ * Costs of instructions, in parts of a unit of fuel. `npm run bench -- fuel` measures each class: none
  * takes much more than four times its price, but loads and stores that miss the caches.
  */
 import { OP, type Instruction } from "./instructions.ts";
@@ -15,7 +15,7 @@ const PRICES: [price: number, ...opcodes: (number | [from: number, to: number])[
   [10, [0x28, 0x35], 0x6c, 0x7e, [0x5b, 0x66], [0xbc, 0xbf]],
   // Sums and products of floats.
   [12, [0x92, 0x94], [0xa0, 0xa2]],
-  // What may be predicted wrongly: `if`, `br_if`.
+  // Branches that may be mispredicted: `if`, `br_if`.
   [10, OP.if, OP.brIf],
   // `global.set`, which may wait for the one before.
   [16, 0x24],
@@ -63,7 +63,7 @@ const plain = table(PRICES, 1);
 const vector = table(VECTOR_PRICES, 20);
 const bulk = table(BULK_PRICES, 1);
 
-/** What an instruction costs, in parts; what depends on its operands is not in it. */
+/** Cost of an instruction, in parts, without the part that depends on its operands. */
 export function priceOf({ opcode, sub = 0 }: Instruction): number {
   if (opcode === OP.simd) return vector[sub]!;
   return (opcode === OP.bulk ? bulk[sub] : plain[opcode])!;

@@ -1,7 +1,7 @@
 import { printableText } from "../text.ts";
 
 /**
- * What stops a bundle: which file, what is wrong and what to do, for the person at the terminal. It may quote
+ * An error that stops the bundle step: the file, the problem and the remedy, for the person at the terminal. It may quote
  * names and messages of a servlet's, which are made printable.
  */
 export class Refusal extends Error {

@@ -8,7 +8,7 @@ export const STRETCH = 256;
 export const OPENING = new Set<number>([OP.block, OP.loop, OP.if, OP.try, OP.tryTable]);
 export const CLOSING = new Set<number>([OP.end, OP.delegate]);
 export const THROWING = new Set<number>([OP.throw, OP.rethrow, OP.throwRef]);
-/** What does not go on to the next instruction. */
+/** Instructions that never continue with the next one. */
 const LEAVING = new Set<number>([
   ...[OP.unreachable, OP.br, OP.brTable, OP.return, OP.returnCall, OP.returnCallIndirect],
   ...THROWING,
@@ -55,7 +55,7 @@ export function longestWays(
 
 const labelled = (blocks: Block[], depth: number): Block => blocks[blocks.length - 1 - depth]!;
 
-/** What may be unpaid after this instruction, with so much up to it and in it. */
+/** The most that may be unpaid after this instruction, given the amount up to and including it. */
 export function flow(blocks: Block[], { opcode, labels }: Instruction, unpaid: number): number {
   const top = labelled(blocks, 0);
   // Where an exception comes from is not known.

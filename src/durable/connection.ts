@@ -40,7 +40,7 @@ export class Connection {
     return this.#controller !== undefined;
   }
 
-  /** What waits to be read: by so much the size that is desired is less than none. */
+  /** Bytes that wait to be read: the stream's desired size, negated. */
   get backlogBytes(): number {
     return -(this.#controller?.desiredSize ?? 0);
   }

@@ -14,7 +14,7 @@ export class StoredResumption implements Resumption {
   readonly #find: () => Promise<DurableObjectStub<States>>;
   #object: Promise<DurableObjectStub<States>> | undefined;
   #begun: Omit<Recorded, "entries"> | undefined;
-  /** What the object has not been told of yet, from this position on. */
+  /** Entries that the object does not have yet. */
   #unkept: Entry[];
   /** Does the object have the record of this request? */
   #isNoted = false;

@@ -19,7 +19,7 @@ export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
   keep: async () => {},
 });
 
-/** What the client of such a call is told when the call has died with its object. */
+/** The error for the client of a call that died with its object. */
 export const stopped = ({ hasSent = false }: Sender): Fault =>
   new Fault(
     "servlet_failed",

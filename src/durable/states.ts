@@ -4,7 +4,7 @@ import type { Entry, Json, Recorded } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
-/** What an earlier request with the same state and answers has come to. */
+/** The progress of an earlier request with the same state and answers. */
 export type Noted =
   | { kind: "none" }
   /** It is sending something, for so many ms at most. */

@@ -20,7 +20,7 @@ export interface Sealing extends Pick<Share, "keep"> {
   once: boolean;
 }
 
-/** What a call goes on from: a state and the answers that the client has brought with it. */
+/** The point at which a call resumes: a state and the answers that the client sent with it. */
 export interface Resumed extends Pick<Share, "keep"> {
   /** Digest of both; the same in each retry. */
   name: () => Promise<string>;

@@ -57,7 +57,7 @@ interface State {
   state?: string;
 }
 
-/** What a request brings for its call. */
+/** Input of a request to its call. */
 export interface Brought extends Pick<CallContext, "input" | "recorded"> {
   /** How often the client was asked. */
   rounds: number;
@@ -137,7 +137,7 @@ async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Prom
   throw new Fault(code as FaultCode, String(message), details);
 }
 
-/** What is answered, or the servlet's failure; other failures are thrown, for a retry may do better. */
+/** The answer, or the servlet's failure; other failures are thrown, since a retry may succeed. */
 async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
   try {
     return { result: await goOn() };

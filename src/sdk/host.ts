@@ -63,7 +63,7 @@ function answered<T>(answer: T): T {
   return answer;
 }
 
-/** What handlers ask of the host, and what a snapshot must not have asked. */
+/** Host functions for handlers; a snapshot must not have called any of them. */
 const asking: Pick<
   Host,
   "call" | "config" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"

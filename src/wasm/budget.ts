@@ -6,7 +6,7 @@ export class GuestError extends Error {}
 /** Thrown where a call has used up a part of its budget: unlike a `GuestError`, no guest can go on after it. */
 export class Exhausted extends Error {}
 
-/** What is counted; each has a limit of its name. */
+/** Counted events; each has a limit of the same name. */
 type Counted = "httpRequests" | "logLines" | "notifications";
 
 /**
