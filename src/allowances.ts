@@ -12,6 +12,8 @@ import { isObject } from "./model.ts";
  * | `checkHeaders` (mcp/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; one that differs is refused | the body names the one task |
  * | `listen` (durable/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream | the client has lost the first one |
  * | routes (app.ts) | all | `/mcp/` | there is no other endpoint of that name |
+ * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; another one is refused | both name the same client |
+ * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | they are the defaults of that revision |
  */
 
 /** A place in a value at which it does not fit its schema. */

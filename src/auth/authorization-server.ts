@@ -23,6 +23,7 @@ import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
 
 /** What the server is made of. */
 export interface Owner extends Site {
@@ -54,8 +55,8 @@ const NO_CONTEXT = {} as ExecutionContext;
 
 const METADATA_PATH = "/.well-known/oauth-authorization-server";
 
-/** Where the server's own endpoints are, besides the page `/authorize`. */
-export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register"];
+/** The server's endpoints, besides the page `/authorize`. */
+export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
 
 /** The authorization server that comes with this one. */
 export interface AuthorizationServer {
@@ -210,9 +211,9 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     },
     async protocol(request) {
       try {
-        const response = await serverOf(request).fetch(request, envFor(request, true), NO_CONTEXT);
-        const isMetadata =
-          request.method === "GET" && new URL(request.url).pathname === METADATA_PATH;
+        const meant = await toEndpoint(request);
+        const response = await serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
+        const isMetadata = meant.method === "GET" && new URL(meant.url).pathname === METADATA_PATH;
         return isMetadata ? await completed(response) : response;
       } catch (error) {
         return tokenError(error);
@@ -264,6 +265,11 @@ function tokenError(error: unknown): Response {
       return Response.json(
         { error: "invalid_client", error_description },
         { status: 401, headers },
+      );
+    case "too_large":
+      return Response.json(
+        { error: "invalid_request", error_description },
+        { status: 413, headers },
       );
     case "too_many":
       headers.set("retry-after", retryAfterOf(error) ?? "");

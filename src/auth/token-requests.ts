@@ -1,0 +1,50 @@
+import { textWithin } from "../body.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+/**
+ * Where the endpoints are for a client that has lost the metadata.
+ * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
+ */
+const FALLBACKS: ReadonlyMap<string, string> = new Map([
+  ["/token", "/oauth/token"],
+  ["/register", "/oauth/register"],
+]);
+
+export const FALLBACK_PATHS = [...FALLBACKS.keys()];
+
+/** The request at the endpoint that it is for, with one method of client authentication where two are equal. */
+export async function toEndpoint(request: Request): Promise<Request> {
+  const url = new URL(request.url);
+  const pathname = url.pathname.replace(/\/$/, "");
+  url.pathname = FALLBACKS.get(pathname) ?? pathname;
+  if (url.pathname !== "/oauth/token" || request.method !== "POST" || !isForm(request)) {
+    return url.href === request.url ? request : new Request(url, request);
+  }
+  const text = await textWithin(request.body, limits.formBytes);
+  if (text === undefined) {
+    throw new Fault("too_large", `A token request must not exceed ${limits.formBytes} bytes.`);
+  }
+  const form = new URLSearchParams(text);
+  const ids = form.getAll("client_id");
+  // The header proves the same client, so the member says nothing else: the Python SDK sends both.
+  if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
+  const { headers } = request;
+  return new Request(url, { method: "POST", headers, body: form });
+}
+
+const isForm = ({ headers }: Request): boolean =>
+  headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ===
+  "application/x-www-form-urlencoded";
+
+/** The client that Basic authentication names. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+function basicClient({ headers }: Request): string | undefined {
+  const [, encoded] = /^basic[ \t]+(\S+)[ \t]*$/i.exec(headers.get("authorization") ?? "") ?? [];
+  if (encoded === undefined) return undefined;
+  try {
+    const [id = ""] = atob(encoded).split(":", 1);
+    return decodeURIComponent(id.replaceAll("+", " "));
+  } catch {
+    return undefined; // The library says what is wrong with the header.
+  }
+}
