@@ -111,6 +111,10 @@ export const limits = {
   taskMs: 7 * 86_400_000,
   /** What clients are told to wait between two looks at a task. */
   taskPollMs: 1000,
+  /** A new task's first answer tells what it has come to in this time. */
+  firstRunMs: 100,
+  /** A question in the status message of a task; the whole of it stands in the request. */
+  statusCharacters: 200,
   /** A call that lasts for longer goes on as a task, where it can: clients and people give up soon after. */
   promoteAfterMs: 2000,
   /** A longer sleep of a task holds no memory: an alarm wakes it. */

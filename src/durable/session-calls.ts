@@ -15,8 +15,8 @@ import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { demandRoom, sessionMethods, taskIn, type Scope } from "./session-methods.ts";
-import { hearing } from "./session-notices.ts";
+import { demandRoom, sessionMethods, taskCallOf, taskIn, type Scope } from "./session-methods.ts";
+import { hearing, isListener } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
@@ -73,7 +73,8 @@ export class SessionCalls {
     for (const call of [...this.#calls.values()]) {
       const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
       if (lives) continue;
-      await this.#reply(call, errorMessage(call.request, stopped(call)));
+      const { request: id } = call;
+      await this.#reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
     }
   }
 
@@ -146,7 +147,8 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     const calls = this.#of(task);
     const isListed = store.hasTask(task);
-    await this.asks.settle(task, asks, { isListed, call: () => this.#of(task)[0] });
+    const waiting = () => this.#of(task).find((one) => !isListener(one));
+    await this.asks.settle(task, asks, { isListed, call: waiting });
     if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
     if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {
       const params = olderTask(view);
@@ -156,7 +158,7 @@ export class SessionCalls {
     return calls.length > 0 || isListed;
   }
 
-  #open(about: Pick<Call, "request" | "method" | "post" | "scopes" | "progressToken">): Call {
+  #open(about: Pick<Call, "request" | "method" | "scopes"> & Partial<Call>): Call {
     const call = { number: ++this.#last, stream: OWN, told: 0, isKept: false, ...about };
     this.#calls.set(call.number, call);
     return call;
@@ -164,7 +166,7 @@ export class SessionCalls {
 
   /** Gives the result of a request; undefined where its call goes on. */
   async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
-    demandRoom([...this.#calls.values()]);
+    demandRoom([...this.#calls.values()].filter((one) => !isListener(one)));
     const { method } = call;
     const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
     if (own !== undefined) return own(params, this.#setting);
@@ -180,7 +182,7 @@ export class SessionCalls {
   async #start(call: Call, run: Method, params: Json, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#setting;
     const registry = this.#setting.registry.within(call.scopes);
-    const kept = await this.#taskCall(call, params, meta);
+    const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#tell(call, nth, notice));
@@ -229,7 +231,10 @@ export class SessionCalls {
     if (!store.addTask(object)) {
       throw new Fault("too_many", `A session may have ${limits.sessionTasks} tasks: end another.`);
     }
-    const kept = await this.#taskCall(call, params, meta);
+    const kept = await taskCallOf(call, this.#setting.store, params, meta);
+    const { scopes, progressToken } = call;
+    const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
+    this.#keep(this.#open(about));
     const owner = { session, isHidden: false };
     return tasks.create({ ...kept, owner, ttlMs }, undefined, object);
   }
@@ -289,7 +294,9 @@ export class SessionCalls {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
       const also = store.told.bind(store, { ...call });
-      streams.send(call.stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
+      const waiting = isListener(call) && this.#of(call.task!).find((one) => one.stream !== OWN);
+      const { stream } = waiting || call;
+      streams.send(stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
     });
     call.hear(notice);
   }
@@ -301,16 +308,5 @@ export class SessionCalls {
 
   #of(task: string): Call[] {
     return [...this.#calls.values()].filter((call) => call.task === task && !call.isUnwanted);
-  }
-
-  async #taskCall(
-    { request, method, scopes, post }: Call,
-    params: Json,
-    meta: Json,
-  ): Promise<TaskCall> {
-    const client = await this.#setting.store.client();
-    const principal = { ...(await this.#setting.store.principal()), ...(scopes && { scopes }) };
-    const id = request ?? method;
-    return { id, meta, principal, client, trace: post?.trace, method, params };
   }
 }

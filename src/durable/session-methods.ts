@@ -4,9 +4,10 @@ import { cursorText, string, uriIn } from "../mcp/methods.ts";
 import { logLevelIn } from "../mcp/notices.ts";
 import { isOver, olderTask } from "../mcp/older-tasks.ts";
 import { isExperimental } from "../mcp/older.ts";
-import type { DetailedTask, Tasks } from "../mcp/tasks.ts";
+import type { Post } from "../mcp/session.ts";
+import type { DetailedTask, TaskCall, Tasks } from "../mcp/tasks.ts";
 import type { Json } from "../model.ts";
-import type { SessionStore } from "./session-store.ts";
+import type { KeptCall, SessionStore } from "./session-store.ts";
 
 /** What a method of a session works on. */
 export interface Scope {
@@ -15,6 +16,12 @@ export interface Scope {
   tasks: () => Tasks;
   /** Has the session told of changes from now on. */
   enlist(): Promise<void>;
+}
+
+/** Who calls what in a session. */
+interface Caller extends Pick<KeptCall, "request" | "method"> {
+  scopes: Post["scopes"];
+  post?: Pick<Post, "trace">;
 }
 
 type SessionMethod = (params: Json, scope: Scope) => Promise<Json> | Json;
@@ -84,6 +91,18 @@ export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> 
   const task = await scope.tasks().get(id);
   if (task === undefined) throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
   return task;
+}
+
+/** The session's call as a task keeps it; its servlet is run with this even where it never becomes one. */
+export async function taskCallOf(
+  { request, method, scopes, post }: Caller,
+  store: SessionStore,
+  params: Json,
+  meta: Json,
+): Promise<TaskCall> {
+  const client = await store.client();
+  const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
+  return { id: request ?? method, meta, principal, client, trace: post?.trace, method, params };
 }
 
 /** Throws `too_many` where a session has as many calls, in its object or waiting in tasks, as it may. */

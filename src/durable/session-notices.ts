@@ -1,6 +1,15 @@
 import { notices } from "../mcp/notices.ts";
+import { related, TASK_RESULT } from "../mcp/older-tasks.ts";
 import type { Json, Notification } from "../model.ts";
 import type { KeptCall, SessionStore } from "./session-store.ts";
+
+/**
+ * Is it no request, but what the client hears of a task that it has begun? Its progress token is valid
+ * until the task is over, whether anybody waits for the result or not.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
+ */
+export const isListener = ({ request, method }: KeptCall): boolean =>
+  request === null && method === TASK_RESULT;
 
 /** Passes on what a call says and its client wants to hear; the call learns how far that is. */
 export function hearing(
@@ -17,8 +26,9 @@ export function hearing(
     elicitations: true,
   };
   return notices(wanted, (message) => {
-    const { progress } = message["params"] as Json;
+    const params = message["params"] as Json;
+    const { progress } = params;
     if (typeof progress === "number") call.progress = progress;
-    send(message);
+    send(isListener(call) ? { ...message, params: related(params, call.task!) } : message);
   });
 }

@@ -1,7 +1,9 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { dated, unanswered } from "../mcp/answers.ts";
 import { endOf, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
-import type { Recorded, Suspended, WaitReason } from "../model.ts";
+import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
+import { printable } from "../text.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
 
@@ -71,6 +73,41 @@ export function dueAt(waits: WaitReason, expires: number): number {
 }
 
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
+
+/** How far a task is, in words: what its servlet has said last, and what it waits for. */
+export function statusMessage(said?: string, waits?: WaitReason): string | undefined {
+  const waiting = waits && waitInWords(waits);
+  return said && waiting ? `${said}; ${waiting}` : (said ?? waiting);
+}
+
+function waitInWords(waits: WaitReason): string | undefined {
+  switch (waits.kind) {
+    case "input":
+      return Object.values(unanswered(waits.asks, waits.given)).map(askInWords).join("; ");
+    case "sleep":
+      return `sleeping until ${new Date(waits.until).toISOString()}`;
+    case "retry":
+      return `waiting for room on the server, next try at ${new Date(waits.until).toISOString()}`;
+    case "task":
+    case "earlier":
+      return undefined;
+  }
+}
+
+function askInWords({ method, params }: Ask): string {
+  switch (method) {
+    case "elicitation/create":
+      return `waiting for the user: ${textOf(params["message"])}`;
+    case "sampling/createMessage":
+      return "waiting for the client's model";
+    case "roots/list":
+      return "waiting for the client's roots";
+  }
+}
+
+/** The question's beginning: the whole stands in the request itself. */
+const textOf = (message: unknown): string =>
+  typeof message === "string" ? printable(message.slice(0, limits.statusCharacters)) : "";
 
 /**
  * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an

@@ -14,7 +14,7 @@ import type {
   WaitReason,
 } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { dueAt, LOST, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
+import { dueAt, LOST, statusMessage, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
 import type { Change, Row, Status, Texts } from "./task-rows.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -137,8 +137,9 @@ export class TaskStore implements Keeper {
   /** The task as its client sees it. */
   async view(): Promise<DetailedTask> {
     const { status, created, updated } = this.#known;
-    const message = status === "cancelled" ? "It was cancelled." : await this.#read("message");
-    const waits = status === "input_required" ? await this.waits() : undefined;
+    const waits = await this.waits();
+    const said = status === "cancelled" ? "It was cancelled." : await this.#read("message");
+    const message = statusMessage(said, waits);
     return {
       taskId: this.#id,
       status,
@@ -269,9 +270,8 @@ export class TaskStore implements Keeper {
   }
 
   /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
-  async lose(): Promise<void> {
-    const also = () => this.#over("failed");
-    await this.#commit({ texts: { end: LOST }, also, isFinal: true });
+  lose(): Promise<void> {
+    return this.#commit({ texts: { end: LOST }, also: () => this.#over("failed"), isFinal: true });
   }
 
   cancel(): void {

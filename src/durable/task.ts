@@ -30,17 +30,8 @@ import type { Hub } from "./hub.ts";
 import { Unreadable } from "./sealed-rows.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { TaskStore } from "./task-store.ts";
+import type { TaskObject } from "./tasks.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
-
-/** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
-export interface TaskObject extends Rpc.DurableObjectBranded {
-  create(call: TaskCall, start?: Start): Promise<DetailedTask>;
-  get(principal: string): Promise<DetailedTask | undefined>;
-  update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  cancel(principal: string): Promise<boolean>;
-  /** From now on this session is told how the task goes on. */
-  adopt(principal: string, session: string): Promise<void>;
-}
 
 /**
  * A call that outlives its request. It is run by alarms: the first at once, others when a sleep is over,
@@ -57,6 +48,8 @@ export function taskObject(bundle: Bundle) {
     readonly #registry: Registry;
     readonly #owners: TaskOwners;
     #running: AbortController | undefined;
+    /** Settles when a run ends, or its call waits. */
+    readonly #firstRun = Promise.withResolvers<void>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -71,9 +64,13 @@ export function taskObject(bundle: Bundle) {
       // It is made already where the one that asks for it has not been told so.
       if (!this.#store.exists) await this.#store.create(call, start);
       await this.#refuse();
-      const view = await this.#store.view();
+      const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
-      return view;
+      if (start !== undefined) return created;
+      // A call that needs its user at once says so now, and not a poll later.
+      await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
+      // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.
+      return call.owner ? created : this.#readable(() => this.#store.view());
     }
 
     async get(principal: string): Promise<DetailedTask | undefined> {
@@ -197,6 +194,7 @@ export function taskObject(bundle: Bundle) {
           await this.#refuse();
         } else if (end !== undefined) await this.#store.end(end);
       }
+      this.#firstRun.resolve();
       this.ctx.waitUntil(this.#publish());
     }
 
@@ -256,10 +254,8 @@ export function taskObject(bundle: Bundle) {
       let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
       const tell = changes({ hub }, (notice) => {
         const number = nth;
-        if (owner?.isHidden === true) {
-          this.#owners.tell((session, id) => session.told(id, number, notice)).catch(logError);
-          return;
-        }
+        this.#owners.tell((session, id) => session.told(id, number, notice)).catch(logError);
+        if (owner?.isHidden === true) return;
         const message = progressOf(notice);
         if (message === undefined) return;
         this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish()));

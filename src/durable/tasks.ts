@@ -1,8 +1,17 @@
 import { namespaceOf } from "../env.ts";
-import type { Tasks } from "../mcp/tasks.ts";
-import type { Principal } from "../model.ts";
+import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/tasks.ts";
+import type { Answers, Principal } from "../model.ts";
 import { again } from "./again.ts";
-import type { TaskObject } from "./task.ts";
+
+/** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
+export interface TaskObject extends Rpc.DurableObjectBranded {
+  create(call: TaskCall, start?: Start): Promise<DetailedTask>;
+  get(principal: string): Promise<DetailedTask | undefined>;
+  update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
+  cancel(principal: string): Promise<boolean>;
+  /** From now on this session is told how the task goes on. */
+  adopt(principal: string, session: string): Promise<void>;
+}
 
 /** The tasks of a Worker with this binding, by principal; undefined where it has not got it. */
 export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefined {

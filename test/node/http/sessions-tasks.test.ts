@@ -69,7 +69,16 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       pollInterval: expect.any(Number),
     });
     await expect.poll(() => statuses(taskId).at(-1), SOON).toBe("completed");
-    expect(one.heard.map(({ params }) => params.statusMessage)).toContain("Computing tea");
+    expect(one.heard.map(({ params }) => params.statusMessage)).toContainEqual(
+      expect.stringMatching(/^Computing tea\b/),
+    );
+    const progress = one.heard.filter(({ method }) => method === "notifications/progress");
+    expect(progress.map(({ params }) => params)).toMatchObject([
+      { progressToken: 1, message: "Computing tea" },
+      { progressToken: 1, message: "Computed tea" },
+    ]);
+    // The clients know only tokens that they made themselves.
+    for (const { message } of one.errors.splice(0)) expect(message).toMatch(/unknown token/);
     expect(textOf(await result(taskId))).toBe("Computed tea in 1 s."); // Once more.
   });
 

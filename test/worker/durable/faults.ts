@@ -2,7 +2,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect } from "vitest";
 import { TaskStore } from "../../../src/durable/task-store.ts";
-import type { TaskObject } from "../../../src/durable/task.ts";
+import type { TaskObject } from "../../../src/durable/tasks.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { responsesIn } from "../../../src/mcp/answers.ts";
@@ -249,7 +249,7 @@ export const updateTask = (id: string, inputResponses: unknown, sent = withTasks
 
 export async function beginTask(name: string, args: Json): Promise<string> {
   const { result } = await callOf(name, args, withTasks);
-  expect(result).toMatchObject({ resultType: "task", status: "working" });
+  expect(result).toMatchObject({ resultType: "task" });
   return result!["taskId"];
 }
 

@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import {
   accept,
@@ -33,7 +33,6 @@ describe("which calls become tasks", () => {
     const { result } = await callOf("plan", steps({ do: "config" }, NAP, NAP), withTasks);
     expect(result).toMatchObject({
       resultType: "task",
-      status: "working",
       taskId: expect.stringMatching(/^[0-9a-f]{64}$/),
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       ttlMs: limits.taskMs,
@@ -129,7 +128,27 @@ describe("which calls become tasks", () => {
   });
 });
 
-test("statusMessage is the newest progress, and is gone when the task is over", async () => {
+describe("a new task says at once what it has come to", () => {
+  beforeEach(() => limited({ firstRunMs: 10_000 }));
+
+  test("it needs its user", async () => {
+    const { result } = await callOf("plan_always", steps({ do: "elicit" }), withTasks);
+    expect(result).toMatchObject({
+      resultType: "task",
+      status: "input_required",
+      statusMessage: expect.stringMatching(/^waiting for the user: ./),
+    });
+    expect(result).not.toHaveProperty("inputRequests");
+  });
+
+  test("it sleeps until a time", async () => {
+    const { result } = await callOf("plan_always", steps(NIGHT), withTasks);
+    const [, wake = ""] = /^sleeping until (.+)$/.exec(result!["statusMessage"]) ?? [];
+    expect(Date.parse(wake)).toBeGreaterThan(Date.parse(result!["createdAt"]));
+  });
+});
+
+test("statusMessage is the newest progress and what the task waits for, and is gone when it is over", async () => {
   const progress = (message: string) => ({ do: "progress", message });
   const sent = { ...withTasks, meta: { progressToken: 7 } };
   const plan = steps(NAP, progress("one"), progress("two"), NIGHT, progress("three"), ELICIT);
@@ -137,7 +156,9 @@ test("statusMessage is the newest progress, and is gone when the task is over", 
   const id = result!["taskId"];
   await later(id, 10 * HOUR);
   const asking = await until(id, "input_required");
-  expect(asking).toMatchObject({ statusMessage: "three" });
+  expect(asking).toMatchObject({
+    statusMessage: expect.stringMatching(/^three; waiting for the user: ./),
+  });
   expect(asking["lastUpdatedAt"] > asking["createdAt"]).toBe(true);
   await updateTask(id, { ask_1: accept("x"), ask_3: accept("x") });
   await runDurableObjectAlarm(objectOf(id));
