@@ -1,6 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { TaskStore } from "../../../src/durable/task-store.ts";
 import type { TaskObject } from "../../../src/durable/tasks.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
@@ -8,7 +8,7 @@ import { namespaceOf } from "../../../src/env.ts";
 import { responsesIn } from "../../../src/mcp/answers.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { ABLE, callOf, clock, send, TASKS, type Json } from "./client.ts";
+import { ABLE, callOf, clock, limited, send, TASKS, type Json } from "./client.ts";
 
 /** Runs tasks step by step, and lets their objects die wherever something is awaited. */
 
@@ -183,6 +183,8 @@ export function prepareFaults(watching: () => Promise<() => void> = watch) {
     manifest.isolation = "fresh";
     undo = await watching();
   });
+  // Runs end when the test says so, and nobody should wait for that.
+  beforeEach(() => limited({ firstRunMs: 0 }));
   afterAll(() => {
     undo();
     globalThis.fetch = fetch;
