@@ -11,6 +11,7 @@ import { isObject } from "./model.ts";
  * | `isNotification` (mcp/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | nothing is done on one, so nothing can be meant otherwise |
  * | `checkHeaders` (mcp/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; one that differs is refused | the body names the one task |
  * | `listen` (durable/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream | the client has lost the first one |
+ * | `withOneClientId` (auth/token-request.ts) | Python SDK 1.30 | `client_id` in the body of a token request, beside the same one in `Authorization`; one that differs is refused | both name the one client, whose secret is checked |
  * | routes (app.ts) | all | `/mcp/` | there is no other endpoint of that name |
  */
 

@@ -23,6 +23,7 @@ import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { withOneClientId } from "./token-request.ts";
 
 /** What the server is made of. */
 export interface Owner extends Site {
@@ -210,7 +211,9 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     },
     async protocol(request) {
       try {
-        const response = await serverOf(request).fetch(request, envFor(request, true), NO_CONTEXT);
+        const env = envFor(request, true);
+        const sent = await withOneClientId(request);
+        const response = await serverOf(request).fetch(sent, env, NO_CONTEXT);
         const isMetadata =
           request.method === "GET" && new URL(request.url).pathname === METADATA_PATH;
         return isMetadata ? await completed(response) : response;
