@@ -1,4 +1,5 @@
 import { notices } from "../mcp/notices.ts";
+import { olderNotice } from "../mcp/older.ts";
 import type { Json, Notification } from "../model.ts";
 import type { KeptCall, SessionStore } from "./session-store.ts";
 
@@ -19,6 +20,6 @@ export function hearing(
   return notices(wanted, (message) => {
     const { progress } = message["params"] as Json;
     if (typeof progress === "number") call.progress = progress;
-    send(message);
+    send(olderNotice(message, store.row.version));
   });
 }
