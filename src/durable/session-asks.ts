@@ -59,7 +59,7 @@ export class SessionAsks {
     for (const [key, asked] of Object.entries(asks)) {
       if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
       const { method } = asked;
-      const params = olderAsk(asked);
+      const params = olderAsk(asked, version);
       const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
       const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
       await this.#send(

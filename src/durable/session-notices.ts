@@ -1,5 +1,6 @@
 import { notices } from "../mcp/notices.ts";
 import { related, TASK_RESULT } from "../mcp/older-tasks.ts";
+import { olderNotice } from "../mcp/older.ts";
 import type { Json, Notification } from "../model.ts";
 import type { KeptCall, SessionStore } from "./session-store.ts";
 
@@ -29,6 +30,7 @@ export function hearing(
     const params = message["params"] as Json;
     const { progress } = params;
     if (typeof progress === "number") call.progress = progress;
-    send(isListener(call) ? { ...message, params: related(params, call.task!) } : message);
+    const ofTask = isListener(call) ? { params: related(params, call.task!) } : {};
+    send(olderNotice({ ...message, ...ofTask }, store.row.version));
   });
 }

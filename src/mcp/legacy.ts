@@ -19,7 +19,7 @@ import { traceIn } from "./headers.ts";
 import { capabilities, methods, type Method } from "./methods.ts";
 import { logLevelIn, notices, progressTokenOf } from "./notices.ts";
 import { TASK_CAPABILITY } from "./older-tasks.ts";
-import { isExperimental, older, olderError } from "./older.ts";
+import { isExperimental, older, olderError, olderIntroduction, olderNotice } from "./older.ts";
 import { eventText, jsonResponse, respond, type Reply, type Talk } from "./reply.ts";
 import { SESSION_HEADER, type Session, type Sessions } from "./session.ts";
 
@@ -148,7 +148,7 @@ async function introduction({ protocolVersion }: Json, { server, registry, sessi
   const version =
     LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
   const hasTasks = sessions !== undefined && isExperimental(version);
-  return {
+  const introduced = {
     protocolVersion: version,
     capabilities: {
       ...(await capabilities(registry, { listens: sessions !== undefined })),
@@ -157,6 +157,7 @@ async function introduction({ protocolVersion }: Json, { server, registry, sessi
     serverInfo: server.info,
     ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
   };
+  return olderIntroduction(introduced, version);
 }
 
 /** https://modelcontextprotocol.io/specification/2025-03-26/basic#batching */
@@ -196,7 +197,9 @@ async function answer(
     signal,
     notify: changes(
       exchange,
-      notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, send),
+      notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, (message) =>
+        send(olderNotice(message, version)),
+      ),
     ),
     ask: unableAsker("no session"),
   };

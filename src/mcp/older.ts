@@ -1,4 +1,5 @@
 import { rpcError, type Fault, type RpcError } from "../errors.ts";
+import { knownMembers, knownResult } from "./older-members.ts";
 import { isObject, type Ask, type ContentBlock, type Json, type Tool } from "../model.ts";
 
 /** What the revisions before 2026-07-28 have in another shape than the newest, and what each has of it. */
@@ -8,7 +9,7 @@ export const isExperimental = (version: string): boolean => version >= "2025-11-
 
 /** A result without what clients of this revision refuse. */
 export function older(result: Json, version: string): Json {
-  let shaped = result;
+  let shaped = knownResult(result, version);
   if (Array.isArray(shaped["tools"])) {
     shaped = { ...shaped, tools: (shaped["tools"] as Tool[]).map(olderTool) };
   }
@@ -41,6 +42,26 @@ function olderBlock(block: ContentBlock, version: string): ContentBlock {
   return block;
 }
 
+/** A notification on the stream of a call. */
+export function olderNotice(message: Json, version: string): Json {
+  const { method, params } = message;
+  if (method !== "notifications/progress" || !isObject(params)) return message;
+  return { ...message, params: knownMembers(params, "progress", version) };
+}
+
+/** What an `initialize` is answered with. */
+export function olderIntroduction<T extends { capabilities: object; serverInfo: object }>(
+  introduced: T,
+  version: string,
+): T {
+  const { capabilities, serverInfo } = introduced;
+  return {
+    ...introduced,
+    capabilities: knownMembers(capabilities, "capabilities", version),
+    serverInfo: knownMembers(serverInfo, "implementation", version),
+  };
+}
+
 /** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
 export function olderError(method: string, fault: Fault | RpcError): RpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
@@ -48,7 +69,9 @@ export function olderError(method: string, fault: Fault | RpcError): RpcError {
 }
 
 /** What is asked, as it goes over the wire: a page has an id there. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
-export function olderAsk({ method, params }: Ask): Json {
-  const isPage = method === "elicitation/create" && params["mode"] === "url";
-  return isPage ? { elicitationId: crypto.randomUUID(), ...params } : params;
+export function olderAsk({ method, params }: Ask, version: string): Json {
+  if (method !== "elicitation/create") return params;
+  const isPage = params["mode"] === "url";
+  const known = knownMembers(params, "question", version);
+  return isPage ? { elicitationId: crypto.randomUUID(), ...params } : known;
 }

@@ -8,7 +8,14 @@ export const steps = (...all: Json[]) => ({ steps: all });
 /** Begins a call that asks. */
 export const planned = (...all: Json[]) => beginTool("plan", steps(...all));
 /** What came of each step. */
-export const saidIn = ({ result }: { result?: Json }) => result?.["structuredContent"]?.said;
+export const saidIn = ({ result }: { result?: Json }) =>
+  (result?.["structuredContent"] ?? writtenIn(result))?.said;
+
+/** What a result has as text alone: older revisions have no structured content. */
+function writtenIn(result: Json | undefined) {
+  const text: unknown = result?.["content"]?.[0]?.text;
+  return typeof text === "string" && text.startsWith("{") ? JSON.parse(text) : undefined;
+}
 
 /** The same step by a servlet that goes on where the client has no answer, and says why there is none. */
 export const catching = (step: Json) => ({ ...step, catches: true });

@@ -1,0 +1,51 @@
+/**
+ * The clients, in exact versions, and the revisions that each is run in. This is the one place for
+ * both: to take a newer client, change its version here.
+ */
+import type { Thing } from "./things.ts";
+import type { Toolchain } from "./toolchains.ts";
+
+export interface Client {
+  /** As `--only` names it. */
+  name: string;
+  /** As people know it. */
+  title: string;
+  toolchain: Toolchain;
+  /** As its registry names it. */
+  package: string;
+  version: string;
+  /** The program, in the folder of this file. */
+  program: string;
+  revisions: readonly string[];
+  /** Where something goes wrong on the client's side: the upstream issue, for all revisions or one. */
+  upstream?: Partial<Record<Thing | `${Thing}@${string}`, string>>;
+  /** What else is worth knowing of it. */
+  note?: string;
+}
+
+const SESSIONS = ["2025-11-25"];
+const BOTH = ["2025-11-25", "2026-07-28"];
+
+export const CLIENTS: readonly Client[] = [
+  {
+    name: "python-1",
+    title: "Python SDK",
+    toolchain: "python",
+    package: "mcp",
+    version: "1.30.0",
+    program: "python/mcp1.py",
+    revisions: SESSIONS,
+    note: "gives up the stream of the session's own when two connections of it break before the server has ended one in order (every minute).",
+  },
+  {
+    name: "go-sdk",
+    title: "Go SDK",
+    toolchain: "go",
+    package: "github.com/modelcontextprotocol/go-sdk",
+    version: "v1.8.0",
+    program: "go/go-sdk.go",
+    revisions: ["2024-11-05", "2025-03-26", "2025-06-18", ...BOTH],
+    upstream: { "drops@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283" },
+    note: "from 2026-07-28 on does not open `subscriptions/listen` again when it has ended, and the server ends each after a while; calls go on.",
+  },
+];

@@ -1,0 +1,84 @@
+/**
+ * Installs each client's package, in its exact version, into a folder that git does not see, and says how its
+ * program is run. What is installed once is used again.
+ */
+import { spawnSync } from "node:child_process";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Client } from "./table.ts";
+
+export type Toolchain = "python" | "go" | "typescript";
+
+/** The command that runs a client's program. */
+type Command = readonly string[];
+
+const CACHE = resolve(".clients");
+
+/** What each needs on the PATH. */
+const NEEDS: Record<Toolchain, string[]> = {
+  python: ["python3"],
+  go: ["go"],
+  typescript: [],
+};
+
+/** The tool that is not there, or undefined where all are. */
+export function missingTool({ toolchain }: Client): string | undefined {
+  return NEEDS[toolchain].find((tool) => spawnSync("which", [tool]).status !== 0);
+}
+
+export async function install(client: Client): Promise<Command> {
+  const folder = join(CACHE, `${client.name}-${client.version}`);
+  await mkdir(folder, { recursive: true });
+  switch (client.toolchain) {
+    case "python":
+      return python(client, folder);
+    case "go":
+      return go(client, folder);
+    case "typescript":
+      return [process.execPath, programOf(client)];
+  }
+}
+
+const programOf = ({ program }: Client): string => join(import.meta.dirname, program);
+
+async function python(client: Client, folder: string): Promise<Command> {
+  const interpreter = join(folder, "bin/python");
+  await once(folder, `${client.package}==${client.version}`, () => {
+    run("python3", ["-m", "venv", folder]);
+    run(interpreter, ["-m", "pip", "install", "-q", `${client.package}==${client.version}`]);
+  });
+  return [interpreter, programOf(client)];
+}
+
+async function go(client: Client, folder: string): Promise<Command> {
+  const program = programOf(client);
+  for (const file of [program, join(dirname(program), "cells.go")])
+    await cp(file, join(folder, basename(file)));
+  const module = `module matrix\n\ngo 1.25\n\nrequire ${client.package} ${client.version}\n`;
+  await once(folder, module, async () => {
+    await writeFile(join(folder, "go.mod"), module);
+    run("go", ["mod", "tidy"], folder);
+  });
+  run("go", ["build", "-o", "client"], folder);
+  return [join(folder, "client")];
+}
+
+/** Does the work unless it is done for these words already. */
+async function once(folder: string, words: string, work: () => unknown): Promise<void> {
+  const stamp = join(folder, "installed");
+  if ((await readFile(stamp, "utf8").catch(() => "")) === words) return;
+  await work();
+  await writeFile(stamp, words);
+}
+
+/** Heavy builds leave the machine to others. */
+function run(command: string, args: string[], cwd?: string): void {
+  const { status, error, stderr, stdout } = spawnSync("nice", ["-n", "10", command, ...args], {
+    cwd,
+    encoding: "utf8",
+    maxBuffer: 1 << 26,
+  });
+  if (status === 0) return;
+  const told = error?.message ?? `${stdout}\n${stderr}`.trim().slice(-2000);
+  throw new Error(`${command} ${args.join(" ")} failed:\n${told}`);
+}

@@ -1,0 +1,9 @@
+/** The servlets that come with the project, and those that the conformance suite wants, for real clients. */
+import { env } from "cloudflare:workers";
+import { createApp } from "../../src/app.ts";
+import { durableObjects } from "../../src/durable/objects.ts";
+import { bundle } from "./bundle.gen.ts";
+
+export const { Attempts, CallRecord, Hub, KeyRing, Quota, Session, States, Task } =
+  durableObjects(bundle);
+export default createApp(bundle, env);
