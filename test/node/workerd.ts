@@ -159,3 +159,14 @@ export async function residentMB({ process }: Served): Promise<number> {
   const status = await readFile(`/proc/${process.pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
+
+/** The length of a clock tick in /proc, in ms: `USER_HZ` is 100 on all of Linux's machines. */
+const TICK_MS = 10;
+
+/** CPU time that the process has taken, of its own and the kernel's, in ms; NaN where there is no /proc. */
+export async function cpuMs({ process }: Served): Promise<number> {
+  const stat = await readFile(`/proc/${process.pid}/stat`, "utf8").catch(() => "");
+  // The name in parentheses may have spaces. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}

@@ -1,12 +1,14 @@
 /**
  * `npm run bench`: this project beside the official SDK's handler and the stock Extism SDK, each served
- * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times.
+ * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times; the ratio of
+ * CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
  * `--quick` is for a first look; names of rows (`npm run bench -- callKey callJwt`) for no more than these.
+ * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
@@ -15,18 +17,18 @@ import { measureDurable } from "./durable.ts";
 import { benchFuel } from "./fuel.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
-import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
+import { buildWorker, cpuMs, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
 const { values: options, positionals: only } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: "boolean", default: false } },
+  options: { quick: { type: "boolean", default: false }, against: { type: "string" } },
 });
 if (only.includes("fuel")) {
   await benchFuel();
   process.exit(0);
 }
-const { quick } = options;
+const { quick, against } = options;
 const ROUNDS = quick ? 4 : 15;
 const ROUND_MS = quick ? 500 : 1000;
 const MEMORY_CALLS = quick ? 20_000 : 200_000;
@@ -34,11 +36,14 @@ const CONNECTIONS = 16;
 const VERSION = "2026-07-28";
 const scratch = join(".bundle", "bench");
 
-async function buildOurs(): Promise<string> {
-  const out = join(scratch, "ours");
-  await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out]);
+/** Builds the Worker of a checkout, whose bundles are made. */
+async function buildCheckout(cwd: string, name: string): Promise<string> {
+  const out = resolve(scratch, name);
+  await run("npx", ["wrangler", "deploy", "--dry-run", "--minify", "--outdir", out], { cwd });
   return out;
 }
+
+const GUESTS = "test/worker/index.ts";
 
 const buildPeer = (name: string) =>
   buildWorker(join(import.meta.dirname, `${name}.ts`), join(scratch, name));
@@ -135,9 +140,14 @@ const median = (values: number[]) =>
 const ownSessions = (port: number) =>
   Promise.all(Array.from({ length: CONNECTIONS }, async () => headersOf(await sessionAt(port))));
 
+interface Round extends Measured {
+  /** CPU time of the server's process for each request, in microseconds. */
+  cpuUs: number;
+}
+
 /** Drives both in turn, round by round, so that what else the machine does hits both alike. */
 async function compare(wanted: Wanted, ours: Served, other: Served) {
-  const results = new Map<Served, Measured[]>([
+  const results = new Map<Served, Round[]>([
     [ours, []],
     [other, []],
   ]);
@@ -149,30 +159,32 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
   }
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [served, measured] of results) {
+      const before = await cpuMs(served);
       const one = await drive(
         loads.get(served)!,
         (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
         wanted.check,
       );
-      if (round > 0) measured.push(one); // The first warms up.
+      const cpuUs = (((await cpuMs(served)) - before) * 1000) / one.count;
+      if (round > 0) measured.push({ ...one, cpuUs }); // The first warms up.
     }
   }
-  const middle = (served: Served, key: keyof Measured) =>
+  const middle = (served: Served, key: keyof Round) =>
     median(results.get(served)!.map((one) => one[key]));
-  const ratios = results
-    .get(ours)!
-    .map((one, at) => one.perSecond / results.get(other)![at]!.perSecond);
-  return { middle, ratio: median(ratios) };
+  const ratio = (key: keyof Round) =>
+    median(results.get(ours)!.map((one, at) => one[key] / results.get(other)![at]![key]));
+  return { middle, ratio: ratio("perSecond"), cpuRatio: ratio("cpuUs") };
 }
 
 await mkdir(scratch, { recursive: true });
-const oursFolder = await buildOurs();
+const oursFolder = await buildCheckout(".", "ours");
 const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
 const ours = await serve(oursFolder, 8881, { durable: true });
 const peer = await serve(await buildPeer("peer"), 8882);
-const guestsFolder = await buildWorker("test/worker/index.ts", join(scratch, "guests"));
-const oursGuests = await serve(guestsFolder, 8883, { variables: { SEASON: "any" }, durable: true });
+const guestsFolder = await buildWorker(GUESTS, join(scratch, "guests"));
+const forGuests = { variables: { SEASON: "any" }, durable: true } as const;
+const oursGuests = await serve(guestsFolder, 8883, forGuests);
 const stockEcho = await serve(stockFolder, 8884);
 const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
   durable: true,
@@ -182,6 +194,19 @@ const oursToo = await serve(oursFolder, 8889, { durable: true });
 const locked = await serve(oursFolder, 8890, { durable: true, variables });
 const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
+/** The same servers of the other checkout. */
+const theirs =
+  against === undefined
+    ? undefined
+    : {
+        plain: await serve(await buildCheckout(against, "theirs"), 8893, { durable: true }),
+        guests: await serve(
+          await buildWorker(join(against, GUESTS), join(scratch, "their-guests")),
+          8894,
+          forGuests,
+        ),
+      };
+if (theirs !== undefined) all.push(theirs.plain, theirs.guests);
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
 /** What is not driven beside the peer. */
@@ -208,16 +233,23 @@ console.log(
     "p99 ms",
     "other p50 ms",
     "p99 ms",
+    "ours CPU us",
+    "other CPU us",
+    "CPU ratio",
   ]),
 );
 const ratios: Record<string, number> = {};
+const cpuRatios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
   if (only.length > 0 && !only.includes(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
   const mine = IS_LOCKED.has(name) ? locked : open;
-  const other = others[name] ?? peer;
-  const { middle, ratio } = await compare(wanted, mine, other);
+  const other = theirs ? theirs[IN_GUESTS.has(name) ? "guests" : "plain"] : (others[name] ?? peer);
+  const same: Wanted = { ...wanted };
+  if (theirs) delete same.peer;
+  const { middle, ratio, cpuRatio } = await compare(same, mine, other);
   ratios[name] = rounded(ratio);
+  cpuRatios[name] = rounded(cpuRatio);
   const of = (served: Served) =>
     (["p50", "p99"] as const).map((key) => middle(served, key).toFixed(2));
   console.log(
@@ -228,12 +260,15 @@ for (const [name, wanted] of Object.entries(kinds)) {
       ratio.toFixed(2),
       ...of(mine),
       ...of(other),
+      Math.round(middle(mine, "cpuUs")),
+      Math.round(middle(other, "cpuUs")),
+      cpuRatio.toFixed(2),
     ]),
   );
 }
 
-if (only.length > 0) {
-  console.log(`bench: ${JSON.stringify(ratios)}`);
+if (only.length > 0 || theirs !== undefined) {
+  console.log(`bench: ${JSON.stringify({ ...ratios, cpu: cpuRatios })}`);
   process.exit(0);
 }
 
@@ -255,6 +290,7 @@ const sessions = await measureSessions(guestsFolder, 8888, quick ? 200 : 1000);
 const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,
+  cpu: cpuRatios,
   ...Object.fromEntries(
     Object.entries({ ...door, ...durable, ...sessions }).map(([name, value]) => [
       name,

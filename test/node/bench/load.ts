@@ -2,6 +2,7 @@ import { connect } from "node:net";
 
 /** What a run of load gave. Times in milliseconds. */
 export interface Measured {
+  count: number;
   perSecond: number;
   p50: number;
   p99: number;
@@ -96,6 +97,7 @@ export async function drive(
   const seconds = (performance.now() - began) / 1000;
   times.sort((a, b) => a - b);
   return {
+    count: times.length,
     perSecond: times.length / seconds,
     p50: times[Math.floor(times.length * 0.5)] ?? NaN,
     p99: times[Math.floor(times.length * 0.99)] ?? NaN,
