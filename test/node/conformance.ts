@@ -7,9 +7,9 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { buildWorker, serve } from "./workerd.ts";
+import { buildWorker, freePort, serve } from "./workerd.ts";
 
-const PORT = 8861;
+const PORT = await freePort();
 
 /** What is run. */
 const RUNS: { name: string; suite: string; args: string[] }[] = [

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 import { createRequire } from "node:module";
 import { extname, join, resolve as absolute } from "node:path";
 import { build } from "esbuild";
@@ -145,6 +146,16 @@ function answers(port: number): Promise<boolean> {
     socket.once("error", () => resolve(false));
     socket.on("close", () => socket.destroy());
   });
+}
+
+/** A port that nobody listens on, of those that no system gives to outgoing connections. */
+export async function freePort(): Promise<number> {
+  const port = randomInt(10_000, 30_000);
+  const isFree = await new Promise<boolean>((resolve) => {
+    const server = createServer().once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+  return isFree ? port : freePort();
 }
 
 /** Ends a server at once: a signal that asks would wait for the streams that are open. */

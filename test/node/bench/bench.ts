@@ -17,7 +17,7 @@ import { measureDurable } from "./durable.ts";
 import { benchFuel } from "./fuel.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
-import { buildWorker, cpuMs, residentMB, serve, type Served } from "../workerd.ts";
+import { buildWorker, cpuMs, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
 const { values: options, positionals: only } = parseArgs({
@@ -180,18 +180,18 @@ await mkdir(scratch, { recursive: true });
 const oursFolder = await buildCheckout(".", "ours");
 const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
-const ours = await serve(oursFolder, 8881, { durable: true });
-const peer = await serve(await buildPeer("peer"), 8882);
+const ours = await serve(oursFolder, await freePort(), { durable: true });
+const peer = await serve(await buildPeer("peer"), await freePort());
 const guestsFolder = await buildWorker(GUESTS, join(scratch, "guests"));
 const forGuests = { variables: { SEASON: "any" }, durable: true } as const;
-const oursGuests = await serve(guestsFolder, 8883, forGuests);
-const stockEcho = await serve(stockFolder, 8884);
-const sessionPeer = await serve(await buildPeer("session-peer"), 8887, {
+const oursGuests = await serve(guestsFolder, await freePort(), forGuests);
+const stockEcho = await serve(stockFolder, await freePort());
+const sessionPeer = await serve(await buildPeer("session-peer"), await freePort(), {
   durable: true,
   objects: { SESSIONS: "PeerSession" },
 });
-const oursToo = await serve(oursFolder, 8889, { durable: true });
-const locked = await serve(oursFolder, 8890, { durable: true, variables });
+const oursToo = await serve(oursFolder, await freePort(), { durable: true });
+const locked = await serve(oursFolder, await freePort(), { durable: true, variables });
 const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
 /** The same servers of the other checkout. */
@@ -199,10 +199,12 @@ const theirs =
   against === undefined
     ? undefined
     : {
-        plain: await serve(await buildCheckout(against, "theirs"), 8893, { durable: true }),
+        plain: await serve(await buildCheckout(against, "theirs"), await freePort(), {
+          durable: true,
+        }),
         guests: await serve(
           await buildWorker(join(against, GUESTS), join(scratch, "their-guests")),
-          8894,
+          await freePort(),
           forGuests,
         ),
       };
@@ -275,18 +277,18 @@ if (only.length > 0 || theirs !== undefined) {
 const door = await measureNewTokens(
   locked,
   { ...kinds.callJwt, connections: CONNECTIONS },
-  { jwks, newTokens, folder: verifierFolder, port: 8892, ms: ROUND_MS },
+  { jwks, newTokens, folder: verifierFolder, port: await freePort(), ms: ROUND_MS },
 );
 const memory: number[] = [];
-const fresh = await serve(oursFolder, 8885, { durable: true });
+const fresh = await serve(oursFolder, await freePort(), { durable: true });
 all.push(fresh);
 for (let half = 0; half < 2; half++) {
   const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };
   await drive(load, (count) => count >= MEMORY_CALLS, greeted);
   memory.push(await residentMB(fresh));
 }
-const durable = await measureDurable(guestsFolder, 8886, quick ? 200 : 10_000);
-const sessions = await measureSessions(guestsFolder, 8888, quick ? 200 : 1000);
+const durable = await measureDurable(guestsFolder, await freePort(), quick ? 200 : 10_000);
+const sessions = await measureSessions(guestsFolder, await freePort(), quick ? 200 : 1000);
 const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,

@@ -1,10 +1,10 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, residentMB, serve, type Served } from "../workerd.ts";
+import { buildWorker, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
 /** Clients that leave in the middle of a call, against workerd itself. */
-const PORT = 8872;
+const PORT = await freePort();
 /** Those who have an address are counted by it: so many of their requests are served at once. */
 const PLACES = 8;
 const ADDRESS = "192.0.2.9";

@@ -6,11 +6,11 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, serve, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
 import { textOf } from "./official.ts";
 
 /** Calls that outlive a request, and the server's process: the official client against workerd itself. */
-const PORT = 8874;
+const PORT = await freePort();
 const URL_OF_MCP = new URL(`http://127.0.0.1:${PORT}/mcp`);
 const STORAGE = ".bundle/test-durable/storage";
 const TASKS = "io.modelcontextprotocol/tasks";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildWorker, serve, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
 
 /** A guest's HTTP requests, against a real server on this machine. */
 let served: Served;
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => world.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
   const folder = await buildWorker("test/worker/index.ts", ".bundle/test-http");
-  served = await serve(folder, 8871, { variables: { SEASON: "plums" }, durable: true });
+  served = await serve(folder, await freePort(), { variables: { SEASON: "plums" }, durable: true });
 });
 afterAll(() => {
   world.closeAllConnections();

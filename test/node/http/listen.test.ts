@@ -1,10 +1,10 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, serve, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
 
 /** The official client listens, against workerd itself. */
-const PORT = 8873;
+const PORT = await freePort();
 let served: Served;
 beforeAll(async () => {
   const folder = await buildWorker("test/worker/index.ts", ".bundle/test-listen");

@@ -1,11 +1,11 @@
 import { createServer, type Server } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
 
 /** Many requests of one isolate want an issuer's keys at once, in workerd, where none may wait for another's fetch. */
-const ISSUER_PORT = 8893;
-const SERVER_PORT = 8894;
+const ISSUER_PORT = await freePort();
+const SERVER_PORT = await freePort();
 const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
 const URL_OF_MCP = `http://127.0.0.1:${SERVER_PORT}/mcp`;
 

@@ -10,13 +10,13 @@ import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
 import { textOf } from "./official.ts";
 
 /** The official clients sign in, from nothing but the server's URL, over real HTTP. */
-const ISSUER_PORT = 8891;
-const SERVER_PORT = 8892;
+const ISSUER_PORT = await freePort();
+const SERVER_PORT = await freePort();
 const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
 const PASSPHRASE = "correct horse battery";
 
@@ -90,7 +90,7 @@ async function independent(): Promise<Place> {
     url,
     issuer: ISSUER,
     answers: { login: "ada", password: "lovelace" },
-    principal: /^http:\/\/127\.0\.0\.1:8891 ada$/,
+    principal: new RegExp(`^${ISSUER} ada$`),
     async close() {
       await stop(served);
       server.closeAllConnections();

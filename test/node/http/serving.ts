@@ -1,12 +1,13 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll } from "vitest";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
 
 /**
- * Serves the test Worker on this port for all tests of a file. It begins with nothing stored. A restart is as after
+ * Serves the test Worker for all tests of a file, on this port or a free one. It begins with nothing stored. A restart is as after
  * a crash or a power cut: the process can do nothing about its end, and the next one finds what is stored.
  */
-export function serving(name: string, port: number) {
+export async function serving(name: string, given?: number) {
+  const port = given ?? (await freePort());
   const folder = `.bundle/test-${name}`;
   const durable = `${folder}/storage`;
   let served: Served;

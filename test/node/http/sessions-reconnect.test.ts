@@ -3,10 +3,11 @@ import * as z from "zod";
 import { breaking } from "./network.ts";
 import { clients, steps, textOf } from "./official.ts";
 import { serving } from "./serving.ts";
+import { freePort } from "../workerd.ts";
 
 /** The official clients take their streams up again where a network breaks them, or the server is killed. */
-const PORT = 8878;
-const { restart } = serving("sessions-reconnect", PORT);
+const PORT = await freePort();
+const { restart } = await serving("sessions-reconnect", PORT);
 
 /** An answer to all that is asked here. */
 const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "seven" } };
