@@ -67,6 +67,15 @@ export const CLIENTS: readonly Client[] = [
     note: "from 2026-07-28 on does not open `subscriptions/listen` again when it has ended, and the server ends each after a while; calls go on.",
   },
   {
+    name: "mcp-go",
+    title: "mcp-go",
+    toolchain: "go",
+    package: "github.com/mark3labs/mcp-go",
+    version: "v1.2.1",
+    program: "go/mcp-go.go",
+    revisions: BOTH,
+  },
+  {
     name: "rust",
     title: "Rust SDK",
     toolchain: "rust",

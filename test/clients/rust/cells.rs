@@ -21,6 +21,12 @@ pub fn stay() -> Duration {
     Duration::from_secs_f64(setting("STAY_SECONDS").parse().unwrap_or(1.0))
 }
 
+/// How long, in seconds, a notification of the session's own may be on its way: the server has clients that
+/// are silent for long come back less often.
+pub fn patience() -> u64 {
+    setting("PATIENCE_SECONDS").parse().unwrap_or(15)
+}
+
 #[derive(Default)]
 pub struct Cells(BTreeMap<String, String>);
 
@@ -64,7 +70,7 @@ pub async fn tell(what: &str, body: &str) -> Result<String, String> {
     if is_done { Ok(text) } else { Err(text) }
 }
 
-pub async fn within(seconds: u32, holds: impl Fn() -> bool) -> bool {
+pub async fn within(seconds: u64, holds: impl Fn() -> bool) -> bool {
     for _ in 0..seconds * 20 {
         if holds() {
             return true;

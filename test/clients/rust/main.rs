@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use cells::{Cells, Step, expect, from_json, setting, stay, tell, to_json, within};
+use cells::{Cells, Step, expect, from_json, patience, setting, stay, tell, to_json, within};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
     ElicitResult, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
@@ -155,7 +155,7 @@ async fn hears_change(service: &Service) -> Step {
     let changed = &service.service().changed;
     let before = changed.load(Relaxed);
     call(service, "test_trigger_tool_change", json!({})).await?;
-    let heard = within(15, || changed.load(Relaxed) > before).await;
+    let heard = within(patience(), || changed.load(Relaxed) > before).await;
     expect(heard, &"tools/list_changed did not come")
 }
 
@@ -265,9 +265,9 @@ async fn use_it(cells: &mut Cells, service: &Service) {
 }
 
 async fn hold(cells: &mut Cells, service: &Service) {
-    cells.fill("changes", 30, hears_change(service)).await;
+    cells.fill("changes", 30 + patience(), hears_change(service)).await;
     cells
-        .fill("stay", stay().as_secs() + 90, async {
+        .fill("stay", stay().as_secs() + 90 + patience(), async {
             tokio::time::sleep(stay()).await;
             greets(service).await?;
             hears_change(service).await
@@ -275,7 +275,7 @@ async fn hold(cells: &mut Cells, service: &Service) {
         .await;
     cells.fill("late", 30, answered(service, "approved", Answer::Late)).await;
     cells
-        .fill("drops", 60, async {
+        .fill("drops", 60 + patience(), async {
             let long = call(service, "wait", json!({"seconds": 3}));
             let drop = async {
                 tokio::time::sleep(Duration::from_secs(1)).await;

@@ -7,6 +7,12 @@ export const signedUrl = new URL(setting("SIGNED_URL"));
 export const key = setting("KEY");
 export const stayMs = Number(setting("STAY_SECONDS")) * 1000;
 
+/**
+ * How long a notification of the session's own may be on its way: the server has clients that are silent
+ * for long come back less often.
+ */
+export const patienceMs = Number(setting("PATIENCE_SECONDS")) * 1000;
+
 /** Thrown by a step that the client has no means for. */
 export class NotOffered extends Error {}
 

@@ -1,4 +1,4 @@
-import { cell, expect, NotOffered, pause, revision, stayMs, tell, within } from "./cells.ts";
+import { cell, expect, NotOffered, patienceMs, pause, revision, stayMs, tell, within } from "./cells.ts";
 
 /** A connected client of one of the official SDK's versions, in one shape. */
 export interface Peer {
@@ -61,7 +61,7 @@ export async function play(peer: Peer): Promise<void> {
     await peer.listen();
     const before = peer.changed();
     await call("test_trigger_tool_change");
-    expect(await within(15_000, () => peer.changed() > before), "no tools/list_changed");
+    expect(await within(patienceMs, () => peer.changed() > before), "no tools/list_changed");
   };
   await cell("lists", async () => {
     const { tools } = await client.listTools();
@@ -123,7 +123,7 @@ export async function play(peer: Peer): Promise<void> {
     expect(ended === "cancelled", ended);
     await greets(peer);
   });
-  await cell("changes", changes);
+  await cell("changes", changes, 30_000 + patienceMs);
   await cell(
     "stay",
     async () => {
@@ -131,7 +131,7 @@ export async function play(peer: Peer): Promise<void> {
       await greets(peer);
       await changes();
     },
-    stayMs + 90_000,
+    stayMs + 90_000 + patienceMs,
   );
   await cell("late", answered("approved", late));
   await cell(
@@ -148,7 +148,7 @@ export async function play(peer: Peer): Promise<void> {
       await pause(2000);
       await changes();
     },
-    60_000,
+    60_000 + patienceMs,
   );
   await cell("gone", async () => {
     if (isModern) throw new NotOffered();
