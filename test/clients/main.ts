@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { limits } from "../../src/limits.ts";
 import { document } from "./document.ts";
 import { startServers } from "./servers.ts";
 import { CLIENTS, type Client } from "./table.ts";
@@ -32,6 +33,8 @@ const { values } = parseArgs({
   },
 });
 const staySeconds = Number(values.stay) * 60;
+/** How long a client may stay away that was silent for so long, and some seconds for the way. */
+const patienceSeconds = Math.ceil(Math.min(staySeconds / 4, limits.maxRetryMs / 1000)) + 15;
 /** The longest that a program takes beside its stay. */
 const PROGRAM_MS = 8 * 60_000;
 
@@ -91,6 +94,7 @@ async function play(revision: string, command: readonly string[]): Promise<Row["
     CLIENT_SIGNED_URL: signedUrl,
     CLIENT_KEY: key,
     CLIENT_STAY_SECONDS: String(staySeconds),
+    CLIENT_PATIENCE_SECONDS: String(patienceSeconds),
   };
   try {
     const { output, errors } = await runProgram(command, environment);
@@ -117,7 +121,7 @@ async function runProgram(
   let errors = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  const timer = setTimeout(() => child.kill("SIGKILL"), PROGRAM_MS + staySeconds * 1000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), PROGRAM_MS + (staySeconds + 4 * patienceSeconds) * 1000);
   await new Promise((resolve) => child.once("close", resolve));
   clearTimeout(timer);
   if (values.trace) console.error(errors);

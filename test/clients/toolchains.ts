@@ -7,7 +7,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Client } from "./table.ts";
 
-export type Toolchain = "python" | "go" | "typescript";
+export type Toolchain = "python" | "go" | "rust" | "typescript";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];
@@ -18,6 +18,7 @@ const CACHE = resolve(".clients");
 const NEEDS: Record<Toolchain, string[]> = {
   python: ["python3"],
   go: ["go"],
+  rust: ["cargo"],
   typescript: [],
 };
 
@@ -34,8 +35,10 @@ export async function install(client: Client): Promise<Command> {
       return python(client, folder);
     case "go":
       return go(client, folder);
+    case "rust":
+      return rust(client, folder);
     case "typescript":
-      return [process.execPath, programOf(client)];
+      return typescript(client);
   }
 }
 
@@ -61,6 +64,38 @@ async function go(client: Client, folder: string): Promise<Command> {
   });
   run("go", ["build", "-o", "client"], folder);
   return [join(folder, "client")];
+}
+
+async function rust(client: Client, folder: string): Promise<Command> {
+  await cp(dirname(programOf(client)), join(folder, "src"), { recursive: true });
+  const manifest = `[package]
+name = "client"
+version = "0.0.0"
+edition = "2024"
+
+[dependencies]
+${client.package} = { version = "=${client.version}", default-features = false, features = ["client", "elicitation", "auth", "transport-streamable-http-client-reqwest"] }
+reqwest = { version = "0.13", default-features = false }
+serde = "1"
+serde_json = "1"
+tokio = { version = "1", features = ["full"] }
+
+[workspace]
+`;
+  await once(folder, manifest, () => writeFile(join(folder, "Cargo.toml"), manifest));
+  run("cargo", ["build", "--quiet", "-j", "1"], folder);
+  return [join(folder, "target/debug/client")];
+}
+
+/** It is there already: the project's own tests use it. */
+async function typescript(client: Client): Promise<Command> {
+  const file = join("node_modules", client.package, "package.json");
+  const { version } = JSON.parse(await readFile(file, "utf8")) as { version: string };
+  if (version !== client.version) {
+    const there = `${client.package} ${version} is installed, and the table says ${client.version}`;
+    throw new Error(`${there}. Change package.json or test/clients/table.ts.`);
+  }
+  return [process.execPath, programOf(client)];
 }
 
 /** Does the work unless it is done for these words already. */

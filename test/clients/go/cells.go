@@ -78,6 +78,13 @@ func stay() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
+// patience is how long a notification of the session's own may be on its way: the server has clients that
+// are silent for long come back less often.
+func patience() time.Duration {
+	seconds, _ := strconv.ParseFloat(os.Getenv("CLIENT_PATIENCE_SECONDS"), 64)
+	return time.Duration(seconds * float64(time.Second))
+}
+
 func expect(is bool, format string, args ...any) error {
 	if is {
 		return nil

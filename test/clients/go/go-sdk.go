@@ -94,7 +94,7 @@ func hearsChange(session *mcp.ClientSession) error {
 	if _, err := call(session, "test_trigger_tool_change", nil); err != nil {
 		return err
 	}
-	heard := within(15*time.Second, func() bool { return changed.Load() > before })
+	heard := within(patience(), func() bool { return changed.Load() > before })
 	return expect(heard, "tools/list_changed did not come")
 }
 
@@ -228,8 +228,8 @@ func ask(session *mcp.ClientSession, short time.Duration) {
 
 // hold keeps the session, over streams that break, and for as long as is wanted.
 func hold(session *mcp.ClientSession) {
-	cell("changes", 30*time.Second, func() error { return hearsChange(session) })
-	cell("stay", stay()+90*time.Second, func() error {
+	cell("changes", 30*time.Second+patience(), func() error { return hearsChange(session) })
+	cell("stay", stay()+90*time.Second+patience(), func() error {
 		time.Sleep(stay())
 		if err := greets(session); err != nil {
 			return err
@@ -248,7 +248,7 @@ func hold(session *mcp.ClientSession) {
 			return accept()
 		})
 	})
-	cell("drops", 60*time.Second, func() error {
+	cell("drops", 60*time.Second+patience(), func() error {
 		ended := make(chan error, 1)
 		go func() {
 			_, err := call(session, "wait", map[string]any{"seconds": 3})

@@ -12,6 +12,9 @@ REVISION = os.environ["CLIENT_REVISION"]
 SIGNED_URL = os.environ["CLIENT_SIGNED_URL"]
 KEY = os.environ["CLIENT_KEY"]
 STAY_SECONDS = float(os.environ["CLIENT_STAY_SECONDS"])
+# How long a notification of the session's own may be on its way: the server has clients that are silent
+# for long come back less often.
+PATIENCE_SECONDS = float(os.environ["CLIENT_PATIENCE_SECONDS"])
 CALLBACK = "http://127.0.0.1:8899/callback"
 
 

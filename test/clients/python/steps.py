@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 
-from cells import REVISION, STAY_SECONDS, NotOffered, cell, expect, tell, within
+from cells import PATIENCE_SECONDS, REVISION, STAY_SECONDS, NotOffered, cell, expect, tell, within
 
 
 class Peer:
@@ -120,7 +120,7 @@ async def play(peer):
         await peer.listen()
         before = peer.changed
         await peer.call("test_trigger_tool_change")
-        expect(await within(15, lambda: peer.changed > before), "tools/list_changed did not come")
+        expect(await within(PATIENCE_SECONDS, lambda: peer.changed > before), "tools/list_changed did not come")
 
     async def stay():
         await asyncio.sleep(STAY_SECONDS)
@@ -161,8 +161,8 @@ async def play(peer):
     await cell("wrong", wrong)
     await cell("task", task)
     await cell("cancel", cancel)
-    await cell("changes", changes)
-    await cell("stay", stay, STAY_SECONDS + 90)
+    await cell("changes", changes, 30 + PATIENCE_SECONDS)
+    await cell("stay", stay, STAY_SECONDS + 90 + PATIENCE_SECONDS)
     await cell("late", answered("approved", late))
-    await cell("drops", drops, 60)
+    await cell("drops", drops, 60 + PATIENCE_SECONDS)
     await cell("gone", gone)
