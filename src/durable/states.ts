@@ -34,171 +34,180 @@ interface Run {
   sendingUntil: number;
 }
 
-/** For all objects of the isolate. */
-let sealer: Sealer | undefined;
-
 /**
  * One state of a call that waits for its client's answer, where it is too large for the client to carry
  * or single use; and what came of the requests that have gone on from a state, as far as that must not
  * happen twice. It is forgotten when the state expires.
  */
-export class States extends DurableObject {
-  readonly #rows: SealedRows;
+export function statesObject() {
+  // For all states of the isolate.
+  let sealer: Sealer | undefined;
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
-    super(state, env);
-    sealer ??= sealerOf(env);
-    if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
-    this.#rows = new SealedRows(state.storage.sql, sealer);
-  }
+  return class States extends DurableObject {
+    readonly #rows: SealedRows;
 
-  /** Keeps the (sealed) bytes until this Unix time in ms. */
-  async put(bytes: Uint8Array, until: number): Promise<void> {
-    const { storage } = this.ctx;
-    storage.sql.exec(
-      "CREATE TABLE IF NOT EXISTS parts (at INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
-    );
-    for (let at = 0; at < bytes.length; at += PART) {
-      storage.sql.exec("INSERT INTO parts VALUES (?, ?)", at, bytes.slice(at, at + PART));
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      sealer ??= sealerOf(env);
+      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      this.#rows = new SealedRows(state.storage.sql, sealer);
     }
-    await storage.setAlarm(until);
-  }
 
-  /** What was put; undefined where it has expired. */
-  async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const { storage } = this.ctx;
-    if ((await storage.getAlarm()) === null) return undefined;
-    const parts = storage.sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
-      .toArray();
-    return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
-  }
-
-  /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
-  async claim(answers: string): Promise<{ outcome?: Json } | undefined> {
-    const until = await this.ctx.storage.getAlarm();
-    if (until === null) return undefined;
-    if ((await this.once("claim", answers, until)) !== answers) return undefined;
-    const outcome = (await this.#read("outcome")) as Json | undefined;
-    return outcome === undefined ? {} : { outcome };
-  }
-
-  /** Stores a value under a name where there is none yet; gives the one that is stored. */
-  once<T>(name: "claim" | "outcome" | "task", value: T, until: number): Promise<T> {
-    return this.#inTurn(async () => {
-      const known = (await this.#read(name)) as T | undefined;
-      if (known === undefined) await this.#write({ [name]: value }, { until });
-      return known ?? value;
-    });
-  }
-
-  /** Notes that the call becomes a task; gives its id. Undefined where another request goes on with the call. */
-  async promote(attempt: string, id: string, until: number): Promise<string | undefined> {
-    const run = await this.#run();
-    if (run !== undefined && run.attempt !== attempt && (await this.#read("task")) === undefined) {
-      return undefined;
+    /** Keeps the (sealed) bytes until this Unix time in ms. */
+    async put(bytes: Uint8Array, until: number): Promise<void> {
+      const { storage } = this.ctx;
+      storage.sql.exec(
+        "CREATE TABLE IF NOT EXISTS parts (at INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+      );
+      for (let at = 0; at < bytes.length; at += PART) {
+        storage.sql.exec("INSERT INTO parts VALUES (?, ?)", at, bytes.slice(at, at + PART));
+      }
+      await storage.setAlarm(until);
     }
-    return this.once("task", id, until);
-  }
 
-  /** Gives the record of the requests before this one, which from now on is the one that writes it. */
-  takeOver(attempt: string): Promise<Noted> {
-    return this.#inTurn(async () => {
-      if ((await this.#read("task")) !== undefined) return { kind: "task" };
+    /** What was put; undefined where it has expired. */
+    async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+      const { storage } = this.ctx;
+      if ((await storage.getAlarm()) === null) return undefined;
+      const parts = storage.sql
+        .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
+        .toArray();
+      return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
+    }
+
+    /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
+    async claim(answers: string): Promise<{ outcome?: Json } | undefined> {
+      const until = await this.ctx.storage.getAlarm();
+      if (until === null) return undefined;
+      if ((await this.once("claim", answers, until)) !== answers) return undefined;
+      const outcome = (await this.#read("outcome")) as Json | undefined;
+      return outcome === undefined ? {} : { outcome };
+    }
+
+    /** Stores a value under a name where there is none yet; gives the one that is stored. */
+    once<T>(name: "claim" | "outcome" | "task", value: T, until: number): Promise<T> {
+      return this.#inTurn(async () => {
+        const known = (await this.#read(name)) as T | undefined;
+        if (known === undefined) await this.#write({ [name]: value }, { until });
+        return known ?? value;
+      });
+    }
+
+    /** Notes that the call becomes a task; gives its id. Undefined where another request goes on with the call. */
+    async promote(attempt: string, id: string, until: number): Promise<string | undefined> {
       const run = await this.#run();
-      if (run === undefined) return { kind: "none" };
-      const ms = run.sendingUntil - Date.now();
-      if (ms > 0 && run.attempt !== attempt) return { kind: "busy", ms };
-      await this.#write({ run: { ...run, attempt } });
-      const recorded = { ...run.begun, entries: await this.#rows.answers() };
-      return { kind: "earlier", recorded };
-    });
-  }
+      if (
+        run !== undefined &&
+        run.attempt !== attempt &&
+        (await this.#read("task")) === undefined
+      ) {
+        return undefined;
+      }
+      return this.once("task", id, until);
+    }
 
-  /**
-   * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
-   * where another request goes on with the call.
-   */
-  intend(attempt: string, announced: Announced): Promise<boolean | undefined> {
-    const { position, key, until, begun, entries } = announced;
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run !== undefined && run.attempt !== attempt) return undefined;
-      const sendingUntil = Date.now() + limits.httpMs;
-      const first = position - entries.length;
-      const answers = entries.map((entry, at) => [first + at, entry] as const);
-      let isRepeated = false;
-      await this.#write(
-        { run: { attempt, begun: run?.begun ?? begun, sendingUntil } satisfies Run },
-        { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
-      );
-      return isRepeated;
-    });
-  }
+    /** Gives the record of the requests before this one, which from now on is the one that writes it. */
+    takeOver(attempt: string): Promise<Noted> {
+      return this.#inTurn(async () => {
+        if ((await this.#read("task")) !== undefined) return { kind: "task" };
+        const run = await this.#run();
+        if (run === undefined) return { kind: "none" };
+        const ms = run.sendingUntil - Date.now();
+        if (ms > 0 && run.attempt !== attempt) return { kind: "busy", ms };
+        await this.#write({ run: { ...run, attempt } });
+        const recorded = { ...run.begun, entries: await this.#rows.answers() };
+        return { kind: "earlier", recorded };
+      });
+    }
 
-  /** Keeps what the guest was answered; false where another request goes on with the call. */
-  keep(
-    attempt: string,
-    { position, entry, notices }: { position: number; entry: Entry; notices: number },
-  ): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run?.attempt !== attempt) return false;
-      const begun = { ...run.begun, notices };
-      await this.#write(
-        { run: { attempt, begun, sendingUntil: 0 } satisfies Run },
-        { answers: [[position, entry]] },
-      );
-      return true;
-    });
-  }
+    /**
+     * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
+     * where another request goes on with the call.
+     */
+    intend(attempt: string, announced: Announced): Promise<boolean | undefined> {
+      const { position, key, until, begun, entries } = announced;
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run !== undefined && run.attempt !== attempt) return undefined;
+        const sendingUntil = Date.now() + limits.httpMs;
+        const first = position - entries.length;
+        const answers = entries.map((entry, at) => [first + at, entry] as const);
+        let isRepeated = false;
+        await this.#write(
+          { run: { attempt, begun: run?.begun ?? begun, sendingUntil } satisfies Run },
+          { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
+        );
+        return isRepeated;
+      });
+    }
 
-  /** The request is over: nothing is being sent for it any more. */
-  release(attempt: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run?.attempt === attempt) await this.#write({ run: { ...run, sendingUntil: 0 } });
-    });
-  }
+    /** Keeps what the guest was answered; false where another request goes on with the call. */
+    keep(
+      attempt: string,
+      { position, entry, notices }: { position: number; entry: Entry; notices: number },
+    ): Promise<boolean> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt !== attempt) return false;
+        const begun = { ...run.begun, notices };
+        await this.#write(
+          { run: { attempt, begun, sendingUntil: 0 } satisfies Run },
+          { answers: [[position, entry]] },
+        );
+        return true;
+      });
+    }
 
-  override async alarm(): Promise<void> {
-    await this.ctx.storage.deleteAlarm();
-    await this.ctx.storage.deleteAll();
-  }
+    /** The request is over: nothing is being sent for it any more. */
+    release(attempt: string): Promise<void> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt === attempt) await this.#write({ run: { ...run, sendingUntil: 0 } });
+      });
+    }
 
-  async #run(): Promise<Run | undefined> {
-    return (await this.#read("run")) as Run | undefined;
-  }
+    override async alarm(): Promise<void> {
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+    }
 
-  async #read(name: string): Promise<unknown> {
-    const { sql } = this.ctx.storage;
-    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray();
-    return tables.length === 0 ? undefined : this.#rows.text(name);
-  }
+    async #run(): Promise<Run | undefined> {
+      return (await this.#read("run")) as Run | undefined;
+    }
 
-  async #write(
-    texts: Record<string, unknown>,
-    more: {
-      answers?: (readonly [number, Entry])[];
-      until?: number;
-      also?: () => void;
-    } = {},
-  ): Promise<void> {
-    const { answers = [], until, also } = more;
-    const write = await this.#rows.prepare({ texts, answers });
-    this.ctx.storage.transactionSync(() => {
-      this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
-      write();
-      also?.();
-      if (until !== undefined) void this.ctx.storage.setAlarm(until);
-    });
-  }
+    async #read(name: string): Promise<unknown> {
+      const { sql } = this.ctx.storage;
+      const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray();
+      return tables.length === 0 ? undefined : this.#rows.text(name);
+    }
 
-  /** One after the other: each reads what the one before it has written. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.ctx.blockConcurrencyWhile(work);
-  }
+    async #write(
+      texts: Record<string, unknown>,
+      more: {
+        answers?: (readonly [number, Entry])[];
+        until?: number;
+        also?: () => void;
+      } = {},
+    ): Promise<void> {
+      const { answers = [], until, also } = more;
+      const write = await this.#rows.prepare({ texts, answers });
+      this.ctx.storage.transactionSync(() => {
+        this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
+        write();
+        also?.();
+        if (until !== undefined) void this.ctx.storage.setAlarm(until);
+      });
+    }
+
+    /** One after the other: each reads what the one before it has written. */
+    #inTurn<T>(work: () => Promise<T>): Promise<T> {
+      return this.ctx.blockConcurrencyWhile(work);
+    }
+  };
 }
+
+/** What others may ask of a state. */
+export type States = InstanceType<ReturnType<typeof statesObject>>;
 
 /** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
 const PART = 1024 * 1024;

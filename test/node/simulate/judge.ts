@@ -50,9 +50,6 @@ const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined)
     { rule, what },
     attempt,
   ) => attempt?.isCarried === true && rule === "effect once" && what.includes(" by Task "),
-  // Seeds 76, 192, 564, 655
-  "a state expires too early where other scenes were played before": ({ rule, what }) =>
-    rule === "ends as it should" && what.includes("requestState has expired"),
   // Seed 365
   "an internal error of a session does not say that the outcome of a request is unknown": ({
     rule,
