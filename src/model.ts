@@ -166,6 +166,14 @@ export interface Recorded {
   notices: number;
   /** The question that the run ended at, without an answer. */
   pending?: Pick<Entry, "what" | "digest">;
+  /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
+  intents?: readonly Announced[];
+}
+
+/** An HTTP request that its call has announced: at this place among the entries, under this key. */
+export interface Announced {
+  position: number;
+  key: string;
 }
 
 /** The call with the answer to what it waits for. */

@@ -1,26 +1,28 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
-import type { Entry, Json, Recorded } from "../model.ts";
+import type { Promotion } from "../mcp/exchange.ts";
+import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** The progress of an earlier request with the same state and answers. */
 export type Noted =
   | { kind: "none" }
-  /** It is sending something, for so many ms at most. */
-  | { kind: "busy"; ms: number }
   /** Its call has become a task. */
   | { kind: "task" }
   /** The entries are those from the client's newest answer on. */
   | { kind: "earlier"; recorded: Recorded };
 
+/** Another request is sending something, for so many ms at most if it still lives. */
+export interface Busy {
+  busyMs: number;
+}
+
 /** An HTTP request that is about to be sent, and what its call was given before. */
-interface Announced {
-  position: number;
-  key: string;
+interface Intended extends Announced {
   /** Unix time in ms when the record is forgotten. */
   until: number;
-  begun: Omit<Recorded, "entries">;
+  head: Head;
   /** Those that were not kept yet. */
   entries: readonly Entry[];
 }
@@ -29,7 +31,7 @@ interface Announced {
 interface Run {
   /** The request that writes it. */
   attempt: string;
-  begun: Omit<Recorded, "entries">;
+  begun: Pick<Recorded, "head">;
   /** Unix time in ms until which it may be sending an HTTP request. */
   sendingUntil: number;
 }
@@ -85,7 +87,7 @@ export function statesObject() {
     }
 
     /** Stores a value under a name where there is none yet; gives the one that is stored. */
-    once<T>(name: "claim" | "outcome" | "task", value: T, until: number): Promise<T> {
+    once<T>(name: "claim" | "outcome", value: T, until: number): Promise<T> {
       return this.#inTurn(async () => {
         const known = (await this.#read(name)) as T | undefined;
         if (known === undefined) await this.#write({ [name]: value }, { until });
@@ -93,30 +95,32 @@ export function statesObject() {
       });
     }
 
-    /** Notes that the call becomes a task; gives its id. Undefined where another request goes on with the call. */
-    async promote(attempt: string, id: string, until: number): Promise<string | undefined> {
-      const run = await this.#run();
-      if (
-        run !== undefined &&
-        run.attempt !== attempt &&
-        (await this.#read("task")) === undefined
-      ) {
-        return undefined;
-      }
-      return this.once("task", id, until);
+    /** Notes that the call becomes a task: from now on no request goes on with it. */
+    promote(attempt: string, id: string, until: number): Promise<Promotion | Busy> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        const known = (await this.#read("task")) as string | undefined;
+        if (known === undefined) {
+          const ms = busyMs(run, attempt);
+          if (ms > 0) return { busyMs: ms };
+          const texts = { task: id, ...(run && { run: { ...run, attempt } }) };
+          await this.#write(texts, { until });
+        }
+        const recorded = run && { recorded: await this.#recorded(run) };
+        return { id: known ?? id, ...recorded };
+      });
     }
 
     /** Gives the record of the requests before this one, which from now on is the one that writes it. */
-    takeOver(attempt: string): Promise<Noted> {
+    takeOver(attempt: string): Promise<Noted | Busy> {
       return this.#inTurn(async () => {
         if ((await this.#read("task")) !== undefined) return { kind: "task" };
         const run = await this.#run();
         if (run === undefined) return { kind: "none" };
-        const ms = run.sendingUntil - Date.now();
-        if (ms > 0 && run.attempt !== attempt) return { kind: "busy", ms };
+        const ms = busyMs(run, attempt);
+        if (ms > 0) return { busyMs: ms };
         await this.#write({ run: { ...run, attempt } });
-        const recorded = { ...run.begun, entries: await this.#rows.answers() };
-        return { kind: "earlier", recorded };
+        return { kind: "earlier", recorded: await this.#recorded(run) };
       });
     }
 
@@ -124,36 +128,38 @@ export function statesObject() {
      * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
      * where another request goes on with the call.
      */
-    intend(attempt: string, announced: Announced): Promise<boolean | undefined> {
-      const { position, key, until, begun, entries } = announced;
+    intend(attempt: string, intended: Intended): Promise<boolean | undefined> {
+      const { position, key, until, head, entries } = intended;
       return this.#inTurn(async () => {
         const run = await this.#run();
         if (run !== undefined && run.attempt !== attempt) return undefined;
-        const sendingUntil = Date.now() + limits.httpMs;
+        const sendingUntil = Date.now() + limits.sendingMs;
         const first = position - entries.length;
         const answers = entries.map((entry, at) => [first + at, entry] as const);
         let isRepeated = false;
         await this.#write(
-          { run: { attempt, begun: run?.begun ?? begun, sendingUntil } satisfies Run },
+          { run: { attempt, begun: run?.begun ?? { head }, sendingUntil } satisfies Run },
           { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
         );
         return isRepeated;
       });
     }
 
+    /** The request is still sending. */
+    renew(attempt: string): Promise<void> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt !== attempt || run.sendingUntil === 0) return;
+        await this.#write({ run: { ...run, sendingUntil: Date.now() + limits.sendingMs } });
+      });
+    }
+
     /** Keeps what the guest was answered; false where another request goes on with the call. */
-    keep(
-      attempt: string,
-      { position, entry, notices }: { position: number; entry: Entry; notices: number },
-    ): Promise<boolean> {
+    keep(attempt: string, position: number, entry: Entry): Promise<boolean> {
       return this.#inTurn(async () => {
         const run = await this.#run();
         if (run?.attempt !== attempt) return false;
-        const begun = { ...run.begun, notices };
-        await this.#write(
-          { run: { attempt, begun, sendingUntil: 0 } satisfies Run },
-          { answers: [[position, entry]] },
-        );
+        await this.#write({ run: { ...run, sendingUntil: 0 } }, { answers: [[position, entry]] });
         return true;
       });
     }
@@ -173,6 +179,12 @@ export function statesObject() {
 
     async #run(): Promise<Run | undefined> {
       return (await this.#read("run")) as Run | undefined;
+    }
+
+    /** Its entries are those from the client's newest answer on; its notices are counted by each request. */
+    async #recorded({ begun: { head } }: Run): Promise<Recorded> {
+      const entries = await this.#rows.answers();
+      return { head, entries, notices: 0, intents: this.#rows.intents() };
     }
 
     async #read(name: string): Promise<unknown> {
@@ -205,6 +217,10 @@ export function statesObject() {
     }
   };
 }
+
+/** How long another request than this one may still be sending something. */
+const busyMs = (run: Run | undefined, attempt: string): number =>
+  run === undefined || run.attempt === attempt ? 0 : run.sendingUntil - Date.now();
 
 /** What others may ask of a state. */
 export type States = InstanceType<ReturnType<typeof statesObject>>;

@@ -46,7 +46,7 @@ export class TaskStore implements Keeper {
     const { owner, principal } = call;
     const suspended = start && "reason" in start ? start : undefined;
     const end = start && !("reason" in start) ? start : undefined;
-    const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
+    const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
     const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
     const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
     await this.#commit({
@@ -68,6 +68,7 @@ export class TaskStore implements Keeper {
         const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
         const row = [principal.name, status, ...times, ...owned];
         sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+        for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
       alarm: () => (waiting ? this.#due(waiting.texts.waits) : end ? this.#due() : now),

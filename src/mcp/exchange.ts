@@ -44,10 +44,17 @@ export interface Resumption extends Keeper {
   settle(outcome: Json): Promise<Json>;
   /** The record of an earlier request that has sent something; from then on this one goes on from it. */
   earlier(): Promise<Recorded | undefined>;
-  /** The id of the task that the call has become, or becomes: `id` where there is none yet. */
-  task(id: string): Promise<string>;
-  /** Ends the request without an answer: what it was sending is no longer in progress. Never throws. */
+  /** The task that the call has become, or becomes under this id. */
+  task(id: string): Promise<Promotion>;
+  /** Ends the request: what it was sending is no longer in progress. Never throws. */
   release(): Promise<void>;
+}
+
+/** The task that a call becomes: the same for all requests with the same state and answers. */
+export interface Promotion {
+  id: string;
+  /** What the task goes on from, where a request has sent something: that it may have, too. */
+  recorded?: Recorded;
 }
 
 /** Keeps what clients carry, so that only this deployment can read it. */

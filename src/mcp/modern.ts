@@ -260,10 +260,12 @@ async function callTool(
     exchange,
     { ...call, notify, gate },
     async (so, resumption) => {
-      // A retry gets the task that the call has become.
-      const id = await resumption?.task(tasks.newId());
       const told = { ...so, ...(message !== undefined && { message }) };
-      return create(told, id === undefined ? {} : { id });
+      if (resumption === undefined) return create(told);
+      // A retry gets the task that the call has become.
+      const { id, recorded: known } = await resumption.task(tasks.newId());
+      const { notices = 0 } = so.recorded ?? {};
+      return create({ ...told, ...(known && { recorded: { ...known, notices } }) }, { id });
     },
   );
   if (mode === "auto") return running;

@@ -116,11 +116,7 @@ export async function resume(
     const input = { responses: answers, ...(own !== undefined && { state: own }) };
     return run({ rounds, resumption, input });
   };
-  const going = () =>
-    goOn().catch(async (error: unknown) => {
-      await resumption.release();
-      throw error;
-    });
+  const going = () => goOn().finally(() => resumption.release());
   return once ? onlyOnce(resumption, going) : going();
 }
 
