@@ -26,7 +26,10 @@ export const RULES = {
   "same random numbers": "A request carries the random number that the servlet has at that step",
   "no shared random numbers":
     "Random numbers of a call are different from each other, and so are those of forks",
-  "told in order": "Notifications come in order and once",
+  // A request is repeated where its response was lost: nobody knows what of it was heard, so it says all again.
+  "told in order":
+    "Notifications come in order and once, and again only in the retry of a request that got no whole response",
+  "told at all": "Who gets a result has heard all that was said before it",
   "ends are final": "A call that is over stays so",
   "ends as it should": "A call ends as its program says, given its answers",
   "ends at all": "When faults stop, a call comes to its end",
@@ -42,14 +45,6 @@ export type Rule = keyof typeof RULES;
  * then, and what it let pass is a failure again.
  */
 const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
-  // Seeds 18, 250, 422
-  "a retry of a carried call hears again what an earlier request was told": ({ rule }, attempt) =>
-    attempt?.isCarried === true && rule === "told in order",
-  // Seed 69
-  "a retry that becomes a task sends again, under the same key, what an earlier request has sent": (
-    { rule, what },
-    attempt,
-  ) => attempt?.isCarried === true && rule === "effect once" && what.includes(" by Task "),
   // Seed 365
   "an internal error of a session does not say that the outcome of a request is unknown": ({
     rule,
@@ -119,11 +114,9 @@ export function judge(evidence: Evidence): Violation[] {
   for (const [label, keys] of attempt.asked) {
     if (keys.size > 1) against("asked once", `${label} under ${[...keys].join(", ")}`);
   }
-  // Branches may say what they have to say in any order.
-  const places = attempt.heard.map((one) => Number(one.split(".")[1]));
-  const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
-  if (!isInOrder || new Set(attempt.heard).size < attempt.heard.length) {
-    against("told in order", attempt.heard.join(", "));
+  const whole = attempt.heard.filter(({ isWhole }) => isWhole).flatMap(({ messages }) => messages);
+  for (const messages of [whole, ...attempt.heard.map((one) => one.messages)]) {
+    if (!isOrdered(messages)) against("told in order", messages.join(", "));
   }
   if (attempt.isOrphan) return violations;
   if (attempt.end === undefined) {
@@ -132,6 +125,13 @@ export function judge(evidence: Evidence): Violation[] {
   }
   ended(evidence, against);
   return violations;
+}
+
+/** Branches may say what they have to say in any order. */
+function isOrdered(messages: string[]): boolean {
+  const places = messages.map((one) => Number(one.split(".")[1]));
+  const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
+  return isInOrder && new Set(messages).size === messages.length;
 }
 
 type Against = (rule: Rule, what: string) => void;
@@ -195,9 +195,17 @@ function ended(evidence: Evidence, against: Against): void {
   const isSequence = attempt.steps.every((step) => step.do !== "all");
   if (isSequence && attempt.taskId !== undefined)
     deadlines(attempt, followed, askings, toleranceMs, against);
+  else if (isSequence && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
   if (attempt.fork !== undefined) forked(attempt, followed, against);
+}
+
+function toldAtAll({ steps, heard }: Attempt, against: Against): void {
+  const whole = heard.filter(({ isWhole }) => isWhole).flatMap(({ messages }) => messages);
+  for (const { do: what, message = "" } of steps) {
+    if (what === "progress" && !whole.includes(message)) against("told at all", message);
+  }
 }
 
 /** What is random after a fork is not so on the other side. */
@@ -207,7 +215,9 @@ function forked({ steps, fork }: Attempt, followed: Followed, against: Against):
   const place = steps.findIndex(
     ({ message }) => message !== undefined && at.split(" ")[0] === message,
   );
-  if (other === undefined || place < 0) return;
+  // Where both answers came too late, they were the same.
+  const isSame = JSON.stringify(other?.said[place]) === JSON.stringify(followed.said[place]);
+  if (other === undefined || place < 0 || isSame) return;
   const behind = ({ said, ids, times }: Followed) =>
     numbersOf({ said: said.slice(place + 1), ids: ids.slice(place + 1), times });
   const others = new Set(behind(other));
