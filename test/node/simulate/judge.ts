@@ -44,13 +44,7 @@ export type Rule = keyof typeof RULES;
  * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
  * then, and what it let pass is a failure again.
  */
-const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
-  // Seed 365
-  "an internal error of a session does not say that the outcome of a request is unknown": ({
-    rule,
-    what,
-  }) => rule === "unknown is said" && what.endsWith("Internal error"),
-};
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {};
 
 /** The known hole that a violation comes from, if it is one. */
 const known = (violation: Violation, attempt?: Attempt): string | undefined =>
@@ -172,7 +166,7 @@ function ended(evidence: Evidence, against: Against): void {
     if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns) return;
     if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
     // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
-    const isFault = DIED.test(error.message) || error.message === "Internal error";
+    const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
     if (!isFault) return against("ends as it should", `error: ${error.message}`);
     if (evidence.faults === 0) return against("no failure of ours", error.message);
     const posts = internet.arrivals.filter(
