@@ -1,5 +1,5 @@
 import { Fault, logError } from "../errors.ts";
-import type { Promotion, Resumed, Resumption } from "../mcp/exchange.ts";
+import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/exchange.ts";
 import { limits } from "../limits.ts";
 import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
 import type { Busy, Noted, States } from "./states.ts";
@@ -37,8 +37,14 @@ export class StoredResumption implements Resumption {
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
-  async earlier(): Promise<Recorded | undefined> {
-    return this.#goOn(await this.#takeOver());
+  async earlier(): Promise<Earlier | undefined> {
+    const states = await this.#states();
+    const noted = await whenFree<Noted>(async () => states.takeOver(this.#attempt));
+    if (noted.kind === "none") return undefined;
+    if (noted.kind === "task") return noted;
+    this.#isNoted = true;
+    this.#unkept = [];
+    return { kind: "earlier", recorded: this.#whole(noted.recorded) };
   }
 
   async task(id: string): Promise<Promotion> {
@@ -65,8 +71,8 @@ export class StoredResumption implements Resumption {
     if (isRepeatable) return false;
     const states = await this.#states();
     if (!this.#isNoted) {
-      const recorded = this.#goOn(await this.#takeOver());
-      if (recorded !== undefined) throw new Wait({ kind: "earlier", recorded });
+      const earlier = await this.earlier();
+      if (earlier !== undefined) throw new Wait(earlier);
       await this.#by.keep();
     }
     const isRepeated = await states.intend(this.#attempt, {
@@ -90,20 +96,6 @@ export class StoredResumption implements Resumption {
     const states = await this.#states();
     if (!(await states.keep(this.#attempt, position, entry))) this.#overtaken();
     this.#stopSigns();
-  }
-
-  async #takeOver(): Promise<Noted> {
-    const states = await this.#states();
-    return whenFree<Noted>(async () => states.takeOver(this.#attempt));
-  }
-
-  /** The record to go on from, if there is one. Throws where the call has become a task. */
-  #goOn(noted: Noted): Recorded | undefined {
-    if (noted.kind === "task") throw new Wait({ kind: "task" });
-    if (noted.kind === "none") return undefined;
-    this.#isNoted = true;
-    this.#unkept = [];
-    return this.#whole(noted.recorded);
   }
 
   /**

@@ -82,13 +82,12 @@ export class SessionCalls {
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
     const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
-    const about = { request: id, method, post, scopes: post.scopes };
-    const call = this.#open({ ...about, progressToken: progressTokenOf(meta) });
+    const progressToken = progressTokenOf(meta);
+    const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
     const message = await this.#run(call, params, meta).then(
       (result) => result && resultMessage(id, JSON.stringify(older(result, version))),
       (error: unknown) => errorMessage(id, olderError(method, report(failed(call, error)))),
     );
-    // Without one it goes on.
     if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
   }
 

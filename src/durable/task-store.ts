@@ -64,9 +64,8 @@ export class TaskStore implements Keeper {
         sql.exec(TASK_SCHEMA);
         const status = end ? statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        const times = [now, now, ttl, 0, notices];
         const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-        const row = [principal.name, status, ...times, ...owned];
+        const row = [principal.name, status, now, now, ttl, 0, notices, ...owned];
         sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
         for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();

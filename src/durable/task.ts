@@ -26,6 +26,7 @@ import {
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
 import { Unreadable } from "./sealed-rows.ts";
 import { TaskOwners } from "./task-owners.ts";
@@ -106,8 +107,9 @@ export function taskObject(bundle: Bundle) {
       this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
     }
 
-    override alarm(): Promise<void> {
-      return this.#readable(() => this.#onAlarm());
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      const now = timeOf(info);
+      return this.#readable(() => this.#onAlarm(now));
     }
 
     /** Does the work; where what is stored cannot be opened any more, the task has failed, and it is done again. */
@@ -122,8 +124,7 @@ export function taskObject(bundle: Bundle) {
       }
     }
 
-    async #onAlarm(): Promise<void> {
-      const now = Date.now();
+    async #onAlarm(now: number): Promise<void> {
       const { storage } = this.ctx;
       if (!this.#store.exists) return;
       if (now >= this.#store.expires) return this.#store.forget();

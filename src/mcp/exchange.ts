@@ -1,4 +1,4 @@
-import type { Json, Keeper, Principal, Recorded, Share } from "../model.ts";
+import type { Json, Keeper, Principal, Recorded, Share, WaitReason } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";
@@ -42,8 +42,8 @@ export interface Resumption extends Keeper {
   claim(): Promise<{ outcome?: Json } | undefined>;
   /** Stores what the request is answered; gives what the first one was. */
   settle(outcome: Json): Promise<Json>;
-  /** The record of an earlier request that has sent something; from then on this one goes on from it. */
-  earlier(): Promise<Recorded | undefined>;
+  /** What has become of the call where an earlier request has sent something; from then on this one goes on from that. */
+  earlier(): Promise<Earlier | undefined>;
   /** The task that the call has become, or becomes under this id. */
   task(id: string): Promise<Promotion>;
   /** Ends the request: what it was sending is no longer in progress. Never throws. */
@@ -56,6 +56,9 @@ export interface Promotion {
   /** What the task goes on from, where a request has sent something: that it may have, too. */
   recorded?: Recorded;
 }
+
+/** A call that an earlier request has gone on with: its record, or that it has become a task. */
+export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {

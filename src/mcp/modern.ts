@@ -206,7 +206,8 @@ async function runMethod(
   if (run === undefined || !Object.hasOwn(methods, method)) {
     throw new Fault("method_not_found", `Method not found: ${method}`);
   }
-  const goOn = async ({ rounds, resumption, ...going }: Brought): Promise<Json> => {
+  const goOn = async ({ rounds, resumption, isTask, ...going }: Brought): Promise<Json> => {
+    if (isTask === true && promote !== undefined) return promote(going, resumption);
     const ask = roundAsker(call.client, going.input?.responses);
     const keeper = resumption && { keeper: resumption };
     const outcome = await run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
@@ -264,8 +265,8 @@ async function callTool(
       if (resumption === undefined) return create(told);
       // A retry gets the task that the call has become.
       const { id, recorded: known } = await resumption.task(tasks.newId());
-      const { notices = 0 } = so.recorded ?? {};
-      return create({ ...told, ...(known && { recorded: { ...known, notices } }) }, { id });
+      const own = so.recorded?.notices ?? 0;
+      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
     },
   );
   if (mode === "auto") return running;

@@ -63,6 +63,8 @@ export interface Brought extends Pick<CallContext, "input" | "recorded"> {
   rounds: number;
   /** Absent where the request brings no state. */
   resumption?: Resumption;
+  /** Has the call become a task? */
+  isTask?: boolean;
 }
 
 /** Is this a request that goes on with a call, or that brings answers to what was not asked yet? */
@@ -111,12 +113,18 @@ export async function resume(
     // An answer that was in time may be too late in a retry.
     const isLate = brought.some(([key]) => isOverdue(open[key]!, Date.now()));
     const earlier = isLate ? await resumption.earlier() : undefined;
-    const record = earlier ?? next;
-    if (record !== undefined) return run({ rounds, resumption, recorded: record });
+    const record = earlier?.kind === "earlier" ? earlier.recorded : next;
     const input = { responses: answers, ...(own !== undefined && { state: own }) };
-    return run({ rounds, resumption, input });
+    const isTask = earlier?.kind === "task";
+    return run({ rounds, resumption, isTask, ...(record ? { recorded: record } : { input }) });
   };
-  const going = () => goOn().finally(() => resumption.release());
+  const going = async () => {
+    try {
+      return await goOn();
+    } finally {
+      await resumption.release();
+    }
+  };
   return once ? onlyOnce(resumption, going) : going();
 }
 

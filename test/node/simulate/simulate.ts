@@ -79,6 +79,7 @@ export async function play(scene: Scene): Promise<Outcome> {
           askings: askings.of(id),
           faults: platform.injected,
           runsInVain: askings.mostInVain,
+          stoodStill: platform.stoodStill,
           toleranceMs: 10_000 + 2 * scene.faults.skewMs,
         }),
       );
@@ -87,6 +88,11 @@ export async function play(scene: Scene): Promise<Outcome> {
     const late = scheduler.now + 40 * DAY;
     for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++);
     for (const object of platform.objects.values()) {
+      // Once or twice there is something to do at that time: an answer to take, a run to begin.
+      if (object.mostSameAlarms > 2) {
+        const what = `${object.name}: ${object.mostSameAlarms} times`;
+        violations.push({ rule: "alarms lead on", what });
+      }
       if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
       if (object.kind === "Hub") continue;
       violations.push({
@@ -154,7 +160,10 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       }
       // A session's task is deleted as soon as its session knows its end.
       const hasEnded = status === "failed" || status === "none";
-      if (hasEnded && task.status === "working") task.inVain = object.alarms - task.alarms;
+      if (hasEnded && task.status === "working") {
+        // It may die before that is on the disk, and go on.
+        task.inVain = Math.max(task.inVain, object.alarms - task.alarms);
+      }
       if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
       Object.assign(task, { status, answers });
     },

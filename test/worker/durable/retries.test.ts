@@ -212,6 +212,16 @@ describe("a retry of a request that has sent a POST", () => {
     expect(linesOf(world)).toEqual(["POST /pay"]);
   });
 
+  test("whose call has become a task gives that task, even when the deadline is over", async () => {
+    newWorld();
+    const ask = { ...ELICIT, timeout: 60_000 };
+    const round = await beginTool("plan", steps(ask, PAY, { do: "sleep", ms: 9000 }), withTasks);
+    const first = await goOn(round, ADA);
+    clock.aheadMs += HOUR;
+    const second = await goOn(round, ADA);
+    expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
+  });
+
   test("becomes a task that does not send it again either", async () => {
     const world = newWorld();
     const round = await beginTool("plan", steps(ELICIT, http("GET", "/a"), PAY), withTasks);
