@@ -267,8 +267,11 @@ export interface CallContext {
   trace?: Trace | undefined;
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
-  /** What the client has sent to what it was, or will be, asked. */
-  input?: { responses: Answers; state?: string };
+  /**
+   * What the client has sent to what it was asked, or, where that is `unasked`, will be. With the seed of what
+   * is random in it (32 bytes in hex), the same call is the same in each retry.
+   */
+  input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** An earlier run of this call, which this one goes on from. */
   recorded?: Recorded;
   /** What the caller lends to it. */

@@ -91,8 +91,7 @@ export class TaskStore implements Keeper {
   }
 
   forget(): Promise<void> {
-    this.#row = undefined;
-    this.#isForgotten = true;
+    [this.#row, this.#isForgotten] = [undefined, true];
     return this.#storage.deleteAll();
   }
 
@@ -203,9 +202,10 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Keeps answers while others are missing. */
-  async wait(waits: WaitReason): Promise<void> {
-    await this.#commit({ texts: { waits }, alarm: () => dueAt(waits, this.expires) });
+  /** Keeps answers while others are missing; `isTold` where the owner knows what is asked. */
+  async wait(waits: WaitReason, isTold: boolean): Promise<void> {
+    const alarm = () => (isTold ? dueAt(waits, this.expires) : this.#due(waits));
+    await this.#commit({ texts: { waits }, alarm });
   }
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */

@@ -147,7 +147,7 @@ export function taskObject(bundle: Bundle) {
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.
-        await this.#give((asks) => fittingAnswers(asks, {}, now));
+        await this.#give((asks) => fittingAnswers(asks, {}, now), { isTold: true });
         return;
       }
       if (waits?.kind === "sleep") {
@@ -164,7 +164,7 @@ export function taskObject(bundle: Bundle) {
      * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
      * at a time, so that none is lost.
      */
-    #give(choose: (open: Asks) => Answers): Promise<{ wrong?: string }> {
+    #give(choose: (open: Asks) => Answers, { isTold = false } = {}): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return {};
@@ -176,7 +176,7 @@ export function taskObject(bundle: Bundle) {
           return { wrong: Fault.from(error).message };
         }
         if (isComplete(asks, given)) await this.#store.answer(asks, given);
-        else await this.#store.wait({ ...waits, given });
+        else await this.#store.wait({ ...waits, given }, isTold);
         this.ctx.waitUntil(this.#publish());
         return {};
       });
@@ -224,9 +224,7 @@ export function taskObject(bundle: Bundle) {
         ...(recorded && { recorded }),
         signal: () => signal,
         notify: this.#teller(call, recorded),
-        ask: call.owner
-          ? sessionAsker(call.client)
-          : roundAsker(call.client, call.input?.responses),
+        ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -311,7 +309,7 @@ export function taskObject(bundle: Bundle) {
         if (waits?.kind !== "input" || this.#store.isOver) return;
         const told = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
         const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
-        await this.#store.wait({ ...waits, asks });
+        await this.#store.wait({ ...waits, asks }, true);
       });
     }
   };

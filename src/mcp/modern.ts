@@ -90,7 +90,7 @@ export async function handleModern(
           exchange,
           notices({ progressToken: progressTokenOf(meta), logLevel }, send),
         ),
-        ask: roundAsker(client),
+        ask: roundAsker({ client }),
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
@@ -208,7 +208,7 @@ async function runMethod(
   }
   const goOn = async ({ rounds, resumption, isTask, ...going }: Brought): Promise<Json> => {
     if (isTask === true && promote !== undefined) return promote(going, resumption);
-    const ask = roundAsker(call.client, going.input?.responses);
+    const ask = roundAsker({ ...call, ...going });
     const keeper = resumption && { keeper: resumption };
     const outcome = await run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
     if (!(outcome instanceof Suspended)) return outcome;

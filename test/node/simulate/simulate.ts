@@ -23,7 +23,7 @@ export interface Outcome {
 
 const DAY = 86_400_000;
 /** Events after which a call is taken to have no end. */
-const MOST_EVENTS = 30_000;
+const MOST_EVENTS = 100_000;
 
 let deployment: Deployment | undefined;
 
@@ -146,7 +146,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       const { status, answers } = rowOf(object);
       const task = tasks.get(object.id) ?? {
         status: "",
-        answers: 0,
+        kept: "",
         alarms: 0,
         inVain: 0,
         askings: [],
@@ -158,21 +158,21 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       if (task.status === "input_required" && status !== task.status) {
         task.askings.at(-1)!.until = scheduler.now;
       }
+      task.status = status;
+      // What is not on the disk yet may be lost, and is to be done again.
+      const kept = `${status} ${answers}`;
+      if (object.storage.unconfirmed > 0 || kept === task.kept) return;
       // A session's task is deleted as soon as its session knows its end.
-      const hasEnded = status === "failed" || status === "none";
-      if (hasEnded && task.status === "working") {
-        // It may die before that is on the disk, and go on.
-        task.inVain = Math.max(task.inVain, object.alarms - task.alarms);
-      }
-      if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
-      Object.assign(task, { status, answers });
+      if (status === "failed" || status === "none") task.inVain = object.alarms - task.alarms;
+      Object.assign(task, { kept, alarms: object.alarms });
     },
   };
 }
 
 interface Watched {
   status: string;
-  answers: number;
+  /** How far it was, as the disk has it. */
+  kept: string;
   /** How often its alarm had gone off when it last came on. */
   alarms: number;
   inVain: number;

@@ -237,6 +237,27 @@ describe("a retry of a request that has sent a POST", () => {
   });
 });
 
+describe("a servlet that returned what it asks", () => {
+  const BACK = { do: "back", keys: ["a"] };
+
+  test("asks for more under the same key", async () => {
+    const round = await beginTool("plan_back", steps(BACK, { do: "inputs", keys: ["a"] }));
+    const next = await goOnAsked(round, { a: accept("Ada") });
+    expect(Object.keys(next.requests)).toEqual(["a"]);
+    const end = await goOn(next, { a: accept("Bob") });
+    expect(saidIn(end)).toEqual([{ a: accept("Ada") }, { a: accept("Bob") }]);
+  });
+
+  test("sends what may be repeated with the same key in a retry, and with another after another answer", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan_back", steps(BACK, http("PUT", "/a")));
+    for (const name of ["Ada", "Ada", "Bob"]) await goOn(round, { a: accept(name) });
+    const [first, again, other] = world.seen;
+    expect(again).toEqual(first);
+    expect(other!.key).not.toBe(first!.key);
+  });
+});
+
 test("other answers to the same state are another call: it sends its own POST, with another key", async () => {
   const world = newWorld();
   const round = await planned(ELICIT, PAY);

@@ -10,6 +10,7 @@ import { Events, SessionClient } from "./session-client.ts";
 import {
   dead,
   during,
+  FAR,
   instead,
   isLost,
   SessionFaults,
@@ -99,6 +100,22 @@ describe("a call whose session fails", () => {
       undo();
     }
   });
+});
+
+test("a task whose session does not know of an answer tells it soon, not when it expires", async () => {
+  const { task } = await waiting([{ do: "inputs", keys: ["a", "b"] }]);
+  const undo = instead(Session.prototype, "progressed", () => Promise.reject(new Error(DEAD)));
+  try {
+    await runInDurableObject(objectOf(task), async (instance, { storage }) => {
+      const update = instance as unknown as Instance;
+      await update.update("anonymous", { a: { result: accept("Ada") } });
+      const due = await storage.getAlarm();
+      // Alarms are set that far off here, where tests let them go off.
+      expect(due! - FAR - Date.now()).toBeLessThanOrEqual(limits.ownerMs);
+    });
+  } finally {
+    undo();
+  }
 });
 
 describe("a call that waits", () => {
