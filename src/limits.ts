@@ -121,6 +121,14 @@ export const limits = {
   sleepInPlaceMs: 5000,
   /** How often a task is run whose runs die without having been given a new answer. */
   maxRuns: 6,
+  /**
+   * A carried call that sends a POST is taken to be dead when it has not said for so long that it lives; it says
+   * so three times as often.
+   */
+  sendingMs: 10_000,
+  /** How long a retry of its request waits for it, and how often it looks: longer than it takes to be dead. */
+  resumeWaitMs: 15_000,
+  resumePollMs: 500,
   /** Before the second run; each further one waits twice as long. */
   rerunMs: 1000,
   /** How often one call may go back to its client for input: a servlet that asks for ever ends here. */

@@ -166,6 +166,14 @@ export interface Recorded {
   notices: number;
   /** The question that the run ended at, without an answer. */
   pending?: Pick<Entry, "what" | "digest">;
+  /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
+  intents?: readonly Announced[];
+}
+
+/** An HTTP request that its call has announced: at this place among the entries, under this key. */
+export interface Announced {
+  position: number;
+  key: string;
 }
 
 /** The call with the answer to what it waits for. */
@@ -259,8 +267,11 @@ export interface CallContext {
   trace?: Trace | undefined;
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
-  /** What the client has sent to what it was, or will be, asked. */
-  input?: { responses: Answers; state?: string };
+  /**
+   * What the client has sent to what it was asked, or, where that is `unasked`, will be. With the seed of what
+   * is random in it (32 bytes in hex), the same call is the same in each retry.
+   */
+  input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** An earlier run of this call, which this one goes on from. */
   recorded?: Recorded;
   /** What the caller lends to it. */

@@ -1,3 +1,5 @@
+import { logError } from "../errors.ts";
+
 /** Does the work; where that fails, a few times more. */
 export async function again<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
   try {
@@ -9,3 +11,16 @@ export async function again<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000
     return again(work, rest);
   }
 }
+
+/** The same for what somebody waits for and nobody asks for again: for some minutes. */
+export const insist = <T>(work: () => Promise<T>): Promise<T> =>
+  again(async () => {
+    try {
+      return await work();
+    } catch (error) {
+      logError(error);
+      throw error;
+    }
+  }, INSISTING_MS);
+
+const INSISTING_MS = [1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => 1000 * seconds);

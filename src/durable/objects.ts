@@ -5,7 +5,7 @@ import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
 import { sessionObject } from "./session.ts";
-import { States } from "./states.ts";
+import { statesObject } from "./states.ts";
 import { taskObject } from "./task.ts";
 
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
@@ -16,6 +16,6 @@ export const durableObjects = (bundle: Bundle) => ({
   KeyRing,
   Quota,
   Session: sessionObject(bundle),
-  States,
+  States: statesObject(),
   Task: taskObject(bundle),
 });

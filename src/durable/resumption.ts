@@ -1,7 +1,8 @@
 import { Fault, logError } from "../errors.ts";
-import type { Resumed, Resumption } from "../mcp/exchange.ts";
+import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/exchange.ts";
+import { limits } from "../limits.ts";
 import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
-import type { Noted, States } from "./states.ts";
+import type { Busy, Noted, States } from "./states.ts";
 
 /**
  * A request that goes on from a state, and notes in a `States` object what must not be done twice. The
@@ -13,18 +14,19 @@ export class StoredResumption implements Resumption {
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
   #object: Promise<DurableObjectStub<States>> | undefined;
-  #begun: Omit<Recorded, "entries"> | undefined;
+  #head: Head | undefined;
   /** Entries that the object does not have yet. */
   #unkept: Entry[];
   /** Does the object have the record of this request? */
   #isNoted = false;
+  /** While it sends a request that must not be sent twice, it says now and then that it lives. */
+  #signs: ReturnType<typeof setInterval> | undefined;
 
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
     this.#by = by;
     this.#find = find;
-    const { entries = [], ...begun } = by.recorded ?? {};
-    this.#begun = "head" in begun ? begun : undefined;
-    this.#unkept = entries.slice(-1);
+    this.#head = by.recorded?.head;
+    this.#unkept = by.recorded?.entries.slice(-1) ?? [];
   }
 
   async claim(): Promise<{ outcome?: Json } | undefined> {
@@ -35,62 +37,82 @@ export class StoredResumption implements Resumption {
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
-  async earlier(): Promise<Recorded | undefined> {
-    return this.#goOn(await (await this.#states()).takeOver(this.#attempt));
+  async earlier(): Promise<Earlier | undefined> {
+    const states = await this.#states();
+    const noted = await whenFree<Noted>(async () => states.takeOver(this.#attempt));
+    if (noted.kind === "none") return undefined;
+    if (noted.kind === "task") return noted;
+    this.#isNoted = true;
+    this.#unkept = [];
+    return { kind: "earlier", recorded: this.#whole(noted.recorded) };
   }
 
-  async task(id: string): Promise<string> {
-    const made = await (await this.#states()).promote(this.#attempt, id, this.#by.until);
-    return made ?? this.#overtaken();
+  async task(id: string): Promise<Promotion> {
+    const states = await this.#states();
+    const made = await whenFree<Promotion>(async () =>
+      states.promote(this.#attempt, id, this.#by.until),
+    );
+    const { recorded } = made;
+    return { id: made.id, ...(recorded && { recorded: this.#whole(recorded) }) };
   }
 
   async release(): Promise<void> {
-    if (!this.#isNoted) return;
+    if (!this.#stopSigns()) return;
     await this.#states()
       .then((states) => states.release(this.#attempt))
       .catch(logError);
   }
 
   async begin(head: Head): Promise<void> {
-    this.#begun = { head, notices: 0 };
+    this.#head = head;
   }
 
   async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
     if (isRepeatable) return false;
     const states = await this.#states();
     if (!this.#isNoted) {
-      const recorded = this.#goOn(await states.takeOver(this.#attempt));
-      if (recorded !== undefined) throw new Wait({ kind: "earlier", recorded });
+      const earlier = await this.earlier();
+      if (earlier !== undefined) throw new Wait(earlier);
       await this.#by.keep();
     }
     const isRepeated = await states.intend(this.#attempt, {
       ...{ position, key, until: this.#by.until },
-      ...{ begun: this.#begun!, entries: this.#unkept },
+      ...{ head: this.#head!, entries: this.#unkept },
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
     this.#unkept = [];
+    this.#signs = setInterval(() => {
+      states.renew(this.#attempt).catch(logError);
+    }, limits.sendingMs / 3);
     return isRepeated;
   }
 
-  async keep(position: number, entry: Entry, notices: number): Promise<void> {
+  async keep(position: number, entry: Entry): Promise<void> {
     if (!this.#isNoted) {
-      this.#begun = { ...this.#begun!, notices };
       this.#unkept.push(entry);
-    } else if (!(await (await this.#states()).keep(this.#attempt, { position, entry, notices }))) {
-      this.#overtaken();
+      return;
     }
+    const states = await this.#states();
+    if (!(await states.keep(this.#attempt, position, entry))) this.#overtaken();
+    this.#stopSigns();
   }
 
-  /** The record to go on from, if there is one. Throws where the call has become a task, or is in progress. */
-  #goOn(noted: Noted): Recorded | undefined {
-    if (noted.kind === "task") throw new Wait({ kind: "task" });
-    if (noted.kind === "none") return undefined;
-    if (noted.kind === "busy") throw inProgress(noted.ms);
-    this.#isNoted = true;
-    this.#unkept = [];
-    const before = this.#by.recorded?.entries.slice(0, -1) ?? [];
-    return { ...noted.recorded, entries: [...before, ...noted.recorded.entries] };
+  /**
+   * What the client carries, and behind that what was recorded since. Notices of before are the client's alone: it
+   * asks again since it has not got the response in which it was told others.
+   */
+  #whole(since: Recorded): Recorded {
+    const { entries = [], notices = 0 } = this.#by.recorded ?? {};
+    return { ...since, notices, entries: [...entries.slice(0, -1), ...since.entries] };
+  }
+
+  /** Gives whether it was sending something. */
+  #stopSigns(): boolean {
+    if (this.#signs === undefined) return false;
+    clearInterval(this.#signs);
+    this.#signs = undefined;
+    return true;
   }
 
   #overtaken(): never {
@@ -99,6 +121,16 @@ export class StoredResumption implements Resumption {
 
   #states(): Promise<DurableObjectStub<States>> {
     return (this.#object ??= this.#find());
+  }
+}
+
+/** Asks until no other request is sending something; throws where that takes too long. */
+async function whenFree<T extends object>(ask: () => Promise<T | Busy>): Promise<T> {
+  for (let waitedMs = 0; ; waitedMs += limits.resumePollMs) {
+    const given = await ask();
+    if (!("busyMs" in given)) return given;
+    if (waitedMs >= limits.resumeWaitMs) throw inProgress(given.busyMs);
+    await scheduler.wait(limits.resumePollMs);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Entry } from "../model.ts";
+import type { Announced, Entry } from "../model.ts";
 import type { Sealer } from "./vault.ts";
 
 /** What is written at once, or not at all. */
@@ -87,6 +87,14 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       .toArray()[0];
     this.#sql.exec("INSERT OR REPLACE INTO intents VALUES (?, ?)", position, key);
     return before?.digest === key;
+  }
+
+  /** The requests that were noted and have no answer. */
+  intents(): Announced[] {
+    return this.#sql
+      .exec<{ position: number; digest: string }>("SELECT position, digest FROM intents")
+      .toArray()
+      .map(({ position, digest }) => ({ position, key: digest }));
   }
 
   /** Forgets all answers, or everything. */

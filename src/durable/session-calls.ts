@@ -12,8 +12,9 @@ import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { isObject, Suspended, type CallContext, type Json, type Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { insist } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import { sendingKeeper, stopped } from "./sending.ts";
+import { failed, sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { demandRoom, sessionMethods, taskCallOf, taskIn, type Scope } from "./session-methods.ts";
 import { hearing, isListener } from "./session-notices.ts";
@@ -70,28 +71,26 @@ export class SessionCalls {
 
   /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
   async recover(): Promise<void> {
-    for (const call of [...this.#calls.values()]) {
+    const end = async (call: Call) => {
       const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
-      if (lives) continue;
       const { request: id } = call;
-      await this.#reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
-    }
+      if (!lives)
+        await this.#reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
+    };
+    await Promise.allSettled([...this.#calls.values()].map((call) => insist(() => end(call))));
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
     const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
-    const about = { request: id, method, post, scopes: post.scopes };
-    const call = this.#open({ ...about, progressToken: progressTokenOf(meta) });
-    try {
-      const result = await this.#run(call, params, meta);
-      if (result === undefined) return; // It goes on.
-      await this.#reply(call, resultMessage(id, JSON.stringify(older(result, version))));
-    } catch (error) {
-      const told = olderError(method, report(error));
-      await this.#reply(call, errorMessage(id, told)).catch(report);
-    }
+    const progressToken = progressTokenOf(meta);
+    const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
+    const message = await this.#run(call, params, meta).then(
+      (result) => result && resultMessage(id, JSON.stringify(older(result, version))),
+      (error: unknown) => errorMessage(id, olderError(method, report(failed(call, error)))),
+    );
+    if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
   }
 
   /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
@@ -265,11 +264,16 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     const { number, post, stream, isKept, task } = call;
     if (!this.#calls.delete(number)) return;
-    if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
     if (post !== undefined && post.stream === undefined) post.reply(message);
     else if (message !== undefined) {
-      await streams.send(stream, message, { also: () => store.dropCall(number) });
+      try {
+        await streams.send(stream, message, { also: () => store.dropCall(number) });
+      } catch (error) {
+        this.#calls.set(number, call); // Its client still waits for this.
+        throw error;
+      }
     }
+    if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
     if (isKept) store.dropCall(number);
     if (!this.areOn(stream)) await streams.finish(stream);
   }

@@ -12,6 +12,7 @@ import type { Progress } from "../mcp/tasks.ts";
 import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
 import { Unreadable } from "./sealed-rows.ts";
 import { SessionCalls } from "./session-calls.ts";
@@ -181,14 +182,15 @@ export function sessionObject(bundle: Bundle) {
       return true;
     }
 
-    override async alarm(): Promise<void> {
+    override async alarm(info?: AlarmInvocationInfo): Promise<void> {
       if (!this.#store.exists) return;
+      const now = timeOf(info);
       const { used, principal } = this.#store.row;
       const { storage } = this.ctx;
       // A call that waits keeps its session, for as long as there may be such a call.
       const idleMs = limits.sessionIdleMs + (this.#calls.areOpen ? limits.taskMs : 0);
-      const isLate = Date.now() >= used + idleMs + limits.sessionPingMs;
-      if (Date.now() < used + idleMs) return storage.setAlarm(used + idleMs);
+      const isLate = now >= used + idleMs + limits.sessionPingMs;
+      if (now < used + idleMs) return storage.setAlarm(used + idleMs);
       if (isLate || !this.#streams.isOpen(OWN)) return void (await this.end(principal));
       // Its client is there, and may say so.
       await this.#streams.send(OWN, ping(this.#store.next("asks")));

@@ -1,26 +1,28 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
-import type { Entry, Json, Recorded } from "../model.ts";
+import type { Promotion } from "../mcp/exchange.ts";
+import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** The progress of an earlier request with the same state and answers. */
 export type Noted =
   | { kind: "none" }
-  /** It is sending something, for so many ms at most. */
-  | { kind: "busy"; ms: number }
   /** Its call has become a task. */
   | { kind: "task" }
   /** The entries are those from the client's newest answer on. */
   | { kind: "earlier"; recorded: Recorded };
 
+/** Another request is sending something, for so many ms at most if it still lives. */
+export interface Busy {
+  busyMs: number;
+}
+
 /** An HTTP request that is about to be sent, and what its call was given before. */
-interface Announced {
-  position: number;
-  key: string;
+interface Intended extends Announced {
   /** Unix time in ms when the record is forgotten. */
   until: number;
-  begun: Omit<Recorded, "entries">;
+  head: Head;
   /** Those that were not kept yet. */
   entries: readonly Entry[];
 }
@@ -29,176 +31,199 @@ interface Announced {
 interface Run {
   /** The request that writes it. */
   attempt: string;
-  begun: Omit<Recorded, "entries">;
+  begun: Pick<Recorded, "head">;
   /** Unix time in ms until which it may be sending an HTTP request. */
   sendingUntil: number;
 }
-
-/** For all objects of the isolate. */
-let sealer: Sealer | undefined;
 
 /**
  * One state of a call that waits for its client's answer, where it is too large for the client to carry
  * or single use; and what came of the requests that have gone on from a state, as far as that must not
  * happen twice. It is forgotten when the state expires.
  */
-export class States extends DurableObject {
-  readonly #rows: SealedRows;
+export function statesObject() {
+  // For all states of the isolate.
+  let sealer: Sealer | undefined;
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
-    super(state, env);
-    sealer ??= sealerOf(env);
-    if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
-    this.#rows = new SealedRows(state.storage.sql, sealer);
-  }
+  return class States extends DurableObject {
+    readonly #rows: SealedRows;
 
-  /** Keeps the (sealed) bytes until this Unix time in ms. */
-  async put(bytes: Uint8Array, until: number): Promise<void> {
-    const { storage } = this.ctx;
-    storage.sql.exec(
-      "CREATE TABLE IF NOT EXISTS parts (at INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
-    );
-    for (let at = 0; at < bytes.length; at += PART) {
-      storage.sql.exec("INSERT INTO parts VALUES (?, ?)", at, bytes.slice(at, at + PART));
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      sealer ??= sealerOf(env);
+      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      this.#rows = new SealedRows(state.storage.sql, sealer);
     }
-    await storage.setAlarm(until);
-  }
 
-  /** What was put; undefined where it has expired. */
-  async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const { storage } = this.ctx;
-    if ((await storage.getAlarm()) === null) return undefined;
-    const parts = storage.sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
-      .toArray();
-    return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
-  }
-
-  /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
-  async claim(answers: string): Promise<{ outcome?: Json } | undefined> {
-    const until = await this.ctx.storage.getAlarm();
-    if (until === null) return undefined;
-    if ((await this.once("claim", answers, until)) !== answers) return undefined;
-    const outcome = (await this.#read("outcome")) as Json | undefined;
-    return outcome === undefined ? {} : { outcome };
-  }
-
-  /** Stores a value under a name where there is none yet; gives the one that is stored. */
-  once<T>(name: "claim" | "outcome" | "task", value: T, until: number): Promise<T> {
-    return this.#inTurn(async () => {
-      const known = (await this.#read(name)) as T | undefined;
-      if (known === undefined) await this.#write({ [name]: value }, { until });
-      return known ?? value;
-    });
-  }
-
-  /** Notes that the call becomes a task; gives its id. Undefined where another request goes on with the call. */
-  async promote(attempt: string, id: string, until: number): Promise<string | undefined> {
-    const run = await this.#run();
-    if (run !== undefined && run.attempt !== attempt && (await this.#read("task")) === undefined) {
-      return undefined;
+    /** Keeps the (sealed) bytes until this Unix time in ms. */
+    async put(bytes: Uint8Array, until: number): Promise<void> {
+      const { storage } = this.ctx;
+      storage.sql.exec(
+        "CREATE TABLE IF NOT EXISTS parts (at INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+      );
+      for (let at = 0; at < bytes.length; at += PART) {
+        storage.sql.exec("INSERT INTO parts VALUES (?, ?)", at, bytes.slice(at, at + PART));
+      }
+      await storage.setAlarm(until);
     }
-    return this.once("task", id, until);
-  }
 
-  /** Gives the record of the requests before this one, which from now on is the one that writes it. */
-  takeOver(attempt: string): Promise<Noted> {
-    return this.#inTurn(async () => {
-      if ((await this.#read("task")) !== undefined) return { kind: "task" };
-      const run = await this.#run();
-      if (run === undefined) return { kind: "none" };
-      const ms = run.sendingUntil - Date.now();
-      if (ms > 0 && run.attempt !== attempt) return { kind: "busy", ms };
-      await this.#write({ run: { ...run, attempt } });
-      const recorded = { ...run.begun, entries: await this.#rows.answers() };
-      return { kind: "earlier", recorded };
-    });
-  }
+    /** What was put; undefined where it has expired. */
+    async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+      const { storage } = this.ctx;
+      if ((await storage.getAlarm()) === null) return undefined;
+      const parts = storage.sql
+        .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
+        .toArray();
+      return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
+    }
 
-  /**
-   * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
-   * where another request goes on with the call.
-   */
-  intend(attempt: string, announced: Announced): Promise<boolean | undefined> {
-    const { position, key, until, begun, entries } = announced;
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run !== undefined && run.attempt !== attempt) return undefined;
-      const sendingUntil = Date.now() + limits.httpMs;
-      const first = position - entries.length;
-      const answers = entries.map((entry, at) => [first + at, entry] as const);
-      let isRepeated = false;
-      await this.#write(
-        { run: { attempt, begun: run?.begun ?? begun, sendingUntil } satisfies Run },
-        { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
-      );
-      return isRepeated;
-    });
-  }
+    /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
+    async claim(answers: string): Promise<{ outcome?: Json } | undefined> {
+      const until = await this.ctx.storage.getAlarm();
+      if (until === null) return undefined;
+      if ((await this.once("claim", answers, until)) !== answers) return undefined;
+      const outcome = (await this.#read("outcome")) as Json | undefined;
+      return outcome === undefined ? {} : { outcome };
+    }
 
-  /** Keeps what the guest was answered; false where another request goes on with the call. */
-  keep(
-    attempt: string,
-    { position, entry, notices }: { position: number; entry: Entry; notices: number },
-  ): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run?.attempt !== attempt) return false;
-      const begun = { ...run.begun, notices };
-      await this.#write(
-        { run: { attempt, begun, sendingUntil: 0 } satisfies Run },
-        { answers: [[position, entry]] },
-      );
-      return true;
-    });
-  }
+    /** Stores a value under a name where there is none yet; gives the one that is stored. */
+    once<T>(name: "claim" | "outcome", value: T, until: number): Promise<T> {
+      return this.#inTurn(async () => {
+        const known = (await this.#read(name)) as T | undefined;
+        if (known === undefined) await this.#write({ [name]: value }, { until });
+        return known ?? value;
+      });
+    }
 
-  /** The request is over: nothing is being sent for it any more. */
-  release(attempt: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const run = await this.#run();
-      if (run?.attempt === attempt) await this.#write({ run: { ...run, sendingUntil: 0 } });
-    });
-  }
+    /** Notes that the call becomes a task: from now on no request goes on with it. */
+    promote(attempt: string, id: string, until: number): Promise<Promotion | Busy> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        const known = (await this.#read("task")) as string | undefined;
+        if (known === undefined) {
+          const ms = busyMs(run, attempt);
+          if (ms > 0) return { busyMs: ms };
+          const texts = { task: id, ...(run && { run: { ...run, attempt } }) };
+          await this.#write(texts, { until });
+        }
+        const recorded = run && { recorded: await this.#recorded(run) };
+        return { id: known ?? id, ...recorded };
+      });
+    }
 
-  override async alarm(): Promise<void> {
-    await this.ctx.storage.deleteAlarm();
-    await this.ctx.storage.deleteAll();
-  }
+    /** Gives the record of the requests before this one, which from now on is the one that writes it. */
+    takeOver(attempt: string): Promise<Noted | Busy> {
+      return this.#inTurn(async () => {
+        if ((await this.#read("task")) !== undefined) return { kind: "task" };
+        const run = await this.#run();
+        if (run === undefined) return { kind: "none" };
+        const ms = busyMs(run, attempt);
+        if (ms > 0) return { busyMs: ms };
+        await this.#write({ run: { ...run, attempt } });
+        return { kind: "earlier", recorded: await this.#recorded(run) };
+      });
+    }
 
-  async #run(): Promise<Run | undefined> {
-    return (await this.#read("run")) as Run | undefined;
-  }
+    /**
+     * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
+     * where another request goes on with the call.
+     */
+    intend(attempt: string, intended: Intended): Promise<boolean | undefined> {
+      const { position, key, until, head, entries } = intended;
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run !== undefined && run.attempt !== attempt) return undefined;
+        const sendingUntil = Date.now() + limits.sendingMs;
+        const first = position - entries.length;
+        const answers = entries.map((entry, at) => [first + at, entry] as const);
+        let isRepeated = false;
+        await this.#write(
+          { run: { attempt, begun: run?.begun ?? { head }, sendingUntil } satisfies Run },
+          { answers, until, also: () => (isRepeated = this.#rows.intend(position, key)) },
+        );
+        return isRepeated;
+      });
+    }
 
-  async #read(name: string): Promise<unknown> {
-    const { sql } = this.ctx.storage;
-    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray();
-    return tables.length === 0 ? undefined : this.#rows.text(name);
-  }
+    /** The request is still sending. */
+    renew(attempt: string): Promise<void> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt !== attempt || run.sendingUntil === 0) return;
+        await this.#write({ run: { ...run, sendingUntil: Date.now() + limits.sendingMs } });
+      });
+    }
 
-  async #write(
-    texts: Record<string, unknown>,
-    more: {
-      answers?: (readonly [number, Entry])[];
-      until?: number;
-      also?: () => void;
-    } = {},
-  ): Promise<void> {
-    const { answers = [], until, also } = more;
-    const write = await this.#rows.prepare({ texts, answers });
-    this.ctx.storage.transactionSync(() => {
-      this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
-      write();
-      also?.();
-      if (until !== undefined) void this.ctx.storage.setAlarm(until);
-    });
-  }
+    /** Keeps what the guest was answered; false where another request goes on with the call. */
+    keep(attempt: string, position: number, entry: Entry): Promise<boolean> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt !== attempt) return false;
+        await this.#write({ run: { ...run, sendingUntil: 0 } }, { answers: [[position, entry]] });
+        return true;
+      });
+    }
 
-  /** One after the other: each reads what the one before it has written. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.ctx.blockConcurrencyWhile(work);
-  }
+    /** The request is over: nothing is being sent for it any more. */
+    release(attempt: string): Promise<void> {
+      return this.#inTurn(async () => {
+        const run = await this.#run();
+        if (run?.attempt === attempt) await this.#write({ run: { ...run, sendingUntil: 0 } });
+      });
+    }
+
+    override async alarm(): Promise<void> {
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+    }
+
+    async #run(): Promise<Run | undefined> {
+      return (await this.#read("run")) as Run | undefined;
+    }
+
+    /** Its entries are those from the client's newest answer on; its notices are counted by each request. */
+    async #recorded({ begun: { head } }: Run): Promise<Recorded> {
+      const entries = await this.#rows.answers();
+      return { head, entries, notices: 0, intents: this.#rows.intents() };
+    }
+
+    async #read(name: string): Promise<unknown> {
+      const { sql } = this.ctx.storage;
+      const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray();
+      return tables.length === 0 ? undefined : this.#rows.text(name);
+    }
+
+    async #write(
+      texts: Record<string, unknown>,
+      more: {
+        answers?: (readonly [number, Entry])[];
+        until?: number;
+        also?: () => void;
+      } = {},
+    ): Promise<void> {
+      const { answers = [], until, also } = more;
+      const write = await this.#rows.prepare({ texts, answers });
+      this.ctx.storage.transactionSync(() => {
+        this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
+        write();
+        also?.();
+        if (until !== undefined) void this.ctx.storage.setAlarm(until);
+      });
+    }
+
+    /** One after the other: each reads what the one before it has written. */
+    #inTurn<T>(work: () => Promise<T>): Promise<T> {
+      return this.ctx.blockConcurrencyWhile(work);
+    }
+  };
 }
+
+/** How long another request than this one may still be sending something. */
+const busyMs = (run: Run | undefined, attempt: string): number =>
+  run === undefined || run.attempt === attempt ? 0 : run.sendingUntil - Date.now();
+
+/** What others may ask of a state. */
+export type States = InstanceType<ReturnType<typeof statesObject>>;
 
 /** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
 const PART = 1024 * 1024;

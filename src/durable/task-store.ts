@@ -46,7 +46,7 @@ export class TaskStore implements Keeper {
     const { owner, principal } = call;
     const suspended = start && "reason" in start ? start : undefined;
     const end = start && !("reason" in start) ? start : undefined;
-    const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
+    const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
     const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
     const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
     await this.#commit({
@@ -64,10 +64,10 @@ export class TaskStore implements Keeper {
         sql.exec(TASK_SCHEMA);
         const status = end ? statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        const times = [now, now, ttl, 0, notices];
         const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-        const row = [principal.name, status, ...times, ...owned];
+        const row = [principal.name, status, now, now, ttl, 0, notices, ...owned];
         sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+        for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
       alarm: () => (waiting ? this.#due(waiting.texts.waits) : end ? this.#due() : now),
@@ -91,8 +91,7 @@ export class TaskStore implements Keeper {
   }
 
   forget(): Promise<void> {
-    this.#row = undefined;
-    this.#isForgotten = true;
+    [this.#row, this.#isForgotten] = [undefined, true];
     return this.#storage.deleteAll();
   }
 
@@ -204,9 +203,10 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Keeps answers while others are missing. */
-  async wait(waits: WaitReason): Promise<void> {
-    await this.#commit({ texts: { waits }, alarm: () => dueAt(waits, this.expires) });
+  /** Keeps answers while others are missing; `isTold` where the owner knows what is asked. */
+  async wait(waits: WaitReason, isTold: boolean): Promise<void> {
+    const alarm = () => (isTold ? dueAt(waits, this.expires) : this.#due(waits));
+    await this.#commit({ texts: { waits }, alarm });
   }
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */

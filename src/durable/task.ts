@@ -26,6 +26,7 @@ import {
 } from "../model.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
 import { Unreadable } from "./sealed-rows.ts";
 import { TaskOwners } from "./task-owners.ts";
@@ -103,8 +104,9 @@ export function taskObject(bundle: Bundle) {
       this.#running?.abort(new DOMException("the task was cancelled", "AbortError"));
     }
 
-    override alarm(): Promise<void> {
-      return this.#readable(() => this.#onAlarm());
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      const now = timeOf(info);
+      return this.#readable(() => this.#onAlarm(now));
     }
 
     /** Does the work; where what is stored cannot be opened any more, the task has failed, and it is done again. */
@@ -119,8 +121,7 @@ export function taskObject(bundle: Bundle) {
       }
     }
 
-    async #onAlarm(): Promise<void> {
-      const now = Date.now();
+    async #onAlarm(now: number): Promise<void> {
       const { storage } = this.ctx;
       if (!this.#store.exists) return;
       if (now >= this.#store.expires) return this.#store.forget();
@@ -143,7 +144,7 @@ export function taskObject(bundle: Bundle) {
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.
-        await this.#give((asks) => fittingAnswers(asks, {}, now));
+        await this.#give((asks) => fittingAnswers(asks, {}, now), { isTold: true });
         return;
       }
       if (waits?.kind === "sleep") {
@@ -160,7 +161,7 @@ export function taskObject(bundle: Bundle) {
      * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
      * at a time, so that none is lost.
      */
-    #give(choose: (open: Asks) => Answers): Promise<{ wrong?: string }> {
+    #give(choose: (open: Asks) => Answers, { isTold = false } = {}): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return {};
@@ -172,7 +173,7 @@ export function taskObject(bundle: Bundle) {
           return { wrong: Fault.from(error).message };
         }
         if (isComplete(asks, given)) await this.#store.answer(asks, given);
-        else await this.#store.wait({ ...waits, given });
+        else await this.#store.wait({ ...waits, given }, isTold);
         this.ctx.waitUntil(this.#publish());
         return {};
       });
@@ -221,9 +222,7 @@ export function taskObject(bundle: Bundle) {
         ...(recorded && { recorded }),
         signal: () => signal,
         notify: this.#teller(call, recorded),
-        ask: call.owner
-          ? sessionAsker(call.client)
-          : roundAsker(call.client, call.input?.responses),
+        ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -306,7 +305,7 @@ export function taskObject(bundle: Bundle) {
         if (waits?.kind !== "input" || this.#store.isOver) return;
         const told = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
         const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
-        await this.#store.wait({ ...waits, asks });
+        await this.#store.wait({ ...waits, asks }, true);
       });
     }
   };

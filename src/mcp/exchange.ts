@@ -1,4 +1,4 @@
-import type { Json, Keeper, Principal, Recorded, Share } from "../model.ts";
+import type { Json, Keeper, Principal, Recorded, Share, WaitReason } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";
@@ -42,13 +42,23 @@ export interface Resumption extends Keeper {
   claim(): Promise<{ outcome?: Json } | undefined>;
   /** Stores what the request is answered; gives what the first one was. */
   settle(outcome: Json): Promise<Json>;
-  /** The record of an earlier request that has sent something; from then on this one goes on from it. */
-  earlier(): Promise<Recorded | undefined>;
-  /** The id of the task that the call has become, or becomes: `id` where there is none yet. */
-  task(id: string): Promise<string>;
-  /** Ends the request without an answer: what it was sending is no longer in progress. Never throws. */
+  /** What has become of the call where an earlier request has sent something; from then on this one goes on from that. */
+  earlier(): Promise<Earlier | undefined>;
+  /** The task that the call has become, or becomes under this id. */
+  task(id: string): Promise<Promotion>;
+  /** Ends the request: what it was sending is no longer in progress. Never throws. */
   release(): Promise<void>;
 }
+
+/** The task that a call becomes: the same for all requests with the same state and answers. */
+export interface Promotion {
+  id: string;
+  /** What the task goes on from, where a request has sent something: that it may have, too. */
+  recorded?: Recorded;
+}
+
+/** A call that an earlier request has gone on with: its record, or that it has become a task. */
+export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {

@@ -90,7 +90,7 @@ export async function handleModern(
           exchange,
           notices({ progressToken: progressTokenOf(meta), logLevel }, send),
         ),
-        ask: roundAsker(client),
+        ask: roundAsker({ client }),
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
@@ -206,8 +206,9 @@ async function runMethod(
   if (run === undefined || !Object.hasOwn(methods, method)) {
     throw new Fault("method_not_found", `Method not found: ${method}`);
   }
-  const goOn = async ({ rounds, resumption, ...going }: Brought): Promise<Json> => {
-    const ask = roundAsker(call.client, going.input?.responses);
+  const goOn = async ({ rounds, resumption, isTask, ...going }: Brought): Promise<Json> => {
+    if (isTask === true && promote !== undefined) return promote(going, resumption);
+    const ask = roundAsker({ ...call, ...going });
     const keeper = resumption && { keeper: resumption };
     const outcome = await run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
     if (!(outcome instanceof Suspended)) return outcome;
@@ -260,10 +261,12 @@ async function callTool(
     exchange,
     { ...call, notify, gate },
     async (so, resumption) => {
-      // A retry gets the task that the call has become.
-      const id = await resumption?.task(tasks.newId());
       const told = { ...so, ...(message !== undefined && { message }) };
-      return create(told, id === undefined ? {} : { id });
+      if (resumption === undefined) return create(told);
+      // A retry gets the task that the call has become.
+      const { id, recorded: known } = await resumption.task(tasks.newId());
+      const own = so.recorded?.notices ?? 0;
+      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
     },
   );
   if (mode === "auto") return running;

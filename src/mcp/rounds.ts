@@ -55,6 +55,8 @@ interface State {
   recorded?: Recorded;
   /** What the servlet gave along when it returned that it needs input. */
   state?: string;
+  /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
+  seed?: string;
 }
 
 /** Input of a request to its call. */
@@ -63,6 +65,8 @@ export interface Brought extends Pick<CallContext, "input" | "recorded"> {
   rounds: number;
   /** Absent where the request brings no state. */
   resumption?: Resumption;
+  /** Has the call become a task? */
+  isTask?: boolean;
 }
 
 /** Is this a request that goes on with a call, or that brings answers to what was not asked yet? */
@@ -84,7 +88,7 @@ export async function resume(
   const { requestState: sealed, inputResponses: given } = params;
   if (SUBJECT[method] === undefined) return run({ rounds: 0 });
   const responses = given === undefined ? {} : responsesIn(given);
-  if (sealed === undefined) return run({ rounds: 0, input: { responses } });
+  if (sealed === undefined) return run({ rounds: 0, input: { responses, unasked: true } });
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
   if (vault === undefined || opened === undefined) {
@@ -94,7 +98,7 @@ export async function resume(
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
-  const { asks, given: before, recorded, once, rounds, state: own } = state;
+  const { asks, given: before, recorded, once, rounds, state: own, seed } = state;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now()) };
   const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
@@ -111,16 +115,22 @@ export async function resume(
     // An answer that was in time may be too late in a retry.
     const isLate = brought.some(([key]) => isOverdue(open[key]!, Date.now()));
     const earlier = isLate ? await resumption.earlier() : undefined;
-    const record = earlier ?? next;
-    if (record !== undefined) return run({ rounds, resumption, recorded: record });
-    const input = { responses: answers, ...(own !== undefined && { state: own }) };
-    return run({ rounds, resumption, input });
+    const record = earlier?.kind === "earlier" ? earlier.recorded : next;
+    const input = {
+      responses: answers,
+      ...(own !== undefined && { state: own }),
+      ...(seed !== undefined && { seed: (await sha256(canonical([seed, answers]))).toHex() }),
+    };
+    const isTask = earlier?.kind === "task";
+    return run({ rounds, resumption, isTask, ...(record ? { recorded: record } : { input }) });
   };
-  const going = () =>
-    goOn().catch(async (error: unknown) => {
+  const going = async () => {
+    try {
+      return await goOn();
+    } finally {
       await resumption.release();
-      throw error;
-    });
+    }
+  };
   return once ? onlyOnce(resumption, going) : going();
 }
 
@@ -150,9 +160,9 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
 
 /** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
 async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
-  if (typeof waiting === "string") return sha256(canonical([waiting, given]));
+  if (typeof waiting === "string") return (await sha256(canonical([waiting, given]))).toBase64();
   const entries = waiting.entries.map((entry) => [entry.digest, entry.answer]);
-  return sha256(canonical([waiting.head.seed, entries, given]));
+  return (await sha256(canonical([waiting.head.seed, entries, given]))).toBase64();
 }
 
 /** The result that asks the client for input. */
@@ -193,14 +203,17 @@ export function stateOf(
   }
   demandCapabilities(reason.asks, client);
   const { asks, given } = reason;
-  return { asks, given, once: isSingleUse, ...(recorded && { recorded }), ...(state && { state }) };
+  const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  const goesOn = recorded ? { recorded } : { seed };
+  return { asks, given, once: isSingleUse, ...goesOn, ...(state && { state }) };
 }
 
 /**
- * Interrupts the call for its client's answers. Those that came without a state are used, each once.
- * Where the client cannot be asked one of them, it is asked none.
+ * Interrupts the call for its client's answers. Those that came before anything was asked are used, each
+ * once. Where the client cannot be asked one of them, it is asked none.
  */
-export function roundAsker(client: Client, responses: Answers = {}): Asker {
+export function roundAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
+  const responses = input?.unasked === true ? input.responses : {};
   const used = new Set<string>();
   return (asks) => {
     const failures = unaskable(asks, client);
@@ -220,9 +233,9 @@ const noVault = () =>
   );
 
 /** Of what a call is asked to do: later requests of it have another id and `_meta`. */
-function digest(method: string, params: Json): Promise<string> {
+async function digest(method: string, params: Json): Promise<string> {
   const subject = [method, params[SUBJECT[method]!], params["arguments"] ?? {}];
-  return sha256(canonical(subject));
+  return (await sha256(canonical(subject))).toBase64();
 }
 
 /** JSON text in which the order of members makes no difference. */
@@ -233,7 +246,6 @@ const canonical = (all: unknown): string =>
       : value,
   );
 
-async function sha256(text: string): Promise<string> {
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(hash).toBase64();
+async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }

@@ -51,6 +51,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         ...(call.gate && { gate: call.gate }),
         ...(lent && { lent: lendingOf(bundled, lent) }),
         recorded,
+        seed: call.input?.seed,
         keeper,
       };
       const run = () => callExport(program, name, input, setup);

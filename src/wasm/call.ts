@@ -23,6 +23,8 @@ export type Ending =
 /** Where a call comes from and where what it is told goes, if it is to outlive this run. */
 export interface Durability {
   recorded?: Recorded | undefined;
+  /** Of a call that is begun: 32 bytes in hex; random where it is not given. */
+  seed?: string | undefined;
   keeper?: Keeper | undefined;
 }
 
@@ -39,8 +41,8 @@ export async function callExport(
   input: string,
   setup: Setup & Durability,
 ): Promise<Ending> {
-  const { recorded, keeper, world } = setup;
-  const begun = recorded ?? { hash: program.hash ?? "", input };
+  const { recorded, keeper, world, seed } = setup;
+  const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
   const journal = new Journal(begun, world, keeper);
   const guest = new Guest(setup, journal);
   const { module } = program;

@@ -44,7 +44,7 @@ export class Journal {
   #random: ((bytes: Uint8Array) => void) | undefined;
 
   constructor(
-    begun: Recorded | Pick<Head, "hash" | "input">,
+    begun: Recorded | (Pick<Head, "hash" | "input"> & Partial<Pick<Head, "seed">>),
     world: World,
     keeper: Keeper | undefined,
   ) {

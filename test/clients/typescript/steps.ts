@@ -1,4 +1,14 @@
-import { cell, expect, NotOffered, patienceMs, pause, revision, stayMs, tell, within } from "./cells.ts";
+import {
+  cell,
+  expect,
+  NotOffered,
+  patienceMs,
+  pause,
+  revision,
+  stayMs,
+  tell,
+  within,
+} from "./cells.ts";
 
 /** A connected client of one of the official SDK's versions, in one shape. */
 export interface Peer {

@@ -1,4 +1,4 @@
-import { AskError, type Context } from "edge-servlets/servlet";
+import { AskError, type Context, type InputRequired } from "edge-servlets/servlet";
 
 /** Of one step: what to do, and what of the rest it needs. */
 const PLAIN_STEP = {
@@ -7,7 +7,17 @@ const PLAIN_STEP = {
     do: {
       type: "string",
       enum: [
-        ...["elicit", "elicit_url", "sample", "sample_tools", "roots", "inputs", "http", "sleep"],
+        ...[
+          "elicit",
+          "elicit_url",
+          "sample",
+          "sample_tools",
+          "roots",
+          "inputs",
+          "back",
+          "http",
+          "sleep",
+        ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
       ],
@@ -51,7 +61,7 @@ export const PLAN = {
   additionalProperties: false,
 } as const;
 
-interface Step {
+export interface Step {
   do: string;
   message?: string;
   timeout?: number;
@@ -66,7 +76,7 @@ interface Step {
   branches?: readonly (readonly Step[])[];
 }
 
-interface Followed {
+export interface Followed {
   /** What came of each step. */
   said: unknown[];
   /** Random, one for each step; they go out with HTTP requests. */
@@ -85,19 +95,68 @@ const TOOLS = [{ name: "look_up", inputSchema: { type: "object", properties: {} 
 
 const pageOf = ({ id }: Step) => (id === undefined ? {} : { elicitationId: id });
 
-export async function follow(steps: readonly Step[], context: Context): Promise<Followed> {
-  const followed: Followed = { said: [], ids: [], times: [] };
-  for (const step of steps) {
+const NOTHING: Followed = { said: [], ids: [], times: [] };
+
+/** Follows the plan from where it was, to its end or to the first step that returns what it asks. */
+export async function follow(
+  steps: readonly Step[],
+  context: Context,
+  before = NOTHING,
+): Promise<Followed> {
+  const followed = structuredCopy(before);
+  for (const step of steps.slice(followed.said.length)) {
+    if (step.do === "back") break;
     const id = crypto.randomUUID();
     const said = doing(step, id, context).catch((error: unknown) => {
       if (step.catches === true && error instanceof AskError) return error.reason;
       throw error;
     });
-    followed.said.push(await said);
-    followed.ids.push(id);
-    followed.times.push(Date.now());
+    push(followed, await said, id);
   }
   return followed;
+}
+
+const structuredCopy = ({ said, ids, times }: Followed): Followed => ({
+  said: [...said],
+  ids: [...ids],
+  times: [...times],
+});
+
+function push(followed: Followed, said: unknown, id: string): void {
+  followed.said.push(said);
+  followed.ids.push(id);
+  followed.times.push(Date.now());
+}
+
+/** The same where a step `back` is returned: the servlet is called anew, with its own state. */
+export async function followBack(
+  steps: readonly Step[],
+  context: Context,
+): Promise<Followed | InputRequired> {
+  const { requestState, inputResponses } = context;
+  const before = requestState === undefined ? NOTHING : (JSON.parse(requestState) as Followed);
+  const given = structuredCopy(before);
+  const asked = steps[given.said.length];
+  if (requestState !== undefined && asked?.do === "back") {
+    push(given, inputResponses, crypto.randomUUID());
+  }
+  const followed = await follow(steps, context, given);
+  const next = steps[followed.said.length];
+  if (next === undefined) return followed;
+  return {
+    resultType: "input_required",
+    inputRequests: requestsOf(next),
+    requestState: JSON.stringify(followed),
+  };
+}
+
+function requestsOf({ message = "What?", keys = [], schema = VALUE }: Step) {
+  return Object.fromEntries(
+    keys.map((key) => {
+      const params = { message: `${message} ${key}`, requestedSchema: schema };
+      return [key, { method: "elicitation/create" as const, params }];
+    }),
+  );
 }
 
 async function doing(step: Step, id: string, context: Context): Promise<unknown> {

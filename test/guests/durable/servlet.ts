@@ -7,7 +7,7 @@ import {
   type InputRequired,
   type PromptSpec,
 } from "edge-servlets/servlet";
-import { follow, PLAN } from "./plan.ts";
+import { follow, followBack, PLAN } from "./plan.ts";
 
 const ROUNDS = {
   type: "object",
@@ -30,6 +30,13 @@ const plan = defineTool({
   description: "Follows a plan",
   input: PLAN,
   handler: ({ steps }, context) => follow(steps, context),
+});
+
+/** The same, for plans with steps `back`. */
+const planBack = defineTool({
+  description: "Follows a plan, and returns in between",
+  input: PLAN,
+  handler: ({ steps }, context) => followBack(steps, context),
 });
 
 /** Returns what it asks, and is called anew, with its own state: the names so far. */
@@ -73,6 +80,8 @@ export default defineServlet({
     plan_never: plan,
     plan_always: plan,
     plan_required: plan,
+    plan_back: planBack,
+    plan_back_always: planBack,
     rounds,
     rounds_always: rounds,
   },

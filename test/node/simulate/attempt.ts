@@ -14,8 +14,8 @@ export interface Attempt {
   asked: Map<string, Set<string>>;
   /** What was answered, by label and part. */
   answers: Map<string, Json>;
-  /** The progress messages that it heard, in order. */
-  heard: string[];
+  /** What it heard, request by request; a call of a session is one of them. */
+  heard: Heard[];
   taskId?: string;
   /** Was it asked to end, and was that confirmed? */
   cancelled: "no" | "asked" | "confirmed";
@@ -30,6 +30,13 @@ export interface Attempt {
   /** When it was confirmed that it was cancelled, in true time. */
   cancelledAt?: number;
   problems: string[];
+}
+
+/** The progress messages of one request, in order. */
+export interface Heard {
+  messages: string[];
+  /** Has its result come, so that nobody asks again? */
+  isWhole: boolean;
 }
 
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };

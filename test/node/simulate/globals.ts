@@ -20,7 +20,7 @@ export function replaceGlobals(
       return id;
     }
     const set = () => {
-      const event = scheduler.timer(Math.max(1, ms), owner, () => {
+      const event = scheduler.timer(Math.max(1, Math.trunc(ms)), owner, () => {
         if (repeats && owner.isAlive) set();
         else timers.delete(id);
         run();

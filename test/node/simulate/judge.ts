@@ -26,11 +26,15 @@ export const RULES = {
   "same random numbers": "A request carries the random number that the servlet has at that step",
   "no shared random numbers":
     "Random numbers of a call are different from each other, and so are those of forks",
-  "told in order": "Notifications come in order and once",
+  // A request is repeated where its response was lost: nobody knows what of it was heard, so it says all again.
+  "told in order":
+    "Notifications come in order and once, and again only in the retry of a request that got no whole response",
+  "told at all": "Who gets a result has heard all that was said before it",
   "ends are final": "A call that is over stays so",
   "ends as it should": "A call ends as its program says, given its answers",
   "ends at all": "When faults stop, a call comes to its end",
   "quiet when cancelled": "A call that is cancelled sends no further requests",
+  "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
   "nothing is left": "When the time of a call is over, nothing of it is stored",
   "no failure of ours": "No request is answered by an internal error but for a fault",
 } as const;
@@ -41,24 +45,7 @@ export type Rule = keyof typeof RULES;
  * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
  * then, and what it let pass is a failure again.
  */
-const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
-  // Seeds 18, 250, 422
-  "a retry of a carried call hears again what an earlier request was told": ({ rule }, attempt) =>
-    attempt?.isCarried === true && rule === "told in order",
-  // Seed 69
-  "a retry that becomes a task sends again, under the same key, what an earlier request has sent": (
-    { rule, what },
-    attempt,
-  ) => attempt?.isCarried === true && rule === "effect once" && what.includes(" by Task "),
-  // Seeds 76, 192, 564, 655
-  "a state expires too early where other scenes were played before": ({ rule, what }) =>
-    rule === "ends as it should" && what.includes("requestState has expired"),
-  // Seed 365
-  "an internal error of a session does not say that the outcome of a request is unknown": ({
-    rule,
-    what,
-  }) => rule === "unknown is said" && what.endsWith("Internal error"),
-};
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {};
 
 /** The known hole that a violation comes from, if it is one. */
 const known = (violation: Violation, attempt?: Attempt): string | undefined =>
@@ -80,6 +67,8 @@ interface Evidence {
   faults: number;
   /** How often at most a task was run before it failed, without an answer more. */
   runsInVain: number;
+  /** Has everything stood still for some time, in which calls have waited? */
+  stoodStill: boolean;
   /** What clocks may be apart by, and messages may take. */
   toleranceMs: number;
 }
@@ -94,6 +83,7 @@ const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
 const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /\d+ times.*server stopped/;
 const DIED = /^The server (has )?stopped/;
+const WAITED = /^The servlet waited for too long/;
 const UNKNOWN = /outcome .*unknown/;
 
 export function judge(evidence: Evidence): Violation[] {
@@ -122,11 +112,9 @@ export function judge(evidence: Evidence): Violation[] {
   for (const [label, keys] of attempt.asked) {
     if (keys.size > 1) against("asked once", `${label} under ${[...keys].join(", ")}`);
   }
-  // Branches may say what they have to say in any order.
-  const places = attempt.heard.map((one) => Number(one.split(".")[1]));
-  const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
-  if (!isInOrder || new Set(attempt.heard).size < attempt.heard.length) {
-    against("told in order", attempt.heard.join(", "));
+  const whole = attempt.heard.filter(({ isWhole }) => isWhole).flatMap(({ messages }) => messages);
+  for (const messages of [whole, ...attempt.heard.map((one) => one.messages)]) {
+    if (!isOrdered(messages)) against("told in order", messages.join(", "));
   }
   if (attempt.isOrphan) return violations;
   if (attempt.end === undefined) {
@@ -135,6 +123,13 @@ export function judge(evidence: Evidence): Violation[] {
   }
   ended(evidence, against);
   return violations;
+}
+
+/** Branches may say what they have to say in any order. */
+function isOrdered(messages: string[]): boolean {
+  const places = messages.map((one) => Number(one.split(".")[1]));
+  const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
+  return isInOrder && new Set(messages).size === messages.length;
 }
 
 type Against = (rule: Rule, what: string) => void;
@@ -175,7 +170,7 @@ function ended(evidence: Evidence, against: Against): void {
     if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns) return;
     if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
     // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
-    const isFault = DIED.test(error.message) || error.message === "Internal error";
+    const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
     if (!isFault) return against("ends as it should", `error: ${error.message}`);
     if (evidence.faults === 0) return against("no failure of ours", error.message);
     const posts = internet.arrivals.filter(
@@ -189,6 +184,7 @@ function ended(evidence: Evidence, against: Against): void {
   const fails = attempt.steps.at(-1)?.do === "fail";
   if (isError === true) {
     const { text } = content[0];
+    if (evidence.stoodStill && WAITED.test(text)) return;
     if (!fails || text !== attempt.steps.at(-1)!.message)
       against("ends as it should", `failed: ${text}`);
     return;
@@ -198,9 +194,17 @@ function ended(evidence: Evidence, against: Against): void {
   const isSequence = attempt.steps.every((step) => step.do !== "all");
   if (isSequence && attempt.taskId !== undefined)
     deadlines(attempt, followed, askings, toleranceMs, against);
+  else if (isSequence && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
   if (attempt.fork !== undefined) forked(attempt, followed, against);
+}
+
+function toldAtAll({ steps, heard }: Attempt, against: Against): void {
+  const whole = new Set(heard.flatMap(({ messages, isWhole }) => (isWhole ? messages : [])));
+  for (const { do: what, message = "" } of steps) {
+    if (what === "progress" && !whole.has(message)) against("told at all", message);
+  }
 }
 
 /** What is random after a fork is not so on the other side. */
@@ -210,7 +214,9 @@ function forked({ steps, fork }: Attempt, followed: Followed, against: Against):
   const place = steps.findIndex(
     ({ message }) => message !== undefined && at.split(" ")[0] === message,
   );
-  if (other === undefined || place < 0) return;
+  // Where both answers came too late, they were the same.
+  const isSame = JSON.stringify(other?.said[place]) === JSON.stringify(followed.said[place]);
+  if (other === undefined || place < 0 || isSame) return;
   const behind = ({ said, ids, times }: Followed) =>
     numbersOf({ said: said.slice(place + 1), ids: ids.slice(place + 1), times });
   const others = new Set(behind(other));
@@ -246,7 +252,8 @@ function follow(
     const label = step.message ?? "";
     const wrong = (rule: Rule = "answers fit") =>
       against(rule, `${label} ${step.do}: ${JSON.stringify(one)}`);
-    if (at > 0 && times[at]! < times[at - 1]!)
+    // A servlet that is called anew may be so on another machine.
+    if (at > 0 && step.do !== "back" && times[at]! < times[at - 1]!)
       against("time rises", `${label}: ${times.join(", ")}`);
     switch (step.do) {
       case "http": {
@@ -272,6 +279,7 @@ function follow(
         if (one !== expected && !isOver) wrong();
         break;
       }
+      case "back":
       case "inputs": {
         const given = one as Json;
         for (const key of step.keys!) {
@@ -310,7 +318,7 @@ function follow(
   }
 }
 
-const ASKS = new Set(["elicit", "sample", "roots", "inputs"]);
+const ASKS = new Set(["elicit", "sample", "roots", "inputs", "back"]);
 
 /** Where a question's time has passed, its client could have answered all that time. */
 function deadlines(

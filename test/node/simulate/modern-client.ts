@@ -6,6 +6,7 @@ import {
   eventsIn,
   newAttempt,
   type Attempt,
+  type Heard,
   type Json,
   type ClientWorld,
 } from "./attempt.ts";
@@ -69,10 +70,14 @@ export class ModernClient {
       const isStream = response.headers.get("content-type") === "text/event-stream";
       const messages = isStream ? eventsIn(text) : [JSON.parse(text) as Json];
       let answer: Json | undefined;
+      const heard: Heard = { messages: [], isWhole: false };
       for (const message of messages) {
-        if ("method" in message) this.#hear(attempt, message);
+        if (message["method"] === "notifications/progress")
+          heard.messages.push(message["params"].message);
         else answer = message;
       }
+      heard.isWhole = answer?.["result"] !== undefined;
+      attempt.heard.push(heard);
       if (answer !== undefined) {
         // In a stream there is no other way to say it.
         const isInternal = answer["error"]?.message === "Internal error";
@@ -88,10 +93,6 @@ export class ModernClient {
 
   #note(what: string): void {
     this.#world.note(what);
-  }
-
-  #hear(attempt: Attempt, { method, params }: Json): void {
-    if (method === "notifications/progress") attempt.heard.push(params["message"]);
   }
 
   /** Calls a tool until something has come of it. */

@@ -2,7 +2,7 @@ import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
 import { Storage } from "./storage.ts";
 
 type Methods = Record<string, (...args: unknown[]) => unknown>;
-type Instance = Methods & { alarm?: () => Promise<void> };
+type Instance = Methods & { alarm?: (info: object) => Promise<void> };
 export type Class = new (state: object, env: object) => object;
 
 const RESET = "The Durable Object has been reset.";
@@ -34,8 +34,10 @@ export class SimulatedObject {
   /** Calls that are on their way to it or in it: rejected when it dies. */
   readonly calls = new Set<(error: Error) => void>();
   busy = 0;
-  /** How often its alarm went off. */
+  /** How often its alarm went off, and how often at most one after the other was set again for the same time. */
   alarms = 0;
+  mostSameAlarms = 0;
+  #sameAlarms = 0;
   #sections: (() => void)[] = [];
 
   constructor(platform: Surroundings, kind: string, id: string, name: string) {
@@ -122,7 +124,8 @@ export class SimulatedObject {
   /** Sees to it that the durable alarm goes off. */
   #schedule(): void {
     const at = this.storage.durableAlarm;
-    if (at === null || this.#isInAlarm) return;
+    // What it has written since may be another alarm, or none: this is asked again when that is confirmed.
+    if (at === null || this.#isInAlarm || this.storage.unconfirmed > 0) return;
     if (this.#alarm?.at === at) return;
     const { scheduler } = this.#platform;
     const alarm = (this.#alarm = { at });
@@ -155,7 +158,7 @@ export class SimulatedObject {
     this.storage.beginAlarm();
     let failure: unknown;
     try {
-      await instance.alarm?.();
+      await instance.alarm?.({ scheduledTime: at, retryCount: this.#retries, isRetry: false });
     } catch (error) {
       failure = error;
     }
@@ -183,6 +186,8 @@ export class SimulatedObject {
     } else {
       this.#retries = 0;
       this.storage.endAlarm();
+      this.#sameAlarms = this.storage.nextAlarm === at ? this.#sameAlarms + 1 : 0;
+      this.mostSameAlarms = Math.max(this.mostSameAlarms, this.#sameAlarms);
       if (this.#platform.injects(faults.repeatedAlarm, `${this.name}: the same alarm again`)) {
         const again = () => {
           if (!this.#isInAlarm && this.storage.durableAlarm === null) void this.#ring(at);

@@ -42,6 +42,8 @@ export class Platform {
   /** Until faults stop. */
   isFaulty = true;
   injected = 0;
+  /** Has time jumped ahead? */
+  stoodStill = false;
   readonly requests = new Set<Actor>();
   readonly #counts = new Map<string, number>();
 
@@ -112,6 +114,7 @@ export class Platform {
       object.die(true);
     }
     if (this.injects(faults.jump, "nothing happens for a while")) {
+      this.stoodStill = true;
       scheduler.now += 1000 * 10 ** scheduler.chance.below(5);
     }
   }

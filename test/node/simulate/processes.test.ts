@@ -97,6 +97,7 @@ test("random programs in processes that are killed see what the model allows", a
       askings: [],
       faults: KILLS,
       runsInVain: 0,
+      stoodStill: false,
       toleranceMs: 10_000,
     }),
   );

@@ -70,6 +70,17 @@ export function program(chance: Chance, most = 7): Step[] {
   return steps;
 }
 
+/** The program of a servlet that returns what it asks, once or twice, and is called anew. */
+export function returning(steps: Step[], chance: Chance): Step[] {
+  const all = [...steps];
+  for (let times = 1 + chance.below(2); times > 0; times--) {
+    const keys = chance.of(0.5) ? ["a"] : ["a", "b"];
+    all.splice(chance.below(Math.min(all.length, 6) + 1), 0, { do: "back", keys });
+  }
+  // What fails does so at the end.
+  return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
+}
+
 /** The program for a client that has to wait while its servlet sleeps. */
 export function inPlace(steps: Step[]): Step[] {
   return steps.slice(0, 8).map((step) => ({

@@ -41,8 +41,28 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     [sleep(900), sleep(10 * HOUR)],
     { deaths: { Session: 0.3 }, skewMs: 600, budget: 1 },
   ],
+  [
+    "a servlet that is called anew takes an answer of before for one to what it asks now",
+    "rounds",
+    [
+      { do: "back", keys: ["a"] },
+      { do: "inputs", keys: ["a", "b"] },
+    ],
+    {},
+  ],
+  [
+    "a retry of a servlet that is called anew sends its PUT with another key",
+    "rounds",
+    [{ do: "back", keys: ["a"] }, http("PUT"), http("POST")],
+    { death: 0.05, loss: 0.1, budget: 3 },
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
+
+function toolFor(client: Call["client"], program: Step[]): string {
+  if (program.some((step) => step.do === "back")) return "plan_back";
+  return client === "rounds" ? "plan" : "plan_always";
+}
 
 /** Each with a few seeds: a change of the simulation changes what one seed does. */
 const SEEDS = 12;
@@ -53,7 +73,7 @@ export const regressions: [what: string, scenes: Scene[]][] = FAILED.map(
     Array.from({ length: SEEDS }, (_, at) => ({
       seed: at + 1,
       steps: 600,
-      calls: [{ client, tool: client === "rounds" ? "plan" : "plan_always", program }],
+      calls: [{ client, tool: toolFor(client, program), program }],
       faults: { ...NO_FAULTS, ...faults },
       unreliable: 0,
     })),

@@ -6,7 +6,7 @@ import { shrunken } from "./shrink.ts";
 
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
- * and prints the smallest scene found for each that fails. `--steps` is during how many events there
+ * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--steps` is during how many events there
  * are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, and
  * `--regressions` plays the scenes that have failed before.
  */
@@ -36,11 +36,13 @@ async function playOne(seed: number): Promise<void> {
 
 async function playMany(): Promise<void> {
   const [first = 1, last = first] = values.seeds.split("..").map(Number);
+  const count = Math.abs(last - first) + 1;
   const began = performance.now();
   const holes = new Map<string, number[]>();
   const failing: number[] = [];
   let [events, faults] = [0, 0];
-  for (let seed = first; seed <= last; seed++) {
+  for (let done = 1; done <= count; done++) {
+    const seed = first + Math.sign(last - first) * (done - 1);
     const outcome = await play(sceneOf(seed, steps));
     events += outcome.events;
     faults += outcome.faults;
@@ -59,7 +61,6 @@ async function playMany(): Promise<void> {
         show(await shrunken(outcome, isSame));
       }
     }
-    const done = seed - first + 1;
     if (done % 100 === 0) {
       const seconds = (performance.now() - began) / 1000;
       console.log(

@@ -1,6 +1,6 @@
 import { Chance } from "../fuzz/chance.ts";
 import type { Faults } from "./platform.ts";
-import { inPlace, program, type Step } from "./programs.ts";
+import { inPlace, program, returning, type Step } from "./programs.ts";
 
 /** What one run does: it follows from its seed, and can be made smaller. */
 export interface Scene {
@@ -41,8 +41,9 @@ export function sceneOf(seed: number, faultySteps: number): Scene {
   const calls = Array.from({ length: 1 + chance.below(2) }, (): Call => {
     const client = chance.pick(["tasks", "tasks", "rounds", "session", "session"] as const);
     const prefix = chance.of(0.2) ? "r-" : "";
-    const tool = chance.of(0.6) ? "plan_always" : "plan";
-    const steps = program(chance);
+    const returns = chance.of(0.2);
+    const tool = `plan${returns ? "_back" : ""}${chance.of(0.6) ? "_always" : ""}`;
+    const steps = returns ? returning(program(chance), chance) : program(chance);
     return {
       client,
       tool: `${prefix}${tool}`,

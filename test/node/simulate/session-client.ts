@@ -186,11 +186,13 @@ export class SessionClient {
   }
 
   #take(attempt: Attempt, id: number, message: Json): void {
+    const heard = (attempt.heard[0] ??= { messages: [], isWhole: false });
     if (message["method"] === "notifications/progress")
-      attempt.heard.push(message["params"].message);
+      heard.messages.push(message["params"].message);
     else if ("method" in message && "id" in message) void this.#answer(attempt, message);
     else if (message["id"] === id) {
       const { result, error } = message;
+      heard.isWhole = result !== undefined;
       attempt.end = {
         status: error === undefined ? "result" : `error ${error.message}`,
         result,

@@ -29,4 +29,11 @@ describe("durable calls in a simulated world", () => {
     const digest = /^trace \w+/m.exec(alone)![0];
     expect(await simulate("--digests", "--seeds", "24..28")).toContain(`28 ${digest}`);
   });
+
+  test("seeds play the same in the opposite order: nothing stays of a scene for the next one", async () => {
+    const digests = (output: string) => output.match(/^\d+ trace \w+$/gm)!.toSorted();
+    const forward = digests(await simulate("--digests", "--seeds", "1..80"));
+    expect(forward).toHaveLength(80);
+    expect(digests(await simulate("--digests", "--seeds", "80..1"))).toEqual(forward);
+  });
 });

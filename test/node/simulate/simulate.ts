@@ -23,7 +23,7 @@ export interface Outcome {
 
 const DAY = 86_400_000;
 /** Events after which a call is taken to have no end. */
-const MOST_EVENTS = 30_000;
+const MOST_EVENTS = 100_000;
 
 let deployment: Deployment | undefined;
 
@@ -79,6 +79,7 @@ export async function play(scene: Scene): Promise<Outcome> {
           askings: askings.of(id),
           faults: platform.injected,
           runsInVain: askings.mostInVain,
+          stoodStill: platform.stoodStill,
           toleranceMs: 10_000 + 2 * scene.faults.skewMs,
         }),
       );
@@ -87,6 +88,11 @@ export async function play(scene: Scene): Promise<Outcome> {
     const late = scheduler.now + 40 * DAY;
     for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++);
     for (const object of platform.objects.values()) {
+      // Once or twice there is something to do at that time: an answer to take, a run to begin.
+      if (object.mostSameAlarms > 2) {
+        const what = `${object.name}: ${object.mostSameAlarms} times`;
+        violations.push({ rule: "alarms lead on", what });
+      }
       if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
       if (object.kind === "Hub") continue;
       violations.push({
@@ -140,7 +146,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       const { status, answers } = rowOf(object);
       const task = tasks.get(object.id) ?? {
         status: "",
-        answers: 0,
+        kept: "",
         alarms: 0,
         inVain: 0,
         askings: [],
@@ -152,18 +158,21 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       if (task.status === "input_required" && status !== task.status) {
         task.askings.at(-1)!.until = scheduler.now;
       }
+      task.status = status;
+      // What is not on the disk yet may be lost, and is to be done again.
+      const kept = `${status} ${answers}`;
+      if (object.storage.unconfirmed > 0 || kept === task.kept) return;
       // A session's task is deleted as soon as its session knows its end.
-      const hasEnded = status === "failed" || status === "none";
-      if (hasEnded && task.status === "working") task.inVain = object.alarms - task.alarms;
-      if (status !== task.status || answers > task.answers) task.alarms = object.alarms;
-      Object.assign(task, { status, answers });
+      if (status === "failed" || status === "none") task.inVain = object.alarms - task.alarms;
+      Object.assign(task, { kept, alarms: object.alarms });
     },
   };
 }
 
 interface Watched {
   status: string;
-  answers: number;
+  /** How far it was, as the disk has it. */
+  kept: string;
   /** How often its alarm had gone off when it last came on. */
   alarms: number;
   inVain: number;

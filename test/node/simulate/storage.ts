@@ -41,6 +41,11 @@ export class Storage {
     return this.#confirmed.alarm;
   }
 
+  /** The newest that was set. */
+  get nextAlarm(): number | null {
+    return this.#alarm;
+  }
+
   get isEmpty(): boolean {
     return this.#confirmed.alarm === null && this.#tables().length === 0;
   }

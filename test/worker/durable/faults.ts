@@ -16,7 +16,7 @@ const objects = namespaceOf<TaskObject>(env, "TASKS")!;
 export const objectOf = (id: string) => objects.get(objects.idFromString(id));
 export const withTasks = { capabilities: { ...ABLE, ...TASKS } };
 
-export type Instance = TaskObject & { alarm(): Promise<void> };
+export type Instance = TaskObject & { alarm(info?: object): Promise<void> };
 
 /** How objects die. */
 export type Death =

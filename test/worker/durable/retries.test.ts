@@ -19,7 +19,9 @@ import {
   type Round,
 } from "./client.ts";
 import { newWorld, withTasks } from "./faults.ts";
+import type { Answer } from "../server.ts";
 import { ELICIT, HOUR, http, planned, saidIn, steps } from "./plans.ts";
+import { until } from "./task-steps.ts";
 
 /** A client sends a request again whose response it has not got. */
 prepare();
@@ -43,7 +45,7 @@ const RESENDS = withManifest({ resend_requests: true });
 const SINGLE = withManifest({ single_use_state: true });
 
 /** The world cuts the connection to the object that keeps the record at this call of its method. */
-async function cutAt(method: "keep" | "intend" | "settle", work: () => Promise<unknown>) {
+async function cutAt(method: "keep" | "intend" | "renew" | "settle", work: () => Promise<unknown>) {
   const states = namespaceOf<States>(env, "STATES")!;
   const prototype = await runInDurableObject(
     states.get(states.newUniqueId()),
@@ -115,8 +117,9 @@ describe("a retry of a request that has sent a POST", () => {
     expect(new Set(world.seen.map(({ body }) => body)).size).toBe(1);
   });
 
-  test("while that is being sent is asked to come later", async () => {
+  test("while that is being sent waits for what comes of it, and after a while is asked to come later", async () => {
     const world = newWorld();
+    limited({ resumeWaitMs: 0, resumePollMs: 1 });
     const answerNow = globalThis.fetch;
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -136,10 +139,36 @@ describe("a retry of a request that has sent a POST", () => {
       error: { data: { retryAfter: expect.any(Number) } },
     });
     expect(early.error!.data.retryAfter).toBeLessThanOrEqual(limits.httpMs / 1000);
+    limited({ resumeWaitMs: 60_000 });
+    const second = goOn(round, ADA);
     release();
     expect(saidIn(await first)).toEqual(["Ada", PAID]);
-    expect(saidIn(await goOn(round, ADA))).toEqual(["Ada", PAID]);
+    expect(saidIn(await second)).toEqual(["Ada", PAID]);
     expect(linesOf(world)).toEqual(["POST /pay"]);
+  });
+
+  test("whose server has died while it sent it goes on as soon as that is known", async () => {
+    newWorld();
+    limited({ resumePollMs: 1, sendingMs: 100 });
+    const round = await planned(ELICIT, PAY);
+    let release = () => {};
+    const held = new Promise<Response>((resolve) => {
+      release = () => resolve(new Response("too late"));
+    });
+    let first: Promise<Answer> | undefined;
+    const arrival = new Promise<void>((resolve) => {
+      globalThis.fetch = () => {
+        resolve();
+        return held;
+      };
+    });
+    await cutAt("renew", async () => {
+      first = goOn(round, ADA);
+      await arrival;
+      expect(saidIn(await goOn(round, ADA))[1]).toMatch(UNKNOWN);
+    });
+    release();
+    expect((await first!).status).toBe(409);
   });
 
   test("that comes after the deadline gives what was answered in time", async () => {
@@ -181,6 +210,51 @@ describe("a retry of a request that has sent a POST", () => {
     const second = await goOn(round, ADA);
     expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
     expect(linesOf(world)).toEqual(["POST /pay"]);
+  });
+
+  test("whose call has become a task gives that task, even when the deadline is over", async () => {
+    newWorld();
+    const ask = { ...ELICIT, timeout: 60_000 };
+    const round = await beginTool("plan", steps(ask, PAY, { do: "sleep", ms: 9000 }), withTasks);
+    const first = await goOn(round, ADA);
+    clock.aheadMs += HOUR;
+    const second = await goOn(round, ADA);
+    expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
+  });
+
+  test("becomes a task that does not send it again either", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan", steps(ELICIT, http("GET", "/a"), PAY), withTasks);
+    await stopped(round, ADA);
+    limited({ promoteAfterMs: -1 });
+    globalThis.fetch = async () => new Response("another answer");
+    const { result } = await goOn(round, ADA);
+    const end = await until(result!["taskId"], "completed");
+    const [, got, paid] = end["result"].structuredContent.said;
+    expect(got).toEqual([200, "answer to GET /a"]);
+    expect(paid).toMatch(UNKNOWN);
+    expect(linesOf(world)).toEqual(["GET /a", "POST /pay"]);
+  });
+});
+
+describe("a servlet that returned what it asks", () => {
+  const BACK = { do: "back", keys: ["a"] };
+
+  test("asks for more under the same key", async () => {
+    const round = await beginTool("plan_back", steps(BACK, { do: "inputs", keys: ["a"] }));
+    const next = await goOnAsked(round, { a: accept("Ada") });
+    expect(Object.keys(next.requests)).toEqual(["a"]);
+    const end = await goOn(next, { a: accept("Bob") });
+    expect(saidIn(end)).toEqual([{ a: accept("Ada") }, { a: accept("Bob") }]);
+  });
+
+  test("sends what may be repeated with the same key in a retry, and with another after another answer", async () => {
+    const world = newWorld();
+    const round = await beginTool("plan_back", steps(BACK, http("PUT", "/a")));
+    for (const name of ["Ada", "Ada", "Bob"]) await goOn(round, { a: accept(name) });
+    const [first, again, other] = world.seen;
+    expect(again).toEqual(first);
+    expect(other!.key).not.toBe(first!.key);
   });
 });
 

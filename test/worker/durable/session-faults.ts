@@ -178,7 +178,7 @@ export async function watchSessions(): Promise<() => void> {
   return () => undo.forEach((one) => one());
 }
 
-const FAR = 1e11;
+export const FAR = 1e11;
 /** Nothing that is waited for in these tests takes longer. */
 const SOON = 86_400_000;
 

@@ -1,5 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
+import { SessionStreams } from "../../../src/durable/session-streams.ts";
 import { limits } from "../../../src/limits.ts";
 import { Session, Task } from "../index.ts";
 import { accept, clock, prepare, type Json } from "./client.ts";
@@ -9,6 +10,7 @@ import { Events, SessionClient } from "./session-client.ts";
 import {
   dead,
   during,
+  FAR,
   instead,
   isLost,
   SessionFaults,
@@ -63,6 +65,58 @@ const rowsOf = (client: SessionClient, table: string) =>
   runInDurableObject(sessionOf(client.id), (_instance, { storage }) =>
     storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
   );
+
+describe("a call whose session fails", () => {
+  const callPlan = async (...steps: Json[]) => {
+    const client = await SessionClient.begin();
+    return new Events(await client.call("plan", { steps }, WITH_PROGRESS));
+  };
+  const fails = () => Promise.reject(new Error("the key ring cannot be reached"));
+
+  test("after it has sent a POST is told that the outcome of that is unknown", async () => {
+    newWorld();
+    const undo = instead(Task.prototype, "create", fails);
+    try {
+      const events = await callPlan(...TOLD, http("POST", "/a"), ELICIT);
+      const { error } = (await events.rest()).at(-1)!.message!;
+      expect(error.message).toMatch(/^Internal error, .*outcome is unknown/);
+    } finally {
+      undo();
+    }
+  });
+
+  test("as it is answered gets its answer all the same", async () => {
+    newWorld();
+    let failures = 0;
+    const undo = instead(SessionStreams.prototype, "send", ({ plain, args }) => {
+      if (!String(args[1]).includes('"result"') || ++failures > 2) return plain(...args);
+      return fails();
+    });
+    try {
+      const events = await callPlan(...TOLD, http("PUT", "/a"));
+      const { result } = (await events.rest()).at(-1)!.message!;
+      expect(result.structuredContent.said.at(-1)).toEqual([200, "answer to PUT /a"]);
+    } finally {
+      undo();
+    }
+  });
+});
+
+test("a task whose session does not know of an answer tells it soon, not when it expires", async () => {
+  const { task } = await waiting([{ do: "inputs", keys: ["a", "b"] }]);
+  const undo = instead(Session.prototype, "progressed", () => Promise.reject(new Error(DEAD)));
+  try {
+    await runInDurableObject(objectOf(task), async (instance, { storage }) => {
+      const update = instance as unknown as Instance;
+      await update.update("anonymous", { a: { result: accept("Ada") } });
+      const due = await storage.getAlarm();
+      // Alarms are set that far off here, where tests let them go off.
+      expect(due! - FAR - Date.now()).toBeLessThanOrEqual(limits.ownerMs);
+    });
+  } finally {
+    undo();
+  }
+});
 
 describe("a call that waits", () => {
   const steps = [ELICIT, http("PUT", "/a")];

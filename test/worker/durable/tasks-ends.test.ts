@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { accept, clock, prepare, send } from "./client.ts";
-import { objectOf, pause, taskOf, updateTask, withTasks } from "./faults.ts";
+import { objectOf, pause, taskOf, updateTask, withTasks, type Instance } from "./faults.ts";
 import { ELICIT, HOUR, NIGHT } from "./plans.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
 
@@ -127,6 +127,17 @@ describe("a task is forgotten when its time is over", () => {
     expect.hasAssertions();
     const id = await planned({ do: "sleep", ms: limits.taskMs * 3 });
     await expectForgotten(id);
+  });
+});
+
+test("a machine whose clock is behind believes the alarm, and does not set it again", async () => {
+  const id = await planned(NAP);
+  await until(id, "completed");
+  await runInDurableObject(objectOf(id), async (instance, { storage }) => {
+    const due = await storage.getAlarm();
+    await (instance as unknown as Instance).alarm({ scheduledTime: due });
+    expect(storage.sql.exec("SELECT name FROM sqlite_master").toArray()).toEqual([]);
+    expect(await storage.getAlarm()).toBeNull();
   });
 });
 
