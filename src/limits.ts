@@ -113,8 +113,8 @@ export const limits = {
   taskPollMs: 1000,
   /** A new task's first answer tells what it has come to in this time. */
   firstRunMs: 100,
-  /** A question in the status message of a task; the whole of it stands in the request. */
-  statusCharacters: 200,
+  /** A text of a servlet's in the status message of a task, which each poll repeats; the rest is cut off. */
+  statusCharacters: 500,
   /** A call that lasts for longer goes on as a task, where it can: clients and people give up soon after. */
   promoteAfterMs: 2000,
   /** A longer sleep of a task holds no memory: an alarm wakes it. */

@@ -345,4 +345,5 @@
   (func (export "call_tool") (result i32) (call $run (i32.const 4)))
   (func (export "read_resource") (result i32) (call $run (i32.const 5)))
   (func (export "get_prompt") (result i32) (call $run (i32.const 6)))
-  (func (export "complete") (result i32) (call $run (i32.const 7))))
+  (func (export "complete") (result i32) (call $run (i32.const 7)))
+  (func (export "on_roots_list_changed") (result i32) (call $run (i32.const 8))))

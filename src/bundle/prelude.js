@@ -23,6 +23,7 @@
     "read_resource",
     "get_prompt",
     "complete",
+    "on_roots_list_changed",
   ];
   const { files, lines } = __SOURCES__;
   /** Where a line of the whole script comes from, as `file:line`. */

@@ -76,8 +76,8 @@ export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed"
 
 /** How far a task is, in words: what its servlet has said last, and what it waits for. */
 export function statusMessage(said?: string, waits?: WaitReason): string | undefined {
-  const waiting = waits && waitInWords(waits);
-  return said && waiting ? `${said}; ${waiting}` : (said ?? waiting);
+  const parts = [said && textOf(said), waits && waitInWords(waits)];
+  return parts.filter(Boolean).join("; ") || undefined;
 }
 
 function waitInWords(waits: WaitReason): string | undefined {
@@ -105,7 +105,7 @@ function askInWords({ method, params }: Ask): string {
   }
 }
 
-/** The question's beginning: the whole stands in the request itself. */
+/** The beginning of a servlet's text: the whole of a question stands in the request itself. */
 const textOf = (message: unknown): string =>
   typeof message === "string" ? printable(message.slice(0, limits.statusCharacters)) : "";
 

@@ -199,17 +199,22 @@ export function taskObject(bundle: Bundle) {
       this.ctx.waitUntil(this.#publish());
     }
 
-    /** Fails what a session's client cannot be asked. */
+    /** Fails what a session's client cannot be asked; the call goes on where nothing else is open. */
     async #refuse(): Promise<void> {
-      const waits = this.#store.owner && (await this.#store.waits());
+      const waits = await this.#store.waits();
       const call = await this.#store.call();
       if (waits?.kind !== "input" || call === undefined) return;
-      const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
-      if (Object.keys(failures).length > 0) await this.#give(() => failures);
+      const open = unanswered(waits.asks, waits.given);
+      const failures = call.owner ? sessionFailures(open, call.client) : {};
+      if (isComplete(open, failures) || Object.keys(failures).length > 0) {
+        await this.#give(() => failures);
+      }
     }
 
     async #isTooCurious({ reason }: Suspended): Promise<boolean> {
-      return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
+      if (reason.kind !== "input") return false;
+      const { leg = 0 } = (await this.#store.call()) ?? {};
+      return Math.max(leg, await this.#store.asked()) >= limits.inputRounds;
     }
 
     /** Undefined where the task is over, or something of ours has failed: then the next run may do better. */

@@ -32,4 +32,7 @@ export default defineServlet({
       },
     },
   },
+  async rootsChanged(context) {
+    context.log("notice", JSON.stringify(await context.roots()));
+  },
 });

@@ -5,7 +5,7 @@ import type { Hub } from "../../../src/durable/hub.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { post } from "../server.ts";
-import { as, clock, keyed, limited, prepare, ROOTS, send } from "./client.ts";
+import { as, clock, keyed, limited, prepare, ROOTS, send, type Json } from "./client.ts";
 import { steps } from "./plans.ts";
 import {
   resultIn,
@@ -151,12 +151,18 @@ test("roots/list_changed is told to the servlets that want to know", async () =>
   const client = await begin();
   const events = await listened(client);
   expect((await client.notify("notifications/roots/list_changed")).status).toBe(202);
-  const { id, method } = await events.message();
-  expect(method).toBe("roots/list");
-  await client.answer(id, ROOTS);
-  expect(await events.message()).toMatchObject({
-    method: "notifications/message",
-    params: { level: "notice", data: expect.stringContaining("file:///a") },
-  });
+  // One of the servlets is in AssemblyScript, the other in TypeScript.
+  const heard: Json[] = [];
+  while (heard.length < 2) {
+    const message = await events.message();
+    if (message["method"] === "roots/list") await client.answer(message["id"], ROOTS);
+    else heard.push(message);
+  }
+  for (const message of heard) {
+    expect(message).toMatchObject({
+      method: "notifications/message",
+      params: { level: "notice", data: expect.stringContaining("file:///a") },
+    });
+  }
   await events.drop();
 });

@@ -179,3 +179,21 @@ describe("input in the middle", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["cancel"]);
   });
 });
+
+describe("a servlet that returns that it needs input", () => {
+  const back = (...keys: string[]) => ({ do: "back", keys });
+
+  test("but asks nothing is called again, with its state", async () => {
+    const id = await beginTask("plan_back_always", steps(NAP, back(), { do: "config" }));
+    const { result } = await until(id, "completed");
+    expect(result["structuredContent"].said.at(-1)).toBe("hi");
+  });
+
+  test("and asks nothing each time is stopped", async () => {
+    limited({ inputRounds: 5 });
+    const rest = Array.from({ length: 8 }, () => back());
+    const id = await beginTask("plan_back_always", steps(NAP, ...rest));
+    const { error } = await until(id, "failed");
+    expect(error.message).toContain("5 times");
+  });
+});
