@@ -80,7 +80,7 @@ export function taskObject(bundle: Bundle) {
     async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#readable(() => this.#store.progress());
-      return this.#give((asks) => fittingAnswers(asks, answers, Date.now()));
+      return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
 
     async cancel(principal: string): Promise<boolean> {
@@ -160,14 +160,14 @@ export function taskObject(bundle: Bundle) {
      * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
      * at a time, so that none is lost.
      */
-    #give(choose: (open: Asks) => Answers): Promise<{ wrong?: string }> {
+    #give(choose: (open: Asks, given: Answers) => Answers): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return {};
         const { asks } = waits;
         let { given } = waits;
         try {
-          given = { ...given, ...choose(unanswered(asks, given)) };
+          given = { ...given, ...choose(unanswered(asks, given), given) };
         } catch (error) {
           return { wrong: Fault.from(error).message };
         }
