@@ -4,7 +4,7 @@ import { limits } from "../../../src/limits.ts";
 import { accept, limited, prepare } from "./client.ts";
 import { ELICIT, log, saidIn, steps } from "./plans.ts";
 import { Events, messageIn } from "./session-client.ts";
-import { begin, faultOf, objectOf, planned, tell, textOf } from "./session-steps.ts";
+import { begin, faultOf, listened, objectOf, planned, tell, textOf } from "./session-steps.ts";
 
 /** How much a session takes and keeps, and what becomes of the rest. */
 prepare();
@@ -105,6 +105,23 @@ describe("too much", () => {
     await client.answer(asked?.message?.["id"], accept("y"));
     expect(saidIn(await done.message())).toEqual([null, "y"]);
   }, 30_000);
+
+  test("for a client that reads nothing and comes back: what waited for it is dropped", async () => {
+    const text = "x".repeat(400_000);
+    limited({ sessionEventCharacters: 5_000_000 });
+    const client = await begin();
+    const own = await listened(client);
+    const priming = await own.next();
+    await own.drop();
+    for (let at = 0; at < 10; at++) await tell(client, `${at}${text}`);
+    const unread: Events[] = [];
+    for (let at = 0; at < 6; at++) unread.push(new Events(await client.listen(priming?.id)));
+    const newest = unread.at(-1)!;
+    for (let at = 0; at < 10; at++) expect(textOf(await newest.message())).toBe(`${at}${text}`);
+    const ends = await Promise.allSettled(unread.slice(0, -1).map((one) => one.rest()));
+    expect(ends.filter(({ status }) => status === "fulfilled").length).toBeLessThan(2);
+    await newest.drop();
+  });
 
   test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {
     const client = await begin();
