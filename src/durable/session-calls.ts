@@ -1,5 +1,4 @@
 import { Fault, report } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { sessionAsker, unableAsker } from "../mcp/askers.ts";
 import { changes } from "../mcp/changes.ts";
 import { settled } from "../mcp/legacy.ts";
@@ -15,7 +14,8 @@ import type { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { demandRoom, sessionMethods, taskCallOf, taskIn, type Scope } from "./session-methods.ts";
+import { addTask, demandRoom, expiryOf, sessionMethods } from "./session-methods.ts";
+import { taskCallOf, taskIn, type Scope } from "./session-methods.ts";
 import { hearing, isListener } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
@@ -228,9 +228,7 @@ export class SessionCalls {
     if (ttlMs === undefined) return undefined;
     const tasks = this.#setting.tasks();
     const object = tasks.newId();
-    if (!store.addTask(object)) {
-      throw new Fault("too_many", `A session may have ${limits.sessionTasks} tasks: end another.`);
-    }
+    addTask(store, object, ttlMs);
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
@@ -249,7 +247,7 @@ export class SessionCalls {
     }
     if (call.post !== undefined) this.begin(call.post);
     this.#keep(Object.assign(call, { task: taskId }));
-    this.#setting.store.addTask(taskId);
+    this.#setting.store.addTask(taskId, expiryOf(task));
     await this.#setting.tasks().adopt(taskId, this.#setting.id);
     return undefined;
   }

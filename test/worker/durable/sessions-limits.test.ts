@@ -1,10 +1,20 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { accept, limited, prepare } from "./client.ts";
-import { ELICIT, log, saidIn, steps } from "./plans.ts";
+import { accept, clock, limited, prepare } from "./client.ts";
+import { ELICIT, HOUR, log, saidIn, steps } from "./plans.ts";
 import { Events, messageIn } from "./session-client.ts";
-import { begin, faultOf, listened, objectOf, planned, tell, textOf } from "./session-steps.ts";
+import {
+  begin,
+  faultOf,
+  listened,
+  objectOf,
+  planned,
+  started,
+  startedTask,
+  tell,
+  textOf,
+} from "./session-steps.ts";
 
 /** How much a session takes and keeps, and what becomes of the rest. */
 prepare();
@@ -46,6 +56,22 @@ describe("too much", () => {
     expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
     await client.answer(ids[1], accept("x"));
     expect(saidIn(await two.message())).toEqual(["x"]);
+  });
+
+  test("tasks, until their time is over", async () => {
+    limited({ sessionTasks: 2 });
+    const client = await begin();
+    for (const ttl of [HOUR, 2 * HOUR]) {
+      await startedTask(client, "plan_required", steps(), { ttl });
+    }
+    const begun = () => started(client, "plan_required", steps(), { ttl: HOUR });
+    expect((await begun())["error"]).toMatchObject({
+      code: -32600,
+      message: expect.stringContaining("Too many tasks in this session (limit 2)"),
+    });
+    clock.aheadMs += HOUR + 1;
+    expect((await begun())["error"]).toBeUndefined();
+    expect((await begun())["error"]).toBeDefined();
   });
 
   test("subscriptions", async () => {
