@@ -49,6 +49,7 @@ export class SessionCalls {
   readonly #calls = new Map<number, Call>();
   readonly asks: SessionAsks;
   #last = 0;
+  #rootsChanges = 0;
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -94,10 +95,19 @@ export class SessionCalls {
     }
   }
 
-  /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
+  /**
+   * Tells the servlets that want to know that the client's roots are others now. Calls that were told of
+   * an earlier change end: however often a client changes its roots, one call of each servlet is open.
+   * Never throws.
+   */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
+    const change = ++this.#rootsChanges;
+    for (const call of this.#calls.values()) {
+      if (call.method === ROOTS_CHANGED) await this.#stop(call).catch(report);
+    }
     const registry = this.#setting.registry.within(scopes);
     for (const bundled of registry.servlets) {
+      if (change !== this.#rootsChanges) return;
       if (registry.servlet(bundled).rootsChanged === undefined) continue;
       const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
       try {

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { accept, clock, limited, prepare } from "./client.ts";
+import { accept, clock, limited, prepare, ROOTS } from "./client.ts";
 import { ELICIT, HOUR, log, saidIn, steps } from "./plans.ts";
-import { Events, messageIn } from "./session-client.ts";
+import { Events, messageIn, type SessionClient } from "./session-client.ts";
 import {
   begin,
   faultOf,
@@ -18,6 +18,12 @@ import {
 
 /** How much a session takes and keeps, and what becomes of the rest. */
 prepare();
+
+const countOf = (client: SessionClient, table: string): Promise<number> =>
+  runInDurableObject(objectOf(client), (_instance, { storage }) => {
+    const counted = storage.sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`);
+    return counted.one().count;
+  });
 
 describe("too much", () => {
   test("calls that run in its object", async () => {
@@ -72,6 +78,26 @@ describe("too much", () => {
     clock.aheadMs += HOUR + 1;
     expect((await begun())["error"]).toBeUndefined();
     expect((await begun())["error"]).toBeDefined();
+  });
+
+  test("changes of the client's roots: each ends what servlets do about the one before it", async () => {
+    const client = await begin();
+    const own = await listened(client);
+    const asked: unknown[] = [];
+    for (let change = 0; change < 5; change++) {
+      await client.notify("notifications/roots/list_changed");
+      let { method, id } = await own.message();
+      while (method !== "roots/list") ({ method, id } = await own.message());
+      asked.push(id);
+    }
+    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(1));
+    expect(await countOf(client, "asks")).toBe(1);
+    await client.answer(asked.at(-1), ROOTS);
+    let said = await own.message();
+    while (said["method"] !== "notifications/message") said = await own.message();
+    expect(textOf(said)).toContain("file:///a");
+    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(0));
+    await own.drop();
   });
 
   test("subscriptions", async () => {
