@@ -170,8 +170,7 @@ export class TaskStore implements Keeper {
 
   /** How often the servlet has gone back to its client. */
   async asked(): Promise<number> {
-    const keys = await this.#read("keys");
-    return keys === undefined ? 0 : roundsOf(keys);
+    return roundsOf((await this.#read("keys")) ?? { used: {}, names: {} });
   }
 
   waits(): Promise<WaitReason | undefined> {
