@@ -227,7 +227,9 @@ export function taskObject(bundle: Bundle) {
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
-          if (ms > limits.sleepInPlaceMs) throw new Wait({ kind: "sleep", until: Date.now() + ms });
+          if (ms <= limits.sleepInPlaceMs) return;
+          // No task lives longer, and a guest may name a time for which there is no date.
+          throw new Wait({ kind: "sleep", until: Date.now() + Math.min(ms, limits.taskMs) });
         },
       };
       try {
