@@ -170,6 +170,15 @@ describe("POST /tools/call", () => {
     expect(failureOf(await call("told.told", through))["message"]).toMatch(/cannot be asked/);
   });
 
+  test("fails with words of its own where a tool asks for a token by what is no text", async () => {
+    const credentials = {
+      through: "token",
+      text: '{"id":{"toString":1},"client_id":{"toString":1}}',
+    };
+    const { message } = failureOf(await call("told.told", credentials));
+    expect(message).toMatch(/get_access_token: client_id must be a string/);
+  });
+
   test("keeps the first requests only of a tool that asks again and again", async () => {
     const step = { do: "elicit", message: "x".repeat(1000), catches: true };
     const steps = [...Array.from({ length: 100 }, () => step), { do: "fail" }];
