@@ -61,8 +61,9 @@ export class Gatekeeper {
         keep: () => this.#keep(caller),
       });
       if (isStream(response)) {
-        // A client that is gone does not always cancel what it was reading.
-        request.signal.addEventListener("abort", leave);
+        // A client that is gone does not always cancel what it was reading, and may have gone before.
+        if (request.signal.aborted) leave();
+        else request.signal.addEventListener("abort", leave);
         return untilEnd(response, leave);
       }
       leave();

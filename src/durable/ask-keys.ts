@@ -6,7 +6,12 @@ export interface AskKeys {
   used: Record<string, true>;
   /** What the keys on the wire stand for, in the asks that are open. */
   names: Record<string, string>;
+  /** How often it has asked; absent where that was not counted yet. */
+  rounds?: number;
 }
+
+/** How often the task has asked, for one thing or several, or for nothing. */
+export const roundsOf = ({ rounds, used }: AskKeys): number => rounds ?? Object.keys(used).length;
 
 /**
  * Asks under keys that the task has never used, so that an answer is always to what was meant. `keys`
@@ -15,6 +20,7 @@ export interface AskKeys {
 export function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
   const asks: Record<string, Asks[string]> = {};
   const given: Record<string, Answer> = {};
+  keys.rounds = roundsOf(keys) + 1;
   keys.names = {};
   for (const [key, ask] of Object.entries(reason.asks)) {
     let name = key;
@@ -22,8 +28,7 @@ export function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys)
     keys.used[name] = true;
     keys.names[name] = key;
     asks[name] = ask;
-    const answer = reason.given[key];
-    if (answer !== undefined) given[name] = answer;
+    if (Object.hasOwn(reason.given, key)) given[name] = reason.given[key]!;
   }
   return { kind: "input", asks, given };
 }

@@ -17,6 +17,8 @@ export class Connection {
   readonly body: ReadableStream<Uint8Array>;
   readonly #over: () => void;
   #controller: ReadableByteStreamController | undefined;
+  /** The same once all is written, until the client has read it: only a stream that is not closed can drop it. */
+  #closing: ReadableByteStreamController | undefined;
 
   constructor({ lifeMs, ending, onOver }: ConnectionOptions) {
     const signs = setInterval(() => this.showLife(), limits.listenKeepAliveMs);
@@ -32,7 +34,14 @@ export class Connection {
       start: (controller) => {
         this.#controller = controller;
       },
-      cancel: () => this.#over(),
+      pull: () => {
+        this.#closing?.close();
+        this.#closing = undefined;
+      },
+      cancel: () => {
+        this.#closing = undefined;
+        this.#over();
+      },
     });
   }
 
@@ -42,7 +51,7 @@ export class Connection {
 
   /** Bytes that wait to be read: the stream's desired size, negated. */
   get backlogBytes(): number {
-    return -(this.#controller?.desiredSize ?? 0);
+    return -((this.#controller ?? this.#closing)?.desiredSize ?? 0);
   }
 
   /** Writes text that is whole events. */
@@ -64,12 +73,15 @@ export class Connection {
     const controller = this.#controller;
     if (controller === undefined) return;
     if (last !== "") this.repeat(last);
-    controller.close();
+    if (this.backlogBytes > 0) this.#closing = controller;
+    else controller.close();
     this.#over();
   }
 
+  /** Breaks it off; what waits to be read is dropped. */
   fail(why: string): void {
-    this.#controller?.error(new Error(why));
+    (this.#controller ?? this.#closing)?.error(new Error(why));
+    this.#closing = undefined;
     if (this.#controller !== undefined) this.#over();
   }
 }

@@ -6,7 +6,7 @@ import { isExperimental, olderAsk } from "../mcp/older.ts";
 import { related, takesAsTask } from "../mcp/older-tasks.ts";
 import type { Tasks } from "../mcp/tasks.ts";
 import { isObject, type Asks, type Json } from "../model.ts";
-import { clientError } from "../servlets/ask-failures.ts";
+import { clientError, unusableAnswer } from "../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "./session-store.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
@@ -92,7 +92,11 @@ export class SessionAsks {
         // Clients do not answer twice, so the call goes on with whatever this is.
         const answer = error === undefined ? answerOf(asked, result) : clientError(asked, error);
         this.#close(ask);
-        await tasks().update(ask.task, { [ask.key]: answer });
+        const taken = await tasks().update(ask.task, { [ask.key]: answer });
+        if (taken?.wrong !== undefined) {
+          const failure = unusableAnswer(asked, TOO_LARGE);
+          await tasks().update(ask.task, { [ask.key]: failure });
+        }
       }
       store.dropAsk(ask.number);
       return undefined;
@@ -140,3 +144,6 @@ export class SessionAsks {
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
   }
 }
+
+/** Why the task does not take an answer that fits its request. */
+const TOO_LARGE = `is too large: with the answers before it, it must not exceed ${limits.hostBytes} characters`;

@@ -1,5 +1,4 @@
 import { Fault, report } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { sessionAsker, unableAsker } from "../mcp/askers.ts";
 import { changes } from "../mcp/changes.ts";
 import { settled } from "../mcp/legacy.ts";
@@ -16,7 +15,8 @@ import { insist } from "./again.ts";
 import type { Hub } from "./hub.ts";
 import { failed, sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { demandRoom, sessionMethods, taskCallOf, taskIn, type Scope } from "./session-methods.ts";
+import { addTask, demandRoom, expiryOf, sessionMethods } from "./session-methods.ts";
+import { taskCallOf, taskIn, type Scope } from "./session-methods.ts";
 import { hearing, isListener } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall } from "./session-store.ts";
@@ -50,6 +50,7 @@ export class SessionCalls {
   readonly #calls = new Map<number, Call>();
   readonly asks: SessionAsks;
   #last = 0;
+  #rootsChanges = 0;
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -93,10 +94,19 @@ export class SessionCalls {
     if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
   }
 
-  /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
+  /**
+   * Tells the servlets that want to know that the client's roots are others now. Calls that were told of
+   * an earlier change end: however often a client changes its roots, one call of each servlet is open.
+   * Never throws.
+   */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
+    const change = ++this.#rootsChanges;
+    for (const call of this.#calls.values()) {
+      if (call.method === ROOTS_CHANGED) await this.#stop(call).catch(report);
+    }
     const registry = this.#setting.registry.within(scopes);
     for (const bundled of registry.servlets) {
+      if (change !== this.#rootsChanges) return;
       if (registry.servlet(bundled).rootsChanged === undefined) continue;
       const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
@@ -227,9 +237,7 @@ export class SessionCalls {
     if (ttlMs === undefined) return undefined;
     const tasks = this.#setting.tasks();
     const object = tasks.newId();
-    if (!store.addTask(object)) {
-      throw new Fault("too_many", `A session may have ${limits.sessionTasks} tasks: end another.`);
-    }
+    addTask(store, object, ttlMs);
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
@@ -248,7 +256,7 @@ export class SessionCalls {
     }
     if (call.post !== undefined) this.begin(call.post);
     this.#keep(Object.assign(call, { task: taskId }));
-    this.#setting.store.addTask(taskId);
+    this.#setting.store.addTask(taskId, expiryOf(task));
     await this.#setting.tasks().adopt(taskId, this.#setting.id);
     return undefined;
   }

@@ -115,6 +115,17 @@ export function demandRoom(calls: readonly { task?: string }[]): void {
   throw new Fault("too_many", message);
 }
 
+/** Adds a new task to those of the session. Throws `too_many` where it has as many as it may. */
+export function addTask(store: SessionStore, id: string, ttlMs: number): void {
+  if (store.addTask(id, Date.now() + Math.min(ttlMs, limits.taskMs))) return;
+  const message = `Too many tasks in this session (limit ${limits.sessionTasks}). Each counts until its ttl is over. Wait for that, or begin another session.`;
+  throw new Fault("too_many", message);
+}
+
+/** When a task is forgotten, in Unix ms. */
+export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
+  Date.parse(String(createdAt)) + Number(ttlMs);
+
 function demandTasks({ store }: Scope): void {
   if (isExperimental(store.row.version)) return;
   const message = `Tasks are not part of protocol version ${store.row.version}.`;

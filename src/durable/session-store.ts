@@ -75,11 +75,14 @@ CREATE TABLE calls (number INTEGER PRIMARY KEY, request TEXT NOT NULL, method TE
   stream INTEGER NOT NULL, task TEXT, token TEXT, told INTEGER NOT NULL, progress REAL);
 CREATE TABLE asks (number INTEGER PRIMARY KEY, task TEXT NOT NULL, key TEXT NOT NULL, stream INTEGER NOT NULL);
 CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
-CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT);
+CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT, until INTEGER);
 ${SealedRows.texts}`;
 
 /** Calls that have sent what must not be sent twice. Sessions of before have no such table. */
 const SENT = "CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY)";
+
+/** Columns of `tasks` that sessions of before do not have. */
+const LATER_COLUMNS = { state: "TEXT", until: "INTEGER" };
 
 /** All that is kept of one session in its object's SQLite, the messages for its client aside. */
 export class SessionStore {
@@ -99,10 +102,14 @@ export class SessionStore {
     storage.sql.exec(SENT);
     this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
-    const columns = storage.sql.exec(
-      "SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'state'",
-    );
-    if (columns.toArray().length === 0) storage.sql.exec("ALTER TABLE tasks ADD COLUMN state TEXT");
+    for (const [name, type] of Object.entries(LATER_COLUMNS)) {
+      const columns = storage.sql.exec(
+        "SELECT 1 FROM pragma_table_info('tasks') WHERE name = ?",
+        name,
+      );
+      if (columns.toArray().length > 0) continue;
+      storage.sql.exec(`ALTER TABLE tasks ADD COLUMN ${name} ${type}`);
+    }
   }
 
   /** `lists` are the fingerprints of what the server offers, which the client is about to see. */
@@ -256,12 +263,13 @@ export class SessionStore {
     return found.toArray().length > 0;
   }
 
-  /** False, and not added, where there are too many. */
-  addTask(id: string): boolean {
+  /** Adds a task that is kept until this Unix time in ms; false, and not added, where there are too many. */
+  addTask(id: string, until: number): boolean {
     const { sql } = this.#storage;
+    sql.exec("DELETE FROM tasks WHERE until < ?", Date.now());
     const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM tasks").one();
     if (count >= limits.sessionTasks) return false;
-    sql.exec("INSERT OR IGNORE INTO tasks (id) VALUES (?)", id);
+    sql.exec("INSERT OR IGNORE INTO tasks (id, until) VALUES (?, ?)", id, until);
     return true;
   }
 

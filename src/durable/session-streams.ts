@@ -35,6 +35,8 @@ export class SessionStreams {
   /** What begins the ids of this session's events: those of others are told from them. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
+  /** These and those before them that are not read to their end, oldest first. */
+  #connections: Connection[] = [];
   /** Messages are kept and sent one after the other. */
   #last = Promise.resolve();
   #kept: { events: number; characters: number } | undefined;
@@ -108,6 +110,7 @@ export class SessionStreams {
     this.#open.get(stream)?.close();
     const connection = this.#connect(stream, after);
     void this.#inTurn(async () => {
+      this.#relieve();
       await this.#repeat(stream, after, connection);
       if (!connection.isOpen) return;
       this.#open.get(stream)?.close(); // Of another who came at the same time.
@@ -148,6 +151,7 @@ export class SessionStreams {
         if (this.#open.get(stream) === connection) this.#open.delete(stream);
       },
     });
+    this.#connections.push(connection);
     if (this.#primes) {
       connection.repeat(`id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`);
     }
@@ -209,6 +213,21 @@ export class SessionStreams {
     }
     if (!connection.isOpen) return;
     sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
+  }
+
+  /**
+   * Breaks off the oldest connections while more waits to be read than the session keeps: a client can ask
+   * for the same messages again and again.
+   */
+  #relieve(): void {
+    const isInUse = ({ isOpen, backlogBytes }: Connection) => isOpen || backlogBytes > 0;
+    this.#connections = this.#connections.filter(isInUse);
+    let total = this.#connections.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
+    while (total > limits.sessionEventCharacters) {
+      const oldest = this.#connections.shift()!;
+      total -= oldest.backlogBytes;
+      oldest.fail("The client reads too slowly.");
+    }
   }
 
   #event(stream: number, seq: number, message: string): string {

@@ -68,9 +68,15 @@ export const LOST: TaskEnd = endOf(
 /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
 export function dueAt(waits: WaitReason, expires: number): number {
   if ("until" in waits) return Math.min(waits.until, expires);
-  const open = waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
+  const open = openIn(waits);
+  // A servlet that has returned, and asks for nothing, is called again: its client has nothing to do.
+  if (waits.kind === "input" && open.length === 0) return Date.now();
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }
+
+/** What the client has not answered yet. */
+const openIn = (waits: WaitReason): Ask[] =>
+  waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
 
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
@@ -83,7 +89,7 @@ export function statusMessage(said?: string, waits?: WaitReason): string | undef
 function waitInWords(waits: WaitReason): string | undefined {
   switch (waits.kind) {
     case "input":
-      return Object.values(unanswered(waits.asks, waits.given)).map(askInWords).join("; ");
+      return openIn(waits).map(askInWords).join("; ") || undefined;
     case "sleep":
       return `sleeping until ${new Date(waits.until).toISOString()}`;
     case "retry":
@@ -120,7 +126,7 @@ export function waitingOf(
   const { entries: _, ...begun } = recorded ?? {};
   let waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
   if (isSeen && waits.kind === "input") waits = { ...waits, asks: dated(waits.asks, Date.now()) };
-  const status: Status = waits.kind === "input" ? "input_required" : "working";
+  const status: Status = openIn(waits).length > 0 ? "input_required" : "working";
   const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
   return { status, texts };
 }

@@ -13,6 +13,7 @@ import type {
   Suspended,
   WaitReason,
 } from "../model.ts";
+import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { dueAt, LOST, statusMessage, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
 import type { Change, Row, Status, Texts } from "./task-rows.ts";
@@ -166,9 +167,9 @@ export class TaskStore implements Keeper {
     return this.#read("call");
   }
 
-  /** How often the client was asked for something, as far as its keys tell. */
+  /** How often the servlet has gone back to its client. */
   async asked(): Promise<number> {
-    return Object.keys((await this.#read("keys"))?.used ?? {}).length;
+    return roundsOf((await this.#read("keys")) ?? { used: {}, names: {} });
   }
 
   waits(): Promise<WaitReason | undefined> {

@@ -81,7 +81,7 @@ export function taskObject(bundle: Bundle) {
     async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#readable(() => this.#store.progress());
-      return this.#give((asks) => fittingAnswers(asks, answers, Date.now()));
+      return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
 
     async cancel(principal: string): Promise<boolean> {
@@ -161,14 +161,17 @@ export function taskObject(bundle: Bundle) {
      * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
      * at a time, so that none is lost.
      */
-    #give(choose: (open: Asks) => Answers, { isTold = false } = {}): Promise<{ wrong?: string }> {
+    #give(
+      choose: (open: Asks, given: Answers) => Answers,
+      { isTold = false } = {},
+    ): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return {};
         const { asks } = waits;
         let { given } = waits;
         try {
-          given = { ...given, ...choose(unanswered(asks, given)) };
+          given = { ...given, ...choose(unanswered(asks, given), given) };
         } catch (error) {
           return { wrong: Fault.from(error).message };
         }
@@ -199,22 +202,17 @@ export function taskObject(bundle: Bundle) {
       this.ctx.waitUntil(this.#publish());
     }
 
-    /** Fails what a session's client cannot be asked; the call goes on where nothing else is open. */
+    /** Fails what a session's client cannot be asked. */
     async #refuse(): Promise<void> {
-      const waits = await this.#store.waits();
+      const waits = this.#store.owner && (await this.#store.waits());
       const call = await this.#store.call();
       if (waits?.kind !== "input" || call === undefined) return;
-      const open = unanswered(waits.asks, waits.given);
-      const failures = call.owner ? sessionFailures(open, call.client) : {};
-      if (isComplete(open, failures) || Object.keys(failures).length > 0) {
-        await this.#give(() => failures);
-      }
+      const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
+      if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
     async #isTooCurious({ reason }: Suspended): Promise<boolean> {
-      if (reason.kind !== "input") return false;
-      const { leg = 0 } = (await this.#store.call()) ?? {};
-      return Math.max(leg, await this.#store.asked()) >= limits.inputRounds;
+      return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
     /** Undefined where the task is over, or something of ours has failed: then the next run may do better. */
@@ -231,7 +229,9 @@ export function taskObject(bundle: Bundle) {
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
-          if (ms > limits.sleepInPlaceMs) throw new Wait({ kind: "sleep", until: Date.now() + ms });
+          if (ms <= limits.sleepInPlaceMs) return;
+          // No task lives longer, and a guest may name a time for which there is no date.
+          throw new Wait({ kind: "sleep", until: Date.now() + Math.min(ms, limits.taskMs) });
         },
       };
       try {

@@ -1,5 +1,6 @@
 import { checkWithoutNulls } from "../allowances.ts";
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import {
   isObject,
   type Answer,
@@ -87,10 +88,17 @@ export function responsesIn(value: unknown): Answers {
 
 /**
  * The answers to what was asked, checked; failures as they are. A request that has no answer by its
- * deadline was cancelled by the user. Throws `invalid_params` where a result does not fit its request.
+ * deadline was cancelled by the user. Throws `invalid_params` where a result does not fit its request,
+ * or where the results, with those of `before`, are more than one call may keep.
  */
-export function fittingAnswers(asks: Asks, answers: Answers, now: number): Answers {
+export function fittingAnswers(
+  asks: Asks,
+  answers: Answers,
+  now: number,
+  before: Answers = {},
+): Answers {
   const fitting: Record<string, Answer> = {};
+  let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
     if (isOverdue(ask, now)) {
       fitting[key] = { result: { action: "cancel" } };
@@ -99,8 +107,11 @@ export function fittingAnswers(asks: Asks, answers: Answers, now: number): Answe
       const read = "result" in answer ? readResult(ask, answer.result) : answer;
       if ("wrong" in read) throw bad(`inputResponses.${key}`, read.wrong);
       fitting[key] = read;
+      hasResults ||= "result" in read;
     }
   }
+  // Cancellations and failures are taken at any size: without them the call could not go on.
+  if (hasResults && JSON.stringify([before, fitting]).length > limits.hostBytes) throw tooLarge();
   return fitting;
 }
 
@@ -173,5 +184,11 @@ function readResult(
 
 const isBlock = (value: unknown) => isObject(value) && typeof value["type"] === "string";
 const isRoot = (value: unknown) => isObject(value) && typeof value["uri"] === "string";
+
+const tooLarge = () =>
+  bad(
+    "inputResponses",
+    `and the answers before them must not exceed ${limits.hostBytes} characters together`,
+  );
 
 const bad = (what: string, why: string) => new Fault("invalid_params", `params.${what} ${why}.`);

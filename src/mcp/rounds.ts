@@ -100,7 +100,7 @@ export async function resume(
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed } = state;
   const open = unanswered(asks, before);
-  const answers = { ...before, ...fittingAnswers(open, responses, Date.now()) };
+  const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
   const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
   const brought = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
   const resumption = vault.resumption(sealed, {

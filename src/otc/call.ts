@@ -10,6 +10,7 @@ import {
   type Lent,
   type Principal,
 } from "../model.ts";
+import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -48,8 +49,7 @@ export async function runTool(
   const began = Date.now();
   const hide = hiding(lent);
   const ended = () => ({ call_id, duration: Date.now() - began });
-  /** The tool's requests, all in vain: a failure lists them for the model. */
-  const asked: Ask[] = [];
+  const asked = new Asked();
   const failed = ({ message, developer_message }: ToolError): CallToolResponse => ({
     ...ended(),
     success: false,
@@ -57,13 +57,13 @@ export async function runTool(
       {
         message,
         ...(developer_message && { developer_message }),
-        ...(asked.length > 0 && retryWith(asked)),
+        ...asked.hint,
       },
       hide,
     ),
   });
   const ask = async (asks: Asks): Promise<Answers> => {
-    asked.push(...Object.values(asks));
+    asked.add(asks);
     return unasked(asks);
   };
   try {
@@ -79,9 +79,9 @@ export async function runTool(
       ask,
     });
     if (outcome instanceof Suspended) {
-      const { reason } = outcome;
-      if (reason.kind === "input") asked.push(...Object.values(reason.asks));
-      const [first] = asked;
+      const asks = outcome.reason.kind === "input" ? outcome.reason.asks : {};
+      asked.add(asks);
+      const [first] = Object.values(asks);
       return failed(first ? cannotAsk(first, WHY) : { message: "The tool has not finished." });
     }
     if (outcome.isError === true) return failed({ message: textOf(outcome) || "The tool failed." });
@@ -109,18 +109,37 @@ function valueOf({ structuredContent, content }: CallToolResult): unknown {
   return first?.type === "text" && others.length === 0 ? first.text : content;
 }
 
-/** What a model has to know in order to call again. */
-const retryWith = (asks: readonly Ask[]) => ({
-  can_retry: true,
-  additional_prompt_content: ["The tool asked for this:", ...asks.map(described)].join("\n"),
-});
+/**
+ * The requests of a tool, all in vain: a failure lists them for the model. What no model would read is not
+ * kept either, for a tool may ask again and again.
+ */
+class Asked {
+  readonly #lines: string[] = [];
+  #characters = 0;
+
+  add(asks: Asks): void {
+    for (const one of Object.values(asks)) {
+      if (this.#characters > limits.errorCharacters) return;
+      const line = described(one);
+      this.#lines.push(line);
+      this.#characters += line.length;
+    }
+  }
+
+  /** What a model has to know in order to call again; nothing where the tool has not asked. */
+  get hint(): Partial<ToolError> {
+    if (this.#lines.length === 0) return {};
+    const content = ["The tool asked for this:", ...this.#lines].join("\n");
+    return { can_retry: true, additional_prompt_content: content };
+  }
+}
 
 function described({ method, params }: Ask): string {
   switch (method) {
     case "elicitation/create": {
       const { message, url, requestedSchema: form } = params;
       const page = typeof url === "string" ? ` (${url})` : "";
-      return [`- Of the user: ${String(message)}${page}`, ...fields(form)].join("\n");
+      return [`- Of the user: ${plain(message)}${page}`, ...fields(form)].join("\n");
     }
     case "sampling/createMessage":
       return `- Of a model: ${JSON.stringify(params["messages"])}`;
@@ -129,13 +148,17 @@ function described({ method, params }: Ask): string {
   }
 }
 
+/** JSON's objects may have a `toString` that is no function. */
+const plain = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+
 /** The fields of a form, with their types and what they are. */
 function fields(form: unknown): string[] {
   if (!isObject(form) || !isObject(form["properties"])) return [];
   const { required } = form;
   return Object.entries(form["properties"]).map(([name, field]) => {
     const { type, title, description, enum: choices } = isObject(field) ? field : {};
-    const kind = Array.isArray(choices) ? `one of ${choices.join(", ")}` : String(type);
+    const kind = Array.isArray(choices) ? `one of ${choices.map(plain).join(", ")}` : plain(type);
     const must = Array.isArray(required) && required.includes(name) ? ", required" : "";
     const about = [title, description].filter((one) => typeof one === "string").join(": ");
     return `  - ${name} (${kind}${must})${about && `: ${about}`}`;

@@ -211,7 +211,8 @@ const changes =
 
 /** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
 function lentToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
-  const token = setup.lent?.token(String(id ?? client_id));
+  const name = id ?? client_id;
+  const token = typeof name === "string" ? setup.lent?.token(name) : undefined;
   return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
 }
 

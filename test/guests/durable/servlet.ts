@@ -15,6 +15,7 @@ const ROUNDS = {
     rounds: { type: "integer", description: "How often it asks" },
     key: { type: "string", description: "Under which key" },
     post: { type: "string", description: "Where it posts each time, before it asks" },
+    isSilent: { type: "boolean", description: "Whether it returns without asking for anything" },
   },
   required: ["rounds"],
 } as const;
@@ -43,13 +44,14 @@ const planBack = defineTool({
 const rounds = defineTool({
   description: "Asks for names, and returns in between",
   input: ROUNDS,
-  async handler({ rounds: count, key = "name", post }, context) {
+  async handler({ rounds: count, key = "name", post, isSilent = false }, context) {
     const names = namesSoFar(context, key);
     if (post !== undefined) {
       const { status } = await context.fetch(post, { method: "POST", body: "again" });
       if (status !== 200) throw new Error(`The world says ${status}.`);
     }
-    return names.length < count ? askFor(key, names) : names.join(" and ");
+    if (names.length >= count) return names.join(" and ");
+    return isSilent ? callAgain([...names, "nobody"]) : askFor(key, names);
   },
 });
 
@@ -68,6 +70,11 @@ function askFor(key: string, names: string[]): InputRequired {
     requestState: JSON.stringify(names),
   };
 }
+
+const callAgain = (names: string[]): InputRequired => ({
+  resultType: "input_required",
+  requestState: JSON.stringify(names),
+});
 
 async function nameOf({ elicit }: Context): Promise<string> {
   const { action, content } = await elicit({ message: "Who?", schema: NAME });

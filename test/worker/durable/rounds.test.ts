@@ -182,6 +182,18 @@ test.each([
   });
 });
 
+test("answers that are too large together are refused", async () => {
+  limited({ hostBytes: 1_000_000 });
+  const large = accept("x".repeat(600_000));
+  const round = await goOnAsked(await planned({ do: "inputs", keys: ["a", "b"] }), { a: large });
+  const { error } = await goOn(round, { b: large });
+  expect(error).toMatchObject({
+    code: -32602,
+    message: expect.stringContaining("must not exceed 1000000 characters together"),
+  });
+  expect(saidIn(await goOn(round, { b: accept("B") }))).toEqual([{ a: large, b: accept("B") }]);
+});
+
 test("null for an optional member of a form is left out", async () => {
   const round = await beginTool("request_approval", { what: "Paint the bridge", amount: null });
   expect(round.requests["ask_1"].params.message).toBe("Please approve: Paint the bridge");

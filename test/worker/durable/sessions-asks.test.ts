@@ -156,6 +156,19 @@ describe("a servlet that asks", () => {
   });
 });
 
+test("answers that are too large together: the last of them is a failure", async () => {
+  limited({ hostBytes: 1_000_000 });
+  const client = await begin();
+  const events = await planned(client, { do: "inputs", keys: ["a", "b"] });
+  const large = accept("x".repeat(600_000));
+  for (const { id } of [await events.message(), await events.message()]) {
+    expect((await client.answer(id, large)).status).toBe(202);
+  }
+  const { result } = await events.message();
+  expect(result.isError).toBe(true);
+  expect(result.content[0].text).toContain("cannot be used: it is too large");
+});
+
 describe("notifications/cancelled", () => {
   test("ends a call, and withdraws what it asks; no answer comes", async () => {
     const client = await begin();

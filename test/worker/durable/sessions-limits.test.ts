@@ -1,13 +1,29 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { accept, limited, prepare } from "./client.ts";
-import { ELICIT, log, saidIn, steps } from "./plans.ts";
-import { Events, messageIn } from "./session-client.ts";
-import { begin, faultOf, objectOf, planned, tell, textOf } from "./session-steps.ts";
+import { accept, clock, limited, prepare, ROOTS } from "./client.ts";
+import { ELICIT, HOUR, log, saidIn, steps } from "./plans.ts";
+import { Events, messageIn, type SessionClient } from "./session-client.ts";
+import {
+  begin,
+  faultOf,
+  listened,
+  objectOf,
+  planned,
+  started,
+  startedTask,
+  tell,
+  textOf,
+} from "./session-steps.ts";
 
 /** How much a session takes and keeps, and what becomes of the rest. */
 prepare();
+
+const countOf = (client: SessionClient, table: string): Promise<number> =>
+  runInDurableObject(objectOf(client), (_instance, { storage }) => {
+    const counted = storage.sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`);
+    return counted.one().count;
+  });
 
 describe("too much", () => {
   test("calls that run in its object", async () => {
@@ -46,6 +62,42 @@ describe("too much", () => {
     expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
     await client.answer(ids[1], accept("x"));
     expect(saidIn(await two.message())).toEqual(["x"]);
+  });
+
+  test("tasks, until their time is over", async () => {
+    limited({ sessionTasks: 2 });
+    const client = await begin();
+    for (const ttl of [HOUR, 2 * HOUR]) {
+      await startedTask(client, "plan_required", steps(), { ttl });
+    }
+    const begun = () => started(client, "plan_required", steps(), { ttl: HOUR });
+    expect((await begun())["error"]).toMatchObject({
+      code: -32600,
+      message: expect.stringContaining("Too many tasks in this session (limit 2)"),
+    });
+    clock.aheadMs += HOUR + 1;
+    expect((await begun())["error"]).toBeUndefined();
+    expect((await begun())["error"]).toBeDefined();
+  });
+
+  test("changes of the client's roots: each ends what servlets do about the one before it", async () => {
+    const client = await begin();
+    const own = await listened(client);
+    const asked: unknown[] = [];
+    for (let change = 0; change < 5; change++) {
+      await client.notify("notifications/roots/list_changed");
+      let { method, id } = await own.message();
+      while (method !== "roots/list") ({ method, id } = await own.message());
+      asked.push(id);
+    }
+    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(1));
+    expect(await countOf(client, "asks")).toBe(1);
+    await client.answer(asked.at(-1), ROOTS);
+    let said = await own.message();
+    while (said["method"] !== "notifications/message") said = await own.message();
+    expect(textOf(said)).toContain("file:///a");
+    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(0));
+    await own.drop();
   });
 
   test("subscriptions", async () => {
@@ -105,6 +157,23 @@ describe("too much", () => {
     await client.answer(asked?.message?.["id"], accept("y"));
     expect(saidIn(await done.message())).toEqual([null, "y"]);
   }, 30_000);
+
+  test("for a client that reads nothing and comes back: what waited for it is dropped", async () => {
+    const text = "x".repeat(400_000);
+    limited({ sessionEventCharacters: 5_000_000 });
+    const client = await begin();
+    const own = await listened(client);
+    const priming = await own.next();
+    await own.drop();
+    for (let at = 0; at < 10; at++) await tell(client, `${at}${text}`);
+    const unread: Events[] = [];
+    for (let at = 0; at < 6; at++) unread.push(new Events(await client.listen(priming?.id)));
+    const newest = unread.at(-1)!;
+    for (let at = 0; at < 10; at++) expect(textOf(await newest.message())).toBe(`${at}${text}`);
+    const ends = await Promise.allSettled(unread.slice(0, -1).map((one) => one.rest()));
+    expect(ends.filter(({ status }) => status === "fulfilled").length).toBeLessThan(2);
+    await newest.drop();
+  });
 
   test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {
     const client = await begin();

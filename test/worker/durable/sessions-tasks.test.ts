@@ -53,7 +53,7 @@ describe("a call as a task", () => {
     const client = await begin();
     await startedTask(client, "slow_compute", { seconds: 0.01, label: "it" });
     const { error } = await started(client, "slow_compute", { seconds: 0.01, label: "it" });
-    expect(error).toMatchObject({ message: expect.stringContaining("1 tasks") });
+    expect(error).toMatchObject({ message: expect.stringContaining("limit 1") });
   });
 
   test("fails as the call would have failed", async () => {

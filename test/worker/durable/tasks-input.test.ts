@@ -65,6 +65,20 @@ describe("input in the middle", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["right"]);
   });
 
+  test("answers that are too large together are refused, and can be mended", async () => {
+    limited({ hostBytes: 1_000_000 });
+    const large = accept("x".repeat(600_000));
+    const id = await planned({ do: "inputs", keys: ["a", "b"] });
+    await until(id, "input_required");
+    expect((await updateTask(id, { a: large })).error).toBeUndefined();
+    expect((await updateTask(id, { b: large })).error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("must not exceed 1000000 characters together"),
+    });
+    expect((await updateTask(id, { b: accept("B") })).error).toBeUndefined();
+    expect(saidIn(await until(id, "completed"))).toEqual([{ a: large, b: accept("B") }]);
+  });
+
   test("answers to what was not asked are ignored", async () => {
     const id = await planned(ELICIT);
     const asking = await until(id, "input_required");

@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import {
   accept,
@@ -145,6 +145,32 @@ describe("a new task says at once what it has come to", () => {
     const { result } = await callOf("plan_always", steps(NIGHT), withTasks);
     const [, wake = ""] = /^sleeping until (.+)$/.exec(result!["statusMessage"]) ?? [];
     expect(Date.parse(wake)).toBeGreaterThan(Date.parse(result!["createdAt"]));
+  });
+});
+
+test("a task that sleeps longer than there are dates is still a task", async () => {
+  const ever = Number.MAX_SAFE_INTEGER;
+  const device = { device_code: "d", user_code: "u", expires_in: ever, interval: ever };
+  const granting = { ...device, verification_uri: "https://auth.allowed.example/go" };
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (request) =>
+    new Request(request).url.endsWith("/device")
+      ? Response.json(granting)
+      : Response.json({ error: "authorization_pending" }, { status: 400 }),
+  );
+  const asked = {
+    client_id: "probe",
+    device_authorization_url: "https://auth.allowed.example/device",
+    device_auth_timeout_secs: ever,
+    token_endpoint_url: "https://auth.allowed.example/token",
+  };
+  const call = { through: "token", text: JSON.stringify(asked) };
+  const sent = { ...withTasks, headers: { "mcp-param-through": "token" } };
+  const round = await beginTool("told", call, sent);
+  const key = Object.keys(round.requests)[0]!;
+  const { result } = await goOn(round, { [key]: { action: "accept" } });
+  expect(await taskOf(result!["taskId"])).toMatchObject({
+    status: "working",
+    statusMessage: expect.stringContaining("sleeping until"),
   });
 });
 

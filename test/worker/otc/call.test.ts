@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/limits.ts";
 import type { BundledServlet } from "../../../src/servlets/bundle.ts";
 import { ask, callTool } from "../server.ts";
 import {
@@ -158,6 +159,32 @@ describe("POST /tools/call", () => {
     expect(message).toMatch(why);
     expect(message).toMatch(/cannot be asked: Open Tool Calling/);
     expect(developer_message).toBeUndefined();
+  });
+
+  test.each([
+    { message: { toString: 1 } },
+    { message: 7, requestedSchema: { properties: { a: { type: { toString: 1 } } } } },
+    { message: "?", requestedSchema: { properties: { a: { enum: [{ toString: 1 }] } } } },
+  ])("fails with 200 where a tool asks for what is no text: %j", async (params) => {
+    const through = { through: "elicit", text: JSON.stringify(params) };
+    expect(failureOf(await call("told.told", through))["message"]).toMatch(/cannot be asked/);
+  });
+
+  test("fails with words of its own where a tool asks for a token by what is no text", async () => {
+    const credentials = {
+      through: "token",
+      text: '{"id":{"toString":1},"client_id":{"toString":1}}',
+    };
+    const { message } = failureOf(await call("told.told", credentials));
+    expect(message).toMatch(/get_access_token: client_id must be a string/);
+  });
+
+  test("keeps the first requests only of a tool that asks again and again", async () => {
+    const step = { do: "elicit", message: "x".repeat(1000), catches: true };
+    const steps = [...Array.from({ length: 100 }, () => step), { do: "fail" }];
+    const { additional_prompt_content: content } = failureOf(await call("durable.plan", { steps }));
+    expect(content.length).toBeGreaterThan(limits.errorCharacters);
+    expect(content.length).toBeLessThan(limits.errorCharacters + 2 * step.message.length);
   });
 
   test("succeeds where its tool goes on without an answer", async () => {
