@@ -12,9 +12,10 @@ import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { isObject, Suspended, type CallContext, type Json, type Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { afterSending } from "../unknown-outcome.ts";
 import { insist } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import { failed, sendingKeeper, stopped } from "./sending.ts";
+import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { demandRoom, sessionMethods, taskIn, type Scope } from "./session-methods.ts";
 import { hearing } from "./session-notices.ts";
@@ -86,7 +87,7 @@ export class SessionCalls {
     const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
     const message = await this.#run(call, params, meta).then(
       (result) => result && resultMessage(id, JSON.stringify(older(result, version))),
-      (error: unknown) => errorMessage(id, olderError(method, report(failed(call, error)))),
+      (error: unknown) => errorMessage(id, olderError(method, report(afterSending(call, error)))),
     );
     if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
   }

@@ -9,6 +9,7 @@ import {
   type Notification,
   type Tool,
 } from "../model.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { changes } from "./changes.ts";
@@ -74,6 +75,7 @@ export async function handleModern(
     return listen(message, client, exchange, exchange.hub());
   }
   return respond(exchange.accepts, exchange.leaving, async ({ send, signal }) => {
+    const sender: Sender = {};
     try {
       const logLevel = meta[`${META}logLevel`];
       if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
@@ -86,6 +88,9 @@ export async function handleModern(
         client,
         trace: traceIn(exchange.headers),
         signal,
+        sending() {
+          sender.hasSent = true;
+        },
         notify: changes(
           exchange,
           notices({ progressToken: progressTokenOf(meta), logLevel }, send),
@@ -94,7 +99,9 @@ export async function handleModern(
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
-      const fault = report(error);
+      // A request that goes on from a state can be sent again: it does nothing twice.
+      const goesOn = message.params["requestState"] !== undefined;
+      const fault = report(goesOn ? error : afterSending(sender, error));
       return { status: httpStatus(fault), body: errorMessage(message.id, fault) };
     }
   });
@@ -221,7 +228,9 @@ async function runMethod(
         ...(resumption && { resumption }),
       });
     }
-    if (reason.kind === "task" && promote !== undefined) {
+    // A task waits for room, too.
+    const isPromoted = reason.kind === "task" || reason.kind === "retry";
+    if (isPromoted && promote !== undefined) {
       return promote({ ...going, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, method, call.client);

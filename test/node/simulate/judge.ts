@@ -80,6 +80,8 @@ interface Followed {
 }
 
 const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
+/** Runs that may be over before it is seen how far the one before them has come. */
+const SEEN_LATE = 2;
 const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /\d+ times.*server stopped/;
 const DIED = /^The server (has )?stopped/;
@@ -167,7 +169,7 @@ function ended(evidence: Evidence, against: Against): void {
     return;
   }
   if (error !== undefined) {
-    if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns) return;
+    if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns - SEEN_LATE) return;
     if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
     // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
     const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
@@ -192,9 +194,11 @@ function ended(evidence: Evidence, against: Against): void {
   if (fails) return against("ends as it should", "it should have failed");
   follow(attempt.steps, followed, evidence, against);
   const isSequence = attempt.steps.every((step) => step.do !== "all");
-  if (isSequence && attempt.taskId !== undefined)
+  const isTask = attempt.taskId !== undefined;
+  // Of one that was carried first, the task has asked only the later questions.
+  if (isSequence && isTask && !attempt.isCarried && attempt.fork === undefined)
     deadlines(attempt, followed, askings, toleranceMs, against);
-  else if (isSequence && attempt.fork === undefined) toldAtAll(attempt, against);
+  if (isSequence && !isTask && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
   if (attempt.fork !== undefined) forked(attempt, followed, against);
