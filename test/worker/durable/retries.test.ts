@@ -224,6 +224,15 @@ describe("a retry of a request that has sent a POST", () => {
     expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
   });
 
+  test("whose call was over before it had to wait, and is a task all the same, gives that task", async () => {
+    const plan = steps({ do: "back", keys: ["a"] }, { do: "config" });
+    const round = await beginTool("plan_back_always", plan, withTasks);
+    const answers = { a: accept("Ada") };
+    const [first, second] = [await goOn(round, answers), await goOn(round, answers)];
+    expect(first.result).toMatchObject({ resultType: "task", status: "completed" });
+    expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
+  });
+
   test("becomes a task that does not send it again either", async () => {
     const world = newWorld();
     const round = await beginTool("plan", steps(ELICIT, http("GET", "/a"), PAY), withTasks);
