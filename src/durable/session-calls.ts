@@ -261,12 +261,11 @@ export class SessionCalls {
     if (!this.#calls.delete(number)) return;
     if (post !== undefined && post.stream === undefined) post.reply(message);
     else if (message !== undefined) {
-      try {
-        await streams.send(stream, message, { also: () => store.dropCall(number) });
-      } catch (error) {
+      const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
+      await sending.catch((error: unknown) => {
         this.#calls.set(number, call); // Its client still waits for this.
         throw error;
-      }
+      });
     }
     if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
     if (isKept) store.dropCall(number);

@@ -1,6 +1,6 @@
 import { limits } from "../../../src/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
-import type { Arrival, HttpServer } from "./http-server.ts";
+import type { HttpServer } from "./http-server.ts";
 import type { Step } from "./programs.ts";
 
 /** A rule of the model that did not hold. */
@@ -59,7 +59,7 @@ export interface Asking {
 
 interface Evidence {
   attempt: Attempt;
-  internet: Pick<HttpServer, "arrivals" | "sent">;
+  internet: Pick<HttpServer, "arrivals" | "sent" | "troubled">;
   askings: Asking[];
   /** Has another attempt gone on from a state of this one? */
   isForked: boolean;
@@ -104,7 +104,7 @@ export function judge(evidence: Evidence): Violation[] {
     );
   }
   for (const step of flat(attempt.steps)) {
-    if (step.do === "http" && !isForked) effects(step, internet.arrivals, attempt, against);
+    if (step.do === "http" && !isForked) effects(step, internet, attempt, against);
   }
   const { cancelledAt = Infinity } = attempt;
   for (const { label, at } of isForked ? [] : internet.sent) {
@@ -139,7 +139,12 @@ type Against = (rule: Rule, what: string) => void;
 const flat = (steps: Step[]): Step[] =>
   steps.flatMap((step) => (step.do === "all" ? step.branches!.flatMap(flat) : [step]));
 
-function effects(step: Step, all: Arrival[], { tool }: Attempt, against: Against): void {
+function effects(
+  step: Step,
+  { arrivals: all, troubled }: Evidence["internet"],
+  { tool, isCarried, steps }: Attempt,
+  against: Against,
+): void {
   const arrivals = all.filter(({ label }) => label === step.message);
   const lines = arrivals.map(
     ({ key, id, from }) => `${key?.slice(0, 6) ?? "no key"}/${id?.slice(0, 6)} by ${from}`,
@@ -153,6 +158,9 @@ function effects(step: Step, all: Arrival[], { tool }: Attempt, against: Against
       );
     }
   }
+  // Nothing is kept of a carried call that has sent no POST: a retry that is told something else is another call.
+  const others = flat(steps).filter((one) => one !== step);
+  if (isCarried && others.some(({ message = "" }) => troubled.has(message))) return;
   if (new Set(arrivals.map(({ key }) => key ?? {})).size > 1 && step.method !== "POST") {
     against("same key", `${step.method} ${step.message}: ${lines.join("; ")}`);
   }
@@ -195,8 +203,10 @@ function ended(evidence: Evidence, against: Against): void {
   follow(attempt.steps, followed, evidence, against);
   const isSequence = attempt.steps.every((step) => step.do !== "all");
   const isTask = attempt.taskId !== undefined;
-  // Of one that was carried first, the task has asked only the later questions.
-  if (isSequence && isTask && !attempt.isCarried && attempt.fork === undefined)
+  // Of one that was carried first, the task has asked only the later questions; and time that passes while
+  // everything stands still, even as the question is written, is nobody's.
+  const hasAskedAll = !attempt.isCarried && attempt.fork === undefined;
+  if (isSequence && isTask && hasAskedAll && !evidence.stoodStill)
     deadlines(attempt, followed, askings, toleranceMs, against);
   if (isSequence && !isTask && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
