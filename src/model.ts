@@ -283,6 +283,8 @@ export interface CallContext {
    * `Wait` where the call should not go on here, a `Fault` where it should not go on at all.
    */
   gate?(ms: number): void;
+  /** Called before an HTTP request is sent that must not be sent twice. */
+  sending?(): void;
   /** Takes what the servlet says on the way. Never throws. */
   notify(notification: Notification): void;
   ask: Asker;

@@ -11,9 +11,10 @@ import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { isObject, Suspended, type CallContext, type Json, type Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { afterSending } from "../unknown-outcome.ts";
 import { insist } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import { failed, sendingKeeper, stopped } from "./sending.ts";
+import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { addTask, demandRoom, expiryOf, sessionMethods } from "./session-methods.ts";
 import { taskCallOf, taskIn, type Scope } from "./session-methods.ts";
@@ -89,7 +90,7 @@ export class SessionCalls {
     const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
     const message = await this.#run(call, params, meta).then(
       (result) => result && resultMessage(id, JSON.stringify(older(result, version))),
-      (error: unknown) => errorMessage(id, olderError(method, report(failed(call, error)))),
+      (error: unknown) => errorMessage(id, olderError(method, report(afterSending(call, error)))),
     );
     if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
   }
@@ -274,12 +275,11 @@ export class SessionCalls {
     if (!this.#calls.delete(number)) return;
     if (post !== undefined && post.stream === undefined) post.reply(message);
     else if (message !== undefined) {
-      try {
-        await streams.send(stream, message, { also: () => store.dropCall(number) });
-      } catch (error) {
+      const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
+      await sending.catch((error: unknown) => {
         this.#calls.set(number, call); // Its client still waits for this.
         throw error;
-      }
+      });
     }
     if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
     if (isKept) store.dropCall(number);

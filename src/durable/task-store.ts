@@ -107,9 +107,8 @@ export class TaskStore implements Keeper {
   }
 
   adopt(session: string): void {
-    const all = new Set([session, ...this.sessions]);
-    this.#known.session = [...all].slice(0, limits.taskSessions).join(" ");
-    this.#storage.sql.exec("UPDATE task SET session = ?", this.#known.session);
+    const all = [...new Set([session, ...this.sessions])];
+    this.#set({ session: all.slice(0, limits.taskSessions).join(" ") });
   }
 
   /** When the task is forgotten, in Unix ms. */
@@ -129,7 +128,7 @@ export class TaskStore implements Keeper {
   /** Begins a run; gives which one it is since the call has last got further. Should it die, another begins at `rerun`. */
   countRun(rerun: (runs: number) => number): number {
     const runs = ++this.#known.runs;
-    this.#storage.sql.exec("UPDATE task SET runs = ?", runs);
+    this.#set({ runs });
     void this.#storage.setAlarm(rerun(runs));
     return runs;
   }
@@ -196,8 +195,7 @@ export class TaskStore implements Keeper {
       texts,
       also: () => {
         if (suspended.recorded === undefined) this.#rows.clear("answers");
-        this.#storage.sql.exec("UPDATE task SET runs = 0");
-        this.#known.runs = 0;
+        this.#set({ runs: 0 });
         this.#setStatus(status);
       },
       alarm: () => this.#due(texts.waits),
@@ -226,7 +224,7 @@ export class TaskStore implements Keeper {
     const leg = (call.leg ?? 0) + 1;
     await this.#commit({
       texts: { call: { ...call, input, leg }, waits: null },
-      also: () => this.#setStatus("working"),
+      also: () => this.#set({ status: "working", updated: Date.now(), notices: 0 }),
       alarm: Date.now,
     });
   }
@@ -257,11 +255,7 @@ export class TaskStore implements Keeper {
   async keep(position: number, entry: Entry, notices: number): Promise<void> {
     await this.#commit({
       answers: [[position, entry]],
-      also: () => {
-        const row = this.#known;
-        Object.assign(row, { runs: 0, notices: Math.max(notices, row.notices) });
-        this.#storage.sql.exec("UPDATE task SET runs = 0, notices = ?", row.notices);
-      },
+      also: () => this.#set({ runs: 0, notices: Math.max(notices, this.#known.notices) }),
     });
   }
 
@@ -288,13 +282,18 @@ export class TaskStore implements Keeper {
   /** The same as `dueAt`, or else soon: an owner that was not told before its task has died is told then. */
   #due(waits?: WaitReason): number {
     const next = waits ? dueAt(waits, this.expires) : this.expires;
-    return this.owner === undefined ? next : Math.min(next, Date.now() + limits.ownerMs);
+    return this.owner ? Math.min(next, Date.now() + limits.ownerMs) : next;
   }
 
   #setStatus(status: Status): void {
-    const row = this.#known;
-    Object.assign(row, { status, updated: Date.now() });
-    this.#storage.sql.exec("UPDATE task SET status = ?, updated = ?", ...[row.status, row.updated]);
+    this.#set({ status, updated: Date.now() });
+  }
+
+  #set(change: Partial<Row>): void {
+    Object.assign(this.#known, change);
+    for (const [column, value] of Object.entries(change)) {
+      this.#storage.sql.exec(`UPDATE task SET ${column} = ?`, value);
+    }
   }
 
   get #known(): Row {

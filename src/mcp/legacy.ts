@@ -2,6 +2,7 @@ import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, Suspended } from "../model.ts";
 import type { CallContext, Json } from "../model.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { changes } from "./changes.ts";
 import { unableAsker } from "./askers.ts";
@@ -188,6 +189,7 @@ async function answer(
 ): Promise<string> {
   const { id, method, params } = request;
   const meta = isObject(params["_meta"]) ? params["_meta"] : {};
+  const sender: Sender = {};
   const call: CallContext = {
     id,
     meta,
@@ -195,6 +197,9 @@ async function answer(
     client: { protocolVersion: version, capabilities: {} },
     trace: traceIn(exchange.headers),
     signal,
+    sending() {
+      sender.hasSent = true;
+    },
     notify: changes(
       exchange,
       notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, (message) =>
@@ -211,7 +216,7 @@ async function answer(
     const result = older(await settled(run, params, call, exchange.registry), version);
     return resultMessage(id, JSON.stringify(result));
   } catch (error) {
-    return errorMessage(id, olderError(method, report(error)));
+    return errorMessage(id, olderError(method, report(afterSending(sender, error))));
   }
 }
 

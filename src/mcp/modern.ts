@@ -9,6 +9,7 @@ import {
   type Notification,
   type Tool,
 } from "../model.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { changes } from "./changes.ts";
@@ -74,6 +75,7 @@ export async function handleModern(
     return listen(message, client, exchange, exchange.hub());
   }
   return respond(exchange.accepts, exchange.leaving, async ({ send, signal }) => {
+    const sender: Sender = {};
     try {
       const logLevel = meta[`${META}logLevel`];
       if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
@@ -86,6 +88,9 @@ export async function handleModern(
         client,
         trace: traceIn(exchange.headers),
         signal,
+        sending() {
+          sender.hasSent = true;
+        },
         notify: changes(
           exchange,
           notices({ progressToken: progressTokenOf(meta), logLevel }, send),
@@ -94,7 +99,9 @@ export async function handleModern(
       });
       return { status: 200, body: resultMessage(message.id, result) };
     } catch (error) {
-      const fault = report(error);
+      // A request that goes on from a state can be sent again: it does nothing twice.
+      const goesOn = message.params["requestState"] !== undefined;
+      const fault = report(goesOn ? error : afterSending(sender, error));
       return { status: httpStatus(fault), body: errorMessage(message.id, fault) };
     }
   });
@@ -191,15 +198,20 @@ function clientOf({ params }: Request, version: string): { client: Client; meta:
   return { client, meta };
 }
 
-/**
- * Runs a method that may need input of the client, or goes on with one that did. `promote` makes a task
- * of a call that has come that far.
- */
+/** What a call can become, and is answered with then; a retry of its request is answered with the same. */
+interface Become {
+  /** One that waits: a task that goes on with it. */
+  task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
+  /** One that is over: a task that is so too. Absent where it is answered with its result. */
+  end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
+}
+
+/** Runs a method that may need input of the client, or goes on with one that did. */
 async function runMethod(
   request: Request,
   exchange: Exchange,
   call: CallContext,
-  promote?: (so: Partial<TaskCall>, resumption?: Resumption) => Promise<Json>,
+  become?: Become,
 ): Promise<Json> {
   const { method, params } = request;
   const run = methods[method];
@@ -207,11 +219,15 @@ async function runMethod(
     throw new Fault("method_not_found", `Method not found: ${method}`);
   }
   const goOn = async ({ rounds, resumption, isTask, ...going }: Brought): Promise<Json> => {
-    if (isTask === true && promote !== undefined) return promote(going, resumption);
+    if (isTask === true && become !== undefined) return become.task(going, resumption);
     const ask = roundAsker({ ...call, ...going });
     const keeper = resumption && { keeper: resumption };
-    const outcome = await run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
-    if (!(outcome instanceof Suspended)) return outcome;
+    const running = run(params, { ...call, ...going, ask, ...keeper }, exchange.registry);
+    const outcome = await (become?.end ? running.catch(ownFault) : running);
+    if (outcome instanceof Fault) return become!.end!(endOf(outcome), resumption);
+    if (!(outcome instanceof Suspended)) {
+      return become?.end ? become.end({ result: outcome }, resumption) : outcome;
+    }
     const { recorded, reason } = outcome;
     if (reason.kind === "earlier") {
       return goOn({
@@ -221,13 +237,22 @@ async function runMethod(
         ...(resumption && { resumption }),
       });
     }
-    if (reason.kind === "task" && promote !== undefined) {
-      return promote({ ...going, ...(recorded && { recorded }) }, resumption);
+    // A task waits for room, too.
+    const isPromoted = reason.kind === "task" || reason.kind === "retry";
+    if (isPromoted && become !== undefined) {
+      return become.task({ ...going, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, method, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
   return comesBack(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
+}
+
+/** The servlet's failure, which is an end of its call; others are thrown. */
+function ownFault(error: unknown): Fault {
+  const fault = report(error);
+  if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
+  return fault;
 }
 
 /** A tool's call: in place, or as a task where its tool and its client are made for it. */
@@ -248,36 +273,28 @@ async function callTool(
     message = progressOf(notice) ?? message;
     call.notify(notice);
   };
-  const create = async (
-    so: Partial<TaskCall>,
-    { end, id }: { end?: TaskEnd; id?: string } = {},
-  ) => {
+  const create = async (so: Partial<TaskCall>, of: { end?: TaskEnd; id?: string } = {}) => {
     await exchange.keep();
     const made = { ...taskCall(request.params, call), ...so };
-    return createTaskResult(await tasks.create(made, end, id));
+    return createTaskResult(await tasks.create(made, of.end, of.id));
   };
-  const running = runMethod(
+  const task: Become["task"] = async (so, resumption) => {
+    const told = { ...so, ...(message !== undefined && { message }) };
+    if (resumption === undefined) return create(told);
+    const { id, recorded: known } = await resumption.task(tasks.newId());
+    const own = so.recorded?.notices ?? 0;
+    return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
+  };
+  const end: Become["end"] = async (how, resumption) => {
+    const made = await resumption?.task(tasks.newId());
+    return create({}, { end: how, ...(made && { id: made.id }) });
+  };
+  return runMethod(
     request,
     exchange,
     { ...call, notify, gate },
-    async (so, resumption) => {
-      const told = { ...so, ...(message !== undefined && { message }) };
-      if (resumption === undefined) return create(told);
-      // A retry gets the task that the call has become.
-      const { id, recorded: known } = await resumption.task(tasks.newId());
-      const own = so.recorded?.notices ?? 0;
-      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
-    },
+    mode === "auto" ? { task } : { task, end },
   );
-  if (mode === "auto") return running;
-  const result = await running.catch((error: unknown) => {
-    const fault = report(error);
-    if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
-    return fault;
-  });
-  if (!(result instanceof Fault) && result["resultType"] !== undefined) return result;
-  // It was over before it began to wait, and is a task all the same.
-  return create({}, { end: result instanceof Fault ? endOf(result) : { result } });
 }
 
 const taskCall = (params: Json, { id, meta, principal, client, trace }: CallContext): TaskCall => ({

@@ -13,6 +13,7 @@ import {
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 
@@ -66,6 +67,7 @@ export async function runTool(
     asked.add(asks);
     return unasked(asks);
   };
+  const sender: Sender = {};
   try {
     const { entry, definition } = directoryOf(await registry.catalog()).find(tool);
     const outcome = await registry.callEntry(entry, input, {
@@ -76,6 +78,9 @@ export async function runTool(
       signal,
       lent,
       notify: () => {},
+      sending() {
+        sender.hasSent = true;
+      },
       ask,
     });
     if (outcome instanceof Suspended) {
@@ -88,7 +93,7 @@ export async function runTool(
     const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
     return { ...ended(), success: true, ...value };
   } catch (error) {
-    return failed(thrown(report(error, hide)));
+    return failed(thrown(report(afterSending(sender, error), hide)));
   }
 }
 

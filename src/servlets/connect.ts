@@ -49,6 +49,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         notify: call.notify,
         ask: call.ask,
         ...(call.gate && { gate: call.gate }),
+        ...(call.sending && { sending: call.sending }),
         ...(lent && { lent: lendingOf(bundled, lent) }),
         recorded,
         seed: call.input?.seed,

@@ -215,7 +215,7 @@ export class Guest {
    * Throws a `Wait` then, and `too_many` in other calls.
    */
   #placeFor(ms: number): Place {
-    const lasts = this.journal.isKept && this.setup.gate !== undefined;
+    const lasts = this.setup.gate !== undefined;
     const { waitedMs, leftMs, heldBytes } = this.budget;
     if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
     const { memory, edge_memory: kernel } = this.#kernel;

@@ -68,11 +68,6 @@ export class Journal {
     return this.#at < this.#entries.length;
   }
 
-  /** Is all of it kept, so that the call can be run again wherever its run ends? */
-  get isKept(): boolean {
-    return this.#keeper !== undefined;
-  }
-
   /** The time of the newest answer, in Unix ms: for the guest, none passes in between. */
   get now(): number {
     return this.#entries[this.#at - 1]?.at ?? this.#begun.time;

@@ -39,5 +39,6 @@ export interface Setup {
   ask: Asker;
   /** See `CallContext`. */
   gate?(ms: number): void;
+  sending?(): void;
   lent?: Lending;
 }

@@ -17,6 +17,7 @@ const LEAVES = [
   "allowances.ts",
   "schema",
   "shape.ts",
+  "unknown-outcome.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
@@ -46,6 +47,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "shape.ts": [],
   "allowances.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "shape.ts"],
+  "unknown-outcome.ts": ["errors.ts"],
 };
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */

@@ -22,6 +22,8 @@ export class HttpServer {
   readonly arrivals: Arrival[] = [];
   /** Requests that were begun, whether or not they arrive. */
   readonly sent: { label: string; from: Actor; at: number }[] = [];
+  /** Labels of requests that were not answered as they should be, so that the next try may be told something else. */
+  readonly troubled = new Set<string>();
   readonly #platform: Platform;
   readonly #unreliable: number;
 
@@ -57,6 +59,7 @@ export class HttpServer {
         this.sent.push({ label, from: actor, at: scheduler.now });
         const fate =
           platform.isFaulty && chance.of(this.#unreliable) ? chance.pick(FATES) : "answered";
+        if (fate !== "answered") this.troubled.add(label);
         if (fate === "lost") return stop();
         const slowMs = fate === "slow" ? chance.below(40_000) : 0;
         // It arrives even where its sender is gone by then.

@@ -1,6 +1,6 @@
 import { limits } from "../../../src/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
-import type { Arrival, HttpServer } from "./http-server.ts";
+import type { HttpServer } from "./http-server.ts";
 import type { Step } from "./programs.ts";
 
 /** A rule of the model that did not hold. */
@@ -59,7 +59,7 @@ export interface Asking {
 
 interface Evidence {
   attempt: Attempt;
-  internet: Pick<HttpServer, "arrivals" | "sent">;
+  internet: Pick<HttpServer, "arrivals" | "sent" | "troubled">;
   askings: Asking[];
   /** Has another attempt gone on from a state of this one? */
   isForked: boolean;
@@ -80,6 +80,8 @@ interface Followed {
 }
 
 const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
+/** Runs that may be over before it is seen how far the one before them has come. */
+const SEEN_LATE = 2;
 const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /\d+ times.*server stopped/;
 const DIED = /^The server (has )?stopped/;
@@ -102,7 +104,7 @@ export function judge(evidence: Evidence): Violation[] {
     );
   }
   for (const step of flat(attempt.steps)) {
-    if (step.do === "http" && !isForked) effects(step, internet.arrivals, attempt, against);
+    if (step.do === "http" && !isForked) effects(step, internet, attempt, against);
   }
   const { cancelledAt = Infinity } = attempt;
   for (const { label, at } of isForked ? [] : internet.sent) {
@@ -137,7 +139,12 @@ type Against = (rule: Rule, what: string) => void;
 const flat = (steps: Step[]): Step[] =>
   steps.flatMap((step) => (step.do === "all" ? step.branches!.flatMap(flat) : [step]));
 
-function effects(step: Step, all: Arrival[], { tool }: Attempt, against: Against): void {
+function effects(
+  step: Step,
+  { arrivals: all, troubled }: Evidence["internet"],
+  { tool, isCarried, steps }: Attempt,
+  against: Against,
+): void {
   const arrivals = all.filter(({ label }) => label === step.message);
   const lines = arrivals.map(
     ({ key, id, from }) => `${key?.slice(0, 6) ?? "no key"}/${id?.slice(0, 6)} by ${from}`,
@@ -151,6 +158,12 @@ function effects(step: Step, all: Arrival[], { tool }: Attempt, against: Against
       );
     }
   }
+  // Nothing is kept of a carried call that has sent no POST: a retry that is told something else is another call,
+  // and so is one that comes later, where the servlet sleeps for as long as is left of a time.
+  const others = flat(steps).filter((one) => one !== step);
+  const isToldElse = others.some(({ message = "" }) => troubled.has(message));
+  const branches = steps.flatMap((one) => one.branches ?? []);
+  if (isCarried && (isToldElse || branches.flat().some((one) => one.do === "sleep"))) return;
   if (new Set(arrivals.map(({ key }) => key ?? {})).size > 1 && step.method !== "POST") {
     against("same key", `${step.method} ${step.message}: ${lines.join("; ")}`);
   }
@@ -167,7 +180,7 @@ function ended(evidence: Evidence, against: Against): void {
     return;
   }
   if (error !== undefined) {
-    if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns) return;
+    if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns - SEEN_LATE) return;
     if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
     // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
     const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
@@ -192,9 +205,13 @@ function ended(evidence: Evidence, against: Against): void {
   if (fails) return against("ends as it should", "it should have failed");
   follow(attempt.steps, followed, evidence, against);
   const isSequence = attempt.steps.every((step) => step.do !== "all");
-  if (isSequence && attempt.taskId !== undefined)
+  const isTask = attempt.taskId !== undefined;
+  // Of one that was carried first, the task has asked only the later questions; and time that passes while
+  // everything stands still, even as the question is written, is nobody's.
+  const hasAskedAll = !attempt.isCarried && attempt.fork === undefined;
+  if (isSequence && isTask && hasAskedAll && !evidence.stoodStill)
     deadlines(attempt, followed, askings, toleranceMs, against);
-  else if (isSequence && attempt.fork === undefined) toldAtAll(attempt, against);
+  if (isSequence && !isTask && attempt.fork === undefined) toldAtAll(attempt, against);
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
   if (attempt.fork !== undefined) forked(attempt, followed, against);

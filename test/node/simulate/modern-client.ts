@@ -10,6 +10,7 @@ import {
   type Json,
   type ClientWorld,
 } from "./attempt.ts";
+import { limits } from "../../../src/limits.ts";
 import type { Step } from "./programs.ts";
 
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -22,7 +23,8 @@ export class ModernClient {
   readonly #world: ClientWorld;
   readonly #hasTasks: boolean;
   readonly attempts: Attempt[] = [];
-  readonly #forks: { attempt: Attempt; params: Json }[] = [];
+  /** With the time until which their state is good. */
+  readonly #forks: { attempt: Attempt; params: Json; until: number }[] = [];
   #requests = 0;
 
   constructor(world: ClientWorld, hasTasks: boolean) {
@@ -115,6 +117,7 @@ export class ModernClient {
       }
       await this.#finish(attempt, params, answer);
       for (let fork = this.#forks.shift(); fork !== undefined; fork = this.#forks.shift()) {
+        if (this.#world.now() > fork.until) continue;
         this.attempts.push(fork.attempt);
         await this.#finish(fork.attempt, params, await this.#bring(fork.attempt, fork.params));
       }
@@ -163,6 +166,8 @@ export class ModernClient {
           fork: { of: attempt, at },
         },
         params: { ...brought, inputResponses: { ...inputResponses, [key!]: other } },
+        // What it takes to bring it, and to bring it again, is left.
+        until: this.#world.now() + limits.stateMs / 2,
       });
     }
     return this.#bring(attempt, brought);

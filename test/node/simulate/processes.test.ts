@@ -92,7 +92,7 @@ test("random programs in processes that are killed see what the model allows", a
   const violations = attempts.flatMap((attempt) =>
     judge({
       attempt,
-      internet: { arrivals, sent: [] },
+      internet: { arrivals, sent: [], troubled: new Set() },
       isForked: attempt.fork !== undefined || attempts.some(({ fork }) => fork?.of === attempt),
       askings: [],
       faults: KILLS,

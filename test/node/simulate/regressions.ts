@@ -51,6 +51,19 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     {},
   ],
   [
+    "a servlet that is called anew does not tell what it says then, as if that had been told before",
+    "session",
+    [
+      { do: "progress" },
+      sleep(10 * HOUR),
+      { do: "back", keys: ["a"] },
+      elicit,
+      { do: "progress" },
+      elicit,
+    ],
+    {},
+  ],
+  [
     "a retry of a servlet that is called anew sends its PUT with another key",
     "rounds",
     [{ do: "back", keys: ["a"] }, http("PUT"), http("POST")],

@@ -128,9 +128,30 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
     const row = storage.peek("SELECT status, (SELECT count(*) FROM answers) AS answers FROM task");
     return { status: String(row?.["status"]), answers: Number(row?.["answers"]) };
   };
+  const follow = (object: SimulatedObject): void => {
+    const task = tasks.get(object.id) ?? {
+      status: "",
+      kept: "",
+      alarms: 0,
+      inVain: 0,
+      askings: [],
+    };
+    tasks.set(object.id, task);
+    task.inVain = Math.max(task.inVain, object.alarms - task.alarms);
+    // What is not on the disk yet may be lost, and is to be done again.
+    if (object.storage.unconfirmed > 0) return;
+    const { status, answers } = rowOf(object);
+    const kept = `${status} ${answers}`;
+    if (kept === task.kept) return;
+    if (status !== task.status) {
+      if (task.status === "input_required") task.askings.at(-1)!.until = scheduler.now;
+      if (status === "input_required") task.askings.push({ from: scheduler.now, until: Infinity });
+    }
+    Object.assign(task, { status, kept, alarms: object.alarms });
+  };
   return {
     of: (id: string) => tasks.get(id)?.askings ?? [],
-    /** How often at most a task was run in vain before it failed. */
+    /** How often at most a task was run in vain. */
     get mostInVain(): number {
       return Math.max(0, ...[...tasks.values()].map((task) => task.inVain));
     },
@@ -141,35 +162,16 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
         if (sender?.kind !== "Task" || rowOf(sender).status !== "cancelled") continue;
         violations.push({ rule: "quiet when cancelled", what: `${from.name} sends ${label}` });
       }
-      const object = platform.ownerOf(scheduler.last);
-      if (object?.kind !== "Task") return;
-      const { status, answers } = rowOf(object);
-      const task = tasks.get(object.id) ?? {
-        status: "",
-        kept: "",
-        alarms: 0,
-        inVain: 0,
-        askings: [],
-      };
-      tasks.set(object.id, task);
-      if (status === "input_required" && status !== task.status) {
-        task.askings.push({ from: scheduler.now, until: Infinity });
-      }
-      if (task.status === "input_required" && status !== task.status) {
-        task.askings.at(-1)!.until = scheduler.now;
-      }
-      task.status = status;
-      // What is not on the disk yet may be lost, and is to be done again.
-      const kept = `${status} ${answers}`;
-      if (object.storage.unconfirmed > 0 || kept === task.kept) return;
-      // A session's task is deleted as soon as its session knows its end.
-      if (status === "failed" || status === "none") task.inVain = object.alarms - task.alarms;
-      Object.assign(task, { kept, alarms: object.alarms });
+      const { last } = scheduler;
+      // What belongs to nobody may be that something written is on the disk now.
+      const objects = last === undefined ? platform.objects.values() : [platform.ownerOf(last)];
+      for (const object of objects) if (object?.kind === "Task") follow(object);
     },
   };
 }
 
 interface Watched {
+  /** As the disk has it. */
   status: string;
   /** How far it was, as the disk has it. */
   kept: string;

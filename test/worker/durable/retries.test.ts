@@ -1,12 +1,14 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { States } from "../../../src/durable/states.ts";
+import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import {
   accept,
   beginTool,
+  callOf,
   changed,
   clock,
   goOn,
@@ -222,6 +224,15 @@ describe("a retry of a request that has sent a POST", () => {
     expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
   });
 
+  test("whose call was over before it had to wait, and is a task all the same, gives that task", async () => {
+    const plan = steps({ do: "back", keys: ["a"] }, { do: "config" });
+    const round = await beginTool("plan_back_always", plan, withTasks);
+    const answers = { a: accept("Ada") };
+    const [first, second] = [await goOn(round, answers), await goOn(round, answers)];
+    expect(first.result).toMatchObject({ resultType: "task", status: "completed" });
+    expect(second.result!["taskId"]).toBe(first.result!["taskId"]);
+  });
+
   test("becomes a task that does not send it again either", async () => {
     const world = newWorld();
     const round = await beginTool("plan", steps(ELICIT, http("GET", "/a"), PAY), withTasks);
@@ -235,6 +246,17 @@ describe("a retry of a request that has sent a POST", () => {
     expect(paid).toMatch(UNKNOWN);
     expect(linesOf(world)).toEqual(["GET /a", "POST /pay"]);
   });
+});
+
+test("a call that fails after it has sent a POST says that the outcome of that is unknown", async () => {
+  newWorld();
+  const seal = vi.spyOn(Sealer.prototype, "seal").mockRejectedValue(new Error("no key ring"));
+  const { status, error } = await callOf("plan", steps(PAY, ELICIT));
+  expect(status).toBe(500);
+  expect(error?.message).toMatch(/^Internal error, after .* outcome is unknown/);
+  const without = await callOf("plan", steps(http("GET", "/a"), ELICIT));
+  expect(without.error?.message).toBe("Internal error");
+  seal.mockRestore();
 });
 
 describe("a servlet that returned what it asks", () => {

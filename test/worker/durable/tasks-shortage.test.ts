@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import { callOf, limited, prepare, textIn } from "./client.ts";
-import { http, saidIn, steps } from "./plans.ts";
+import type { Answer } from "../server.ts";
+import { accept, beginTool, callOf, goOn, limited, prepare, textIn } from "./client.ts";
+import { withTasks } from "./faults.ts";
+import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { NAP, planned, until } from "./task-steps.ts";
 
 /** What a task does where its isolate, its caller or its run has no room or time left to wait. */
@@ -32,6 +34,29 @@ describe("a task that finds its isolate full of calls that wait", () => {
     const id = await planned(NAP);
     expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
     await other;
+  });
+});
+
+describe("a call that can become a task does so where its isolate is full", () => {
+  const crowded = async (call: () => Promise<Answer>) => {
+    limited({ waitingBytes: 1, shortageMs: 20, promoteAfterMs: 100_000 });
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("there"));
+    const other = occupied(200);
+    const { result } = await call();
+    const task = await until(result!["taskId"], "completed");
+    expect(saidIn(task).at(-1)).toEqual([200, "there"]);
+    await other;
+  };
+
+  test("as it begins", async () => {
+    expect.hasAssertions();
+    await crowded(() => callOf("plan", steps(http("POST", "/")), withTasks));
+  });
+
+  test("as it goes on", async () => {
+    expect.hasAssertions();
+    const round = await beginTool("plan", steps(ELICIT, http("POST", "/")), withTasks);
+    await crowded(() => goOn(round, { ask_1: accept("Ada") }));
   });
 });
 
