@@ -121,7 +121,10 @@ async function runProgram(
   let errors = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  const timer = setTimeout(() => child.kill("SIGKILL"), PROGRAM_MS + (staySeconds + 4 * patienceSeconds) * 1000);
+  const timer = setTimeout(
+    () => child.kill("SIGKILL"),
+    PROGRAM_MS + (staySeconds + 4 * patienceSeconds) * 1000,
+  );
   await new Promise((resolve) => child.once("close", resolve));
   clearTimeout(timer);
   if (values.trace) console.error(errors);

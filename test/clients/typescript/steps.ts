@@ -1,4 +1,14 @@
-import { cell, expect, NotOffered, patienceMs, pause, revision, stayMs, tell, within } from "./cells.ts";
+import {
+  cell,
+  expect,
+  NotOffered,
+  patienceMs,
+  pause,
+  revision,
+  stayMs,
+  tell,
+  within,
+} from "./cells.ts";
 
 /** A connected client of one of the official SDK's versions, in one shape. */
 export interface Peer {
@@ -141,7 +151,8 @@ export async function play(peer: Peer): Promise<void> {
       const long = call("wait", { seconds: 3 }).catch((error: unknown) => {
         if (!isModern) throw error;
       });
-      await pause(1000);
+      // The stream begins with the first progress, after a second.
+      await pause(1500);
       await tell("drop");
       await long;
       await greets(peer);
