@@ -97,6 +97,11 @@ export const CLIENTS: readonly Client[] = [
     version: "2.1.0",
     program: "java/Matrix.java",
     revisions: SESSIONS,
+    upstream: {
+      late: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
+      drops: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
+    },
+    note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",
