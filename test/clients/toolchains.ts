@@ -85,8 +85,11 @@ tokio = { version = "1", features = ["full"] }
 
 [workspace]
 `;
-  await once(folder, manifest, () => writeFile(join(folder, "Cargo.toml"), manifest));
-  run("cargo", ["build", "--quiet", "-j", "1"], folder);
+  await once(folder, manifest, async () => {
+    await writeFile(join(folder, "Cargo.toml"), manifest);
+    run("cargo", ["fetch", "--quiet"], folder);
+  });
+  run("cargo", ["build", "--quiet", "--offline", "-j", "1"], folder);
   return [join(folder, "target/debug/client")];
 }
 
@@ -136,11 +139,18 @@ async function typescript(client: Client): Promise<Command> {
   return [process.execPath, programOf(client)];
 }
 
-/** Does the work unless it is done for these words already. */
+/** A package that its registry does not give: there is no network, or no such version any more. */
+export class Unavailable extends Error {}
+
+/** Fetches packages unless it is done for these words already. Throws `Unavailable`. */
 async function once(folder: string, words: string, work: () => unknown): Promise<void> {
   const stamp = join(folder, "installed");
   if ((await readFile(stamp, "utf8").catch(() => "")) === words) return;
-  await work();
+  try {
+    await work();
+  } catch (error) {
+    throw new Unavailable(error instanceof Error ? error.message : String(error));
+  }
   await writeFile(stamp, words);
 }
 
