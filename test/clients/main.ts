@@ -10,7 +10,7 @@ import { document } from "./document.ts";
 import { startServers } from "./servers.ts";
 import { CLIENTS, type Client } from "./table.ts";
 import { THINGS, type Thing } from "./things.ts";
-import { install, missingTool } from "./toolchains.ts";
+import { install, missingTool, Unavailable } from "./toolchains.ts";
 import { witness } from "./witness.ts";
 
 export interface Row {
@@ -49,7 +49,14 @@ const ready: { client: Client; command: readonly string[] }[] = [];
 for (const client of clients) {
   const missing = missingTool(client);
   if (missing !== undefined) console.log(`${client.name} is skipped: there is no ${missing}.`);
-  else ready.push({ client, command: await install(client) });
+  else {
+    try {
+      ready.push({ client, command: await install(client) });
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      console.log(`${client.name} is skipped: it could not be fetched. ${error.message}`);
+    }
+  }
 }
 if (values.install) process.exit(0);
 const servers = await startServers();

@@ -74,6 +74,11 @@ export const CLIENTS: readonly Client[] = [
     version: "v1.2.1",
     program: "go/mcp-go.go",
     revisions: BOTH,
+    upstream: {
+      "late@2025-11-25": "https://github.com/mark3labs/mcp-go/pull/380",
+      "drops@2025-11-25": "https://github.com/mark3labs/mcp-go/pull/380",
+    },
+    note: "resumes a stream that the server has ended, and not one that has broken: the call fails, and the session goes on.",
   },
   {
     name: "rust",
@@ -83,6 +88,20 @@ export const CLIENTS: readonly Client[] = [
     version: "3.11.0",
     program: "rust/main.rs",
     revisions: BOTH,
+  },
+  {
+    name: "java",
+    title: "Java SDK",
+    toolchain: "java",
+    package: "io.modelcontextprotocol.sdk:mcp",
+    version: "2.1.0",
+    program: "java/Matrix.java",
+    revisions: SESSIONS,
+    upstream: {
+      late: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
+      drops: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
+    },
+    note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",

@@ -7,7 +7,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Client } from "./table.ts";
 
-export type Toolchain = "python" | "go" | "rust" | "typescript";
+export type Toolchain = "python" | "go" | "rust" | "java" | "typescript";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];
@@ -19,6 +19,7 @@ const NEEDS: Record<Toolchain, string[]> = {
   python: ["python3"],
   go: ["go"],
   rust: ["cargo"],
+  java: ["java", "javac", "mvn"],
   typescript: [],
 };
 
@@ -37,6 +38,8 @@ export async function install(client: Client): Promise<Command> {
       return go(client, folder);
     case "rust":
       return rust(client, folder);
+    case "java":
+      return java(client, folder);
     case "typescript":
       return typescript(client);
   }
@@ -82,9 +85,47 @@ tokio = { version = "1", features = ["full"] }
 
 [workspace]
 `;
-  await once(folder, manifest, () => writeFile(join(folder, "Cargo.toml"), manifest));
-  run("cargo", ["build", "--quiet", "-j", "1"], folder);
+  await once(folder, manifest, async () => {
+    await writeFile(join(folder, "Cargo.toml"), manifest);
+    run("cargo", ["fetch", "--quiet"], folder);
+  });
+  run("cargo", ["build", "--quiet", "--offline", "-j", "1"], folder);
   return [join(folder, "target/debug/client")];
+}
+
+async function java(client: Client, folder: string): Promise<Command> {
+  const jars = join(folder, "jars");
+  await fetchJars(client, folder, [client]);
+  const sources = ["Matrix.java", "Cells.java"].map((name) =>
+    join(dirname(programOf(client)), name),
+  );
+  const classes = join(folder, "classes");
+  run("javac", ["-cp", join(jars, "*"), "-d", classes, ...sources]);
+  return ["java", "-cp", `${join(jars, "*")}:${classes}`, "Matrix"];
+}
+
+/** Fetches packages as Maven Central has them, and what they need, into the folder `jars`. */
+async function fetchJars(
+  { name }: Client,
+  folder: string,
+  packages: readonly Pick<Client, "package" | "version">[],
+): Promise<void> {
+  const dependencies = packages.map(({ package: full, version }) => {
+    const [group, artifact] = full.split(":");
+    return `    <dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${version}</version></dependency>`;
+  });
+  const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>matrix</groupId><artifactId>${name}</artifactId><version>0</version>
+  <dependencies>
+${dependencies.join("\n")}
+  </dependencies>
+</project>
+`;
+  await once(folder, pom, async () => {
+    await writeFile(join(folder, "pom.xml"), pom);
+    run("mvn", ["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"], folder);
+  });
 }
 
 /** It is there already: the project's own tests use it. */
@@ -98,11 +139,18 @@ async function typescript(client: Client): Promise<Command> {
   return [process.execPath, programOf(client)];
 }
 
-/** Does the work unless it is done for these words already. */
+/** A package that its registry does not give: there is no network, or no such version any more. */
+export class Unavailable extends Error {}
+
+/** Fetches packages unless it is done for these words already. Throws `Unavailable`. */
 async function once(folder: string, words: string, work: () => unknown): Promise<void> {
   const stamp = join(folder, "installed");
   if ((await readFile(stamp, "utf8").catch(() => "")) === words) return;
-  await work();
+  try {
+    await work();
+  } catch (error) {
+    throw new Unavailable(error instanceof Error ? error.message : String(error));
+  }
   await writeFile(stamp, words);
 }
 

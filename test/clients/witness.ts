@@ -3,7 +3,7 @@
  * server's, and does what a client cannot do to itself.
  */
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { Json } from "../../src/model.ts";
 import { Revision } from "./strict.ts";
 
@@ -35,8 +35,8 @@ function revisionOf(version: string): Revision {
 export async function witness({ port, browse, log }: Options): Promise<Witness> {
   const faults = new Set<string>();
   /** Open event streams, and those of calls among them. */
-  const streams = new Set<Socket>();
-  const calls = new Set<Socket>();
+  const streams = new Set<ServerResponse>();
+  const calls = new Set<ServerResponse>();
   const methods = new Map<unknown, string>();
   let session = "";
   let seen = 0;
@@ -76,10 +76,8 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
       to.writeHead(answer.statusCode!, answer.headers);
       to.flushHeaders();
       const isStream = type.startsWith("text/event-stream");
-      // A response that has ended no longer knows its socket.
-      const socket = to.socket!;
-      if (isStream) streams.add(socket);
-      if (isStream && body.includes('"tools/call"')) calls.add(socket);
+      if (isStream) streams.add(to);
+      if (isStream && body.includes('"tools/call"')) calls.add(to);
       let text = "";
       answer.setEncoding("utf8");
       answer.on("data", (chunk: string) => {
@@ -97,8 +95,8 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
         to.end();
       });
       answer.on("close", () => {
-        streams.delete(socket);
-        calls.delete(socket);
+        streams.delete(to);
+        calls.delete(to);
         if (!answer.complete) to.destroy();
       });
     });
@@ -110,7 +108,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
   const act = async (what: string, body: string): Promise<string> => {
     switch (what) {
       case "drop":
-        for (const socket of body === "calls" ? calls : streams) socket.destroy();
+        for (const stream of body === "calls" ? calls : streams) stream.destroy();
         return "";
       case "end": {
         const headers = { "mcp-session-id": session };

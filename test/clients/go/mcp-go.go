@@ -298,7 +298,8 @@ func hold(peer *client.Client) {
 			_, err := call(ctx, peer, "wait", map[string]any{"seconds": 3})
 			ended <- err
 		}()
-		time.Sleep(time.Second)
+		// The stream begins with the first progress, after a second.
+		time.Sleep(1500 * time.Millisecond)
 		if _, err := tell("drop", ""); err != nil {
 			return err
 		}

@@ -129,7 +129,8 @@ async def play(peer):
 
     async def drops():
         call = asyncio.create_task(peer.call("wait", {"seconds": 3}))
-        await asyncio.sleep(1)
+        # The stream begins with the first progress, after a second.
+        await asyncio.sleep(1.5)
         await tell("drop")
         try:
             await call

@@ -278,7 +278,8 @@ async fn hold(cells: &mut Cells, service: &Service) {
         .fill("drops", 60 + patience(), async {
             let long = call(service, "wait", json!({"seconds": 3}));
             let drop = async {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                // The stream begins with the first progress, after a second.
+                tokio::time::sleep(Duration::from_millis(1500)).await;
                 tell("drop", "").await
             };
             let (ended, dropped) = tokio::join!(long, drop);

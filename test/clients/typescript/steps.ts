@@ -151,7 +151,8 @@ export async function play(peer: Peer): Promise<void> {
       const long = call("wait", { seconds: 3 }).catch((error: unknown) => {
         if (!isModern) throw error;
       });
-      await pause(1000);
+      // The stream begins with the first progress, after a second.
+      await pause(1500);
       await tell("drop");
       await long;
       await greets(peer);
