@@ -79,18 +79,21 @@ export class SessionCalls {
 
   /** Answers a request, now or when its call has ended. Never throws. */
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
-    const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const about = { request: id, method, post, scopes: post.scopes };
     const call = this.#open({ ...about, progressToken: progressTokenOf(meta) });
-    try {
-      const result = await this.#run(call, params, meta);
-      if (result === undefined) return; // It goes on.
-      await this.#reply(call, resultMessage(id, JSON.stringify(older(result, version))));
-    } catch (error) {
-      const told = olderError(method, report(error));
-      await this.#reply(call, errorMessage(id, told)).catch(report);
-    }
+    const { version } = this.#setting.store.row;
+    await post.inTurn(async () => {
+      try {
+        post.demandRoom();
+        const result = await this.#run(call, params, meta);
+        if (result === undefined) return; // It goes on.
+        await this.#reply(call, resultMessage(id, JSON.stringify(older(result, version))));
+      } catch (error) {
+        const told = olderError(method, report(error));
+        await this.#reply(call, errorMessage(id, told)).catch(report);
+      }
+    });
   }
 
   /** Tells the servlets that want to know that the client's roots are others now. Never throws. */
@@ -261,7 +264,7 @@ export class SessionCalls {
     const { number, post, stream, isKept, task } = call;
     if (!this.#calls.delete(number)) return;
     if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
-    if (post !== undefined && post.stream === undefined) post.reply(message);
+    if (post !== undefined && post.stream === undefined) post.reply(call.request, message);
     else if (message !== undefined) {
       await streams.send(stream, message, { also: () => store.dropCall(number) });
     }

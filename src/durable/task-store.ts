@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { inputRequests, unanswered } from "../mcp/answers.ts";
+import { unanswered } from "../mcp/answers.ts";
 import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
 import type {
@@ -13,10 +13,11 @@ import type {
   Suspended,
   WaitReason,
 } from "../model.ts";
+import type { Part } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { dueAt, LOST, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
-import type { Change, Row, Status, Texts } from "./task-rows.ts";
-import type { Sealer } from "./vault.ts";
+import * as rows from "./task-rows.ts";
+import type { Brought, Change, Row, Status, Texts } from "./task-rows.ts";
+import type { Place, Sealer } from "./vault.ts";
 
 /**
  * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
@@ -39,21 +40,26 @@ export class TaskStore implements Keeper {
     if (tables.length > 0) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
   }
 
+  /** Keeps a part of a call that is about to become this task; for a while, where it does not. */
+  async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+    const write = await this.#rows.preparePart(what, part);
+    this.#storage.transactionSync(write);
+    await this.#storage.setAlarm(Date.now() + limits.broughtMs);
+  }
+
   /** Makes a task of a call. Its first run is due, unless it is over or waits for something. */
-  async create({ recorded, message, ttlMs, ...call }: TaskCall, start?: Start): Promise<void> {
+  async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
+    if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
+    const { message, ttlMs = limits.taskMs } = given;
+    const call = rows.kept(given);
     const now = Date.now();
-    const ttl = Math.min(ttlMs ?? limits.taskMs, limits.taskMs);
-    const { owner, principal } = call;
-    const suspended = start && "reason" in start ? start : undefined;
-    const end = start && !("reason" in start) ? start : undefined;
-    const { entries = [], ...begun } = suspended?.recorded ?? recorded ?? {};
-    const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
-    const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
+    const ttl = Math.min(ttlMs, limits.taskMs);
+    const { end, entries, begun, waiting } = rows.beginningOf(given, start);
     await this.#commit({
       texts: end
         ? { end }
         : {
-            call,
+            ...(brought?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
             ...waiting?.texts,
@@ -61,13 +67,10 @@ export class TaskStore implements Keeper {
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.#storage;
-        sql.exec(TASK_SCHEMA);
-        const status = end ? statusOf(end) : (waiting?.status ?? "working");
+        sql.exec(rows.TASK_SCHEMA);
+        const status = end ? rows.statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        const times = [now, now, ttl, 0, notices];
-        const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-        const row = [principal.name, status, ...times, ...owned];
-        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+        rows.insertTask(sql, given, { status, created: now, ttl, notices });
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
       alarm: () => (waiting ? this.#due(waiting.texts.waits) : end ? this.#due() : now),
@@ -136,19 +139,12 @@ export class TaskStore implements Keeper {
 
   /** The task as its client sees it. */
   async view(): Promise<DetailedTask> {
-    const { status, created, updated } = this.#known;
-    const message = status === "cancelled" ? "It was cancelled." : await this.#read("message");
-    const waits = status === "input_required" ? await this.waits() : undefined;
+    const { status } = this.#known;
     return {
       taskId: this.#id,
-      status,
-      ...(message !== undefined && { statusMessage: message }),
-      createdAt: new Date(created).toISOString(),
-      lastUpdatedAt: new Date(updated).toISOString(),
-      ttlMs: this.#known.ttl,
-      pollIntervalMs: limits.taskPollMs,
-      ...(waits?.kind === "input" && {
-        inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
+      ...rows.viewOf(this.#known, {
+        message: status === "cancelled" ? undefined : await this.#read("message"),
+        waits: status === "input_required" ? await this.waits() : undefined,
       }),
       ...(this.isOver ? await this.#read("end") : undefined),
     };
@@ -187,10 +183,8 @@ export class TaskStore implements Keeper {
   async suspend(suspended: Suspended): Promise<void> {
     const keys = await this.#read("keys");
     if (this.isOver) return;
-    const { texts, status } = waitingOf(suspended, {
-      keys,
-      isSeen: this.owner === undefined,
-    });
+    const isSeen = this.owner === undefined;
+    const { texts, status } = rows.waitingOf(suspended, { keys, isSeen });
     await this.#commit({
       texts,
       also: () => {
@@ -205,7 +199,7 @@ export class TaskStore implements Keeper {
 
   /** Keeps answers while others are missing. */
   async wait(waits: WaitReason): Promise<void> {
-    await this.#commit({ texts: { waits }, alarm: () => dueAt(waits, this.expires) });
+    await this.#commit({ texts: { waits }, alarm: () => rows.dueAt(waits, this.expires) });
   }
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */
@@ -214,9 +208,7 @@ export class TaskStore implements Keeper {
     const own = Object.fromEntries(
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
-    const recorded = await this.recorded();
-    if (recorded !== undefined)
-      return this.#resume(answered(recorded, JSON.stringify(own), Date.now()));
+    if (await this.#resume(JSON.stringify(own), Date.now())) return;
     // It has returned what it asked, and is called anew.
     const call = (await this.call())!;
     const state = await this.#read("state");
@@ -231,17 +223,24 @@ export class TaskStore implements Keeper {
 
   /** The call has slept until this time, as it is now; its next run is due. */
   async wake(at: number): Promise<void> {
-    const recorded = await this.recorded();
-    if (recorded !== undefined) await this.#resume(answered(recorded, "", at));
+    await this.#resume("", at);
   }
 
-  async #resume({ entries, ...begun }: Recorded): Promise<void> {
+  /** Puts the answer behind the others; false where the servlet is called anew instead. */
+  async #resume(answer: string, at: number): Promise<boolean> {
+    const known = await this.#read("begun");
+    if (known === undefined) return false;
+    const { count, entry } = await this.#rows.newest();
+    const before = entry === undefined ? [] : [entry];
+    const { entries, ...begun } = answered({ ...known, entries: before }, answer, at);
+    const notices = Math.max(begun.notices, this.#known.notices);
     await this.#commit({
-      texts: { begun, waits: null },
-      answers: [[entries.length - 1, entries.at(-1)!]],
+      texts: { begun: { ...begun, notices }, waits: null },
+      ...(entries.length > before.length && { answers: [[count, entries.at(-1)!]] }),
       also: () => this.#setStatus("working"),
       alarm: Date.now,
     });
+    return true;
   }
 
   async begin(head: Head): Promise<void> {
@@ -265,13 +264,13 @@ export class TaskStore implements Keeper {
 
   /** Keeps how the call has ended, and nothing of how it came there. */
   async end(end: TaskEnd): Promise<void> {
-    await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end)) });
+    await this.#commit({ texts: { end }, also: () => this.#over(rows.statusOf(end)) });
   }
 
   /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
   async lose(): Promise<void> {
     const also = () => this.#over("failed");
-    await this.#commit({ texts: { end: LOST }, also, isFinal: true });
+    await this.#commit({ texts: { end: rows.LOST }, also, isFinal: true });
   }
 
   cancel(): void {
@@ -286,7 +285,7 @@ export class TaskStore implements Keeper {
 
   /** The same as `dueAt`, or else soon: an owner that was not told before its task has died is told then. */
   #due(waits?: WaitReason): number {
-    const next = waits ? dueAt(waits, this.expires) : this.expires;
+    const next = waits ? rows.dueAt(waits, this.expires) : this.expires;
     return this.owner === undefined ? next : Math.min(next, Date.now() + limits.ownerMs);
   }
 

@@ -24,23 +24,15 @@ import {
   type Notification,
   type Recorded,
 } from "../model.ts";
+import type { Part } from "../parts.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { Hub } from "./hub.ts";
-import { Unreadable } from "./sealed-rows.ts";
+import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
+import type { Brought, Texts } from "./task-rows.ts";
 import { TaskStore } from "./task-store.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
-
-/** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
-export interface TaskObject extends Rpc.DurableObjectBranded {
-  create(call: TaskCall, start?: Start): Promise<DetailedTask>;
-  get(principal: string): Promise<DetailedTask | undefined>;
-  update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  cancel(principal: string): Promise<boolean>;
-  /** From now on this session is told how the task goes on. */
-  adopt(principal: string, session: string): Promise<void>;
-}
+import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
 /**
  * A call that outlives its request. It is run by alarms: the first at once, others when a sleep is over,
@@ -67,9 +59,13 @@ export function taskObject(bundle: Bundle) {
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
-    async create(call: TaskCall, start?: Start): Promise<DetailedTask> {
+    async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+      if (!this.#store.exists) await this.#store.bring(what, part);
+    }
+
+    async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
-      if (!this.#store.exists) await this.#store.create(call, start);
+      if (!this.#store.exists) await this.#store.create(call, start, brought);
       await this.#refuse();
       const view = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
@@ -125,7 +121,8 @@ export function taskObject(bundle: Bundle) {
     async #onAlarm(): Promise<void> {
       const now = Date.now();
       const { storage } = this.ctx;
-      if (!this.#store.exists) return;
+      // What was brought for a task that was not made is forgotten.
+      if (!this.#store.exists) return storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
       if (this.#store.owner !== undefined) {
         if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
@@ -203,8 +200,9 @@ export function taskObject(bundle: Bundle) {
     /** Fails what a session's client cannot be asked. */
     async #refuse(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
+      if (waits?.kind !== "input") return;
       const call = await this.#store.call();
-      if (waits?.kind !== "input" || call === undefined) return;
+      if (call === undefined) return;
       const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
@@ -295,7 +293,11 @@ export function taskObject(bundle: Bundle) {
       }
       try {
         const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
-        await hub?.publish([{ method: "notifications/tasks", params: await this.#store.view() }]);
+        const method = "notifications/tasks";
+        const params = { taskId: this.ctx.id.toString() };
+        if (await hub?.isHeard({ method, params })) {
+          await hub?.publish([{ method, params: await this.#store.view() }]);
+        }
       } catch (error) {
         logError(error); // Clients that listen also ask now and then.
       }

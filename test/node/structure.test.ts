@@ -7,6 +7,7 @@ import { VERSION } from "../../src/version.ts";
 const LEAVES = [
   "model.ts",
   "env.ts",
+  "parts.ts",
   "limits.ts",
   "errors.ts",
   "body.ts",
@@ -24,7 +25,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
   "app.ts": ["auth", "durable", "mcp", "otc", "page", "servlets", ...LEAVES],
   auth: LEAVES,
-  durable: ["mcp", "otc", "servlets", ...LEAVES],
+  durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["servlets", ...LEAVES],
   otc: ["servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
@@ -43,9 +44,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   "private-hosts.ts": [],
   "text.ts": [],
   "version.ts": [],
-  "shape.ts": [],
+  "shape.ts": ["text.ts"],
+  "parts.ts": [],
   "allowances.ts": ["model.ts"],
-  "body.ts": ["errors.ts", "limits.ts", "shape.ts"],
+  "body.ts": ["errors.ts", "limits.ts", "shape.ts", "text.ts"],
 };
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */

@@ -243,7 +243,7 @@ describe("answers", () => {
 
   test("that are huge reach the servlet", async () => {
     const round = await planned({ do: "elicit" }, { do: "elicit" });
-    const huge = "ü".repeat(1_500_000);
+    const huge = "ü".repeat(900_000);
     const { result } = await goOn(round, { ask_1: accept(huge) });
     expect(result!["requestState"].length).toBeLessThan(limits.carriedStateBytes * 2);
     const last = { ...round, state: result!["requestState"] };
