@@ -57,6 +57,8 @@ export const limits = {
   slowCallFuel: 2000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 3000,
+  /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
+  ...{ formFuel: 200, patternStateFuel: 2000 },
   /** The same for each vector of bytes that a guest writes through WASI. */
   vectorFuel: 300,
   /** The same for each byte that the host reads or writes for a guest, and each that it makes up. */

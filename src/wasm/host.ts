@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import { isObject, type Answer, type Answers, type Ask, type Asks, type Json } from "../model.ts";
+import { wrongForm } from "../schema/forms.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
 import { release } from "../parts.ts";
 import { responseIn, responseText } from "./http-answers.ts";
@@ -84,7 +85,11 @@ async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
     .join(", ");
   const live = async () =>
     JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
-  const answer = await guest.answer({ what, details: JSON.stringify(asks) }, live);
+  const details = JSON.stringify(asks);
+  guest.pay(details.length * limits.formFuel);
+  const wrong = wrongForm(asks, (states) => guest.pay(states * limits.patternStateFuel));
+  if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
+  const answer = await guest.answer({ what, details }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
   return answers;
