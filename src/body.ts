@@ -1,6 +1,7 @@
 import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { excessOf } from "./shape.ts";
+import { stringBytes } from "./text.ts";
 
 /**
  * The body of a request, which says that it is JSON.
@@ -13,6 +14,7 @@ export async function readJson(request: Request): Promise<unknown> {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
   }
   const text = await readText(request);
+  if (stringBytes(text) > limits.bodyBytes) throw tooWide();
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -63,6 +65,12 @@ export async function textWithin(
 }
 
 const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);
+
+const tooWide = () =>
+  new Fault(
+    "too_large",
+    `The body has characters beyond Latin-1, so each counts two bytes: more than ${limits.bodyBytes} bytes.`,
+  );
 
 /** The headers of an answer: it is its caller's alone, and no web page's to guess the type of. */
 export const jsonHeaders = new Headers({

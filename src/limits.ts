@@ -1,7 +1,10 @@
 /** Every number that bounds something, with its reason. Sizes in bytes, times in milliseconds. */
 export const limits = {
-  /** A request's body. Large enough for a few images in base64, small enough to hold in memory twice. */
-  bodyBytes: 8 * 1024 * 1024,
+  /**
+   * A request's body: what servers of the official SDK take, an image or two in base64. As text it is held
+   * several times, and where one character is beyond Latin-1 each counts two bytes.
+   */
+  bodyBytes: 4 * 1024 * 1024,
   /** How deep a body may be nested: arguments of tools are rarely deeper than ten. */
   bodyDepth: 64,
   /** Members and items of a body, all together. */
@@ -17,8 +20,9 @@ export const limits = {
    * bounds of its own.
    */
   keptPerDay: 50_000,
-  /** Messages in one legacy batch. */
+  /** Messages in one legacy batch, and bytes of the results, which are held until the last is there. */
   batchMessages: 50,
+  batchBytes: 4 * 1024 * 1024,
   /** Items on one page of a list: clients that never ask for a second page still see all of most servers. */
   pageItems: 500,
   /** Pages that a servlet's list may have before it is taken to be endless. */
@@ -53,6 +57,8 @@ export const limits = {
   slowCallFuel: 2000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 3000,
+  /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
+  ...{ formFuel: 200, patternStateFuel: 2000 },
   /** The same for each vector of bytes that a guest writes through WASI. */
   vectorFuel: 300,
   /** The same for each byte that the host reads or writes for a guest, and each that it makes up. */
@@ -72,18 +78,21 @@ export const limits = {
   /** Before a task that found no room to wait is run again; the same again, at random, is added to it. */
   shortageMs: 5000,
   /**
-   * Memory of the host that is kept for one call: its journal, variables, notifications. With what is
-   * decoded for a moment (`messageBytes`, `httpBytes`, `outputBytes`) a call costs 64 MB at most, measured.
+   * Memory of the host that is kept for one call: its journal, variables, notifications. Two of the largest
+   * HTTP responses, and a little. With what is decoded, sealed or read for a moment (`messageBytes`,
+   * `httpBytes`, `outputBytes`, `bodyBytes`) a request costs 64 MB at most, measured.
    */
-  hostBytes: 24 * 1024 * 1024,
+  hostBytes: 17 * 1024 * 1024,
   /** Cost of a journal entry or a variable beyond its text. */
   entryBytes: 256,
   /** Names and keys that a guest gives: of config, variables, secrets. */
   nameBytes: 16 * 1024,
   /** One question, notification or request's head that a guest gives as JSON: an image or two in base64. */
   messageBytes: 4 * 1024 * 1024,
-  /** A guest's output: a few images in base64. It is parsed and written again, which takes ten times as much. */
-  outputBytes: 6 * 1024 * 1024,
+  /** A guest's output, counted as a body is. It is parsed and written again, which takes ten times as much. */
+  outputBytes: 4 * 1024 * 1024,
+  /** Structured content that is said in text too, where its servlet has not: a model reads far less. */
+  repeatedCharacters: 1024 * 1024,
   /** Members and items of each of these: parsed, an empty object takes twenty times its text. */
   guestMembers: 200_000,
   /** The message of a servlet that fails: a model reads it. */
@@ -107,6 +116,8 @@ export const limits = {
   carriedStateBytes: 16 * 1024,
   /** How long one key seals. What it sealed lives for at most `taskMs` after that. */
   keyMs: 30 * 86_400_000,
+  /** How long answers are kept that were brought to a task which is not there yet. */
+  broughtMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
   /** What clients are told to wait between two looks at a task. */
@@ -133,6 +144,8 @@ export const limits = {
   rerunMs: 1000,
   /** How often one call may go back to its client for input: a servlet that asks for ever ends here. */
   inputRounds: 100,
+  /** Texts of a client's answer to one question: an image or two in base64. It is kept, sealed, and replayed. */
+  answerBytes: 4 * 1024 * 1024,
   /** Of the message of an error with which a client answers: servlets and callers are told it. */
   clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */

@@ -1,3 +1,5 @@
+import { stringBytes } from "./text.ts";
+
 /** How deep a value of JSON may be nested, and how many members and items it may have all together. */
 interface Shape {
   depth: number;
@@ -24,4 +26,15 @@ export function excessOf(
     level = next;
   }
   return undefined;
+}
+
+/** Bytes of all texts in a value of JSON together. */
+export function textBytes(value: unknown): number {
+  let bytes = 0;
+  const left: unknown[] = [value];
+  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+    if (typeof one === "string") bytes += stringBytes(one);
+    else if (typeof one === "object" && one !== null) left.push(...Object.values(one));
+  }
+  return bytes;
 }

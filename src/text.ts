@@ -59,3 +59,8 @@ function shown(thrown: unknown): string {
   // An object may have no `toString` of its own, or one that throws.
   return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
 }
+
+/** Bytes of V8's heap that a string takes: two for each character where one is beyond Latin-1. */
+export const stringBytes = (text: string): number =>
+  // oxlint-disable-next-line no-control-regex
+  /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;

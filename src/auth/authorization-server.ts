@@ -127,17 +127,16 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
 
   /**
    * The scopes that a client asks for and that grant anything here. A client that asks for none may do
-   * everything; so may one that asks for unknown ones only, where no scopes are configured: many clients ask
-   * for `openid` or the like by default. Throws `invalid_scope` where some are configured.
+   * everything. Throws `invalid_scope` for one that asks for unknown ones only: it wants some limit.
    */
   function granted(asked: AuthRequest): string[] {
     const known = asked.scope.filter(owner.isScope);
-    if (known.length > 0 || asked.scope.length === 0 || owner.scopes === undefined) return known;
-    const there = [...owner.scopes, "patterns such as SERVLET:TOOL"].join(", ");
+    if (known.length > 0 || asked.scope.length === 0) return known;
+    const there = [...(owner.scopes ?? []), "patterns such as SERVLET:TOOL"].join(", ");
     throw refused(
       asked,
       "invalid_scope",
-      `The app asks for unknown scopes only. Known are ${there}`,
+      `The app asks for unknown scopes only. Known are ${there}; an app that asks for no scope may use everything`,
     );
   }
 

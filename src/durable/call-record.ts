@@ -5,8 +5,8 @@ import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
-import { SealedRows, Unreadable } from "./sealed-rows.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import { SealedRows } from "./sealed-rows.ts";
+import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
 
 /**
  * What others may ask of a recorded call: see `Records`. `asks` is a digest of what the call asks for, the

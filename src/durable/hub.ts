@@ -32,6 +32,11 @@ export class Hub extends DurableObject implements Streams {
     return stream.body;
   }
 
+  /** Would a stream be told of this? What is large is put together only then. */
+  async isHeard(notification: Notification): Promise<boolean> {
+    return [...this.#streams.values()].some(({ filter }) => wants(filter, notification));
+  }
+
   async publish(notifications: Notification[]): Promise<void> {
     for (const [stream, { filter, id }] of this.#streams) {
       for (const notification of notifications) {

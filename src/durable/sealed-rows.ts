@@ -1,5 +1,6 @@
 import type { Announced, Entry } from "../model.ts";
-import type { Sealer } from "./vault.ts";
+import { partsOf, release, valuesIn, type Part } from "../parts.ts";
+import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 
 /** What is written at once, or not at all. */
 export interface Writes {
@@ -8,19 +9,8 @@ export interface Writes {
   answers?: readonly (readonly [position: number, entry: Entry])[];
 }
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-/** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
-const PART = 1024 * 1024;
-
-/** Thrown for what is stored and cannot be opened any more, now or later: the key that sealed it is gone. */
-export class Unreadable extends Error {
-  override name = "Unreadable";
-  constructor() {
-    super("what is stored can no longer be opened: the key that sealed it is gone");
-  }
-}
+/** Rows of before have one sealed value cut at each so many bytes; their parts are numbered by the byte. */
+const OLD_PART = 1024 * 1024;
 
 /** Named values and a call's answers in an object's SQLite, sealed and in parts. */
 export class SealedRows {
@@ -42,42 +32,90 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
 
   /** Seals everything, then gives what writes it: that waits for nothing, so it fits into a transaction. */
   async prepare({ texts = {}, answers = [] }: Writes): Promise<() => void> {
-    const sealed = async <K>([key, value]: readonly [K, unknown]) =>
-      [key, value === null ? null : await this.#seal(value)] as const;
-    const sealedTexts = await Promise.all(Object.entries(texts).map(sealed));
-    const sealedAnswers = await Promise.all(answers.map(sealed));
+    const sealedTexts: [string, Parts | null][] = [];
+    for (const [name, value] of Object.entries(texts)) {
+      sealedTexts.push([name, value === null ? null : await this.#seal(value)]);
+    }
+    const sealedAnswers: [number, Parts][] = [];
+    for (const [position, entry] of answers) {
+      sealedAnswers.push([position, await this.#seal(entry)]);
+    }
     return () => {
-      for (const [name, bytes] of sealedTexts) this.#put("texts", name, bytes);
-      for (const [position, bytes] of sealedAnswers) {
-        this.#put("answers", position, bytes);
+      for (const [name, parts] of sealedTexts) this.#put("texts", name, parts ?? []);
+      for (const [position, parts] of sealedAnswers) {
+        this.#put("answers", position, parts);
         this.#sql.exec("DELETE FROM intents WHERE position = ?", position);
       }
     };
   }
 
+  /** The same of one part of a text or of an answer. */
+  async preparePart(key: string | number, part: Part & Place): Promise<() => void> {
+    const { bytes, nth } = part;
+    const sealed = await sealPart(this.#sealer, bytes, part);
+    release(bytes);
+    const table = typeof key === "string" ? "texts" : "answers";
+    return () => {
+      this.#sql.exec(SealedRows.texts + SealedRows.answers);
+      this.#sql.exec(`INSERT OR REPLACE INTO ${table} VALUES (?, ?, ?)`, key, nth, sealed);
+      release(sealed);
+    };
+  }
+
+  /** Throws where these are not there: then they are brought again. */
+  demand(answers: number, names: readonly string[]): void {
+    if (answers === 0 && names.length === 0) return;
+    this.#sql.exec(SealedRows.texts + SealedRows.answers);
+    const found = this.#positions().length;
+    if (found !== answers) throw new Error(`${found} answers were brought, and not ${answers}`);
+    for (const name of names) {
+      const parts = this.#sql.exec("SELECT 1 FROM texts WHERE name = ?", name).toArray();
+      if (parts.length === 0) throw new Error(`no ${name} was brought`);
+    }
+  }
+
   async text(name: string): Promise<unknown> {
     const rows = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM texts WHERE name = ? ORDER BY part", name)
+      .exec<Row>("SELECT part, bytes FROM texts WHERE name = ? ORDER BY part", name)
       .toArray();
     return rows.length === 0 ? undefined : this.#open(rows);
   }
 
   forget(name: string): void {
-    this.#put("texts", name, null);
+    this.#put("texts", name, []);
   }
 
-  /** In their order. */
+  /** In their order. One after the other is read: all of them sealed would take their memory once more. */
   async answers(): Promise<Entry[]> {
-    const rows = this.#sql
-      .exec<{ position: number; bytes: ArrayBuffer }>(
-        "SELECT position, bytes FROM answers ORDER BY position, part",
-      )
-      .toArray();
     const entries: Entry[] = [];
-    for (const parts of Map.groupBy(rows, ({ position }) => position).values()) {
-      entries.push((await this.#open(parts)) as Entry);
+    for (const position of this.#positions()) {
+      const entry = await this.#answer(position);
+      if (entry === undefined) break; // All were forgotten meanwhile.
+      entries.push(entry);
     }
     return entries;
+  }
+
+  /** How many answers there are, and the newest. */
+  async newest(): Promise<{ count: number; entry: Entry | undefined }> {
+    const positions = this.#positions();
+    const last = positions.at(-1);
+    const entry = last === undefined ? undefined : await this.#answer(last);
+    return { count: positions.length, entry };
+  }
+
+  #positions(): number[] {
+    return this.#sql
+      .exec<{ position: number }>("SELECT DISTINCT position FROM answers ORDER BY position")
+      .toArray()
+      .map(({ position }) => position);
+  }
+
+  async #answer(position: number): Promise<Entry | undefined> {
+    const rows = this.#sql
+      .exec<Row>("SELECT part, bytes FROM answers WHERE position = ? ORDER BY part", position)
+      .toArray();
+    return rows.length === 0 ? undefined : ((await this.#open(rows)) as Entry);
   }
 
   /** Notes that the request with this key is about to be sent for this position; true where that was noted before. */
@@ -104,24 +142,35 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     }
   }
 
-  #put(table: "texts" | "answers", key: string | number, bytes: Uint8Array | null): void {
+  #put(table: "texts" | "answers", key: string | number, parts: Parts): void {
     this.#sql.exec(
       `DELETE FROM ${table} WHERE ${table === "texts" ? "name" : "position"} = ?`,
       key,
     );
-    for (let at = 0; at < (bytes?.length ?? 0); at += PART) {
-      this.#sql.exec(`INSERT INTO ${table} VALUES (?, ?, ?)`, key, at, bytes!.slice(at, at + PART));
+    for (const [nth, part] of parts.entries()) {
+      this.#sql.exec(`INSERT INTO ${table} VALUES (?, ?, ?)`, key, nth, part);
+      release(part);
     }
   }
 
-  #seal(value: unknown): Promise<Uint8Array> {
-    return this.#sealer.seal(new Uint8Array(encoder.encode(JSON.stringify(value))));
+  #seal(value: unknown): Promise<Parts> {
+    return sealParts(this.#sealer, partsOf([value]));
   }
 
-  async #open(rows: { bytes: ArrayBuffer }[]): Promise<unknown> {
-    const bytes = await new Blob(rows.map((one) => one.bytes)).arrayBuffer();
-    const opened = await this.#sealer.open(new Uint8Array(bytes));
-    if (opened === undefined) throw new Unreadable();
-    return JSON.parse(decoder.decode(opened)) as unknown;
+  async #open(rows: Row[]): Promise<unknown> {
+    const isOld = rows[1]?.part === OLD_PART;
+    const parts = isOld ? [await new Blob(rows.map(bytesOf)).arrayBuffer()] : rows.map(bytesOf);
+    const sealed = parts.map((part) => new Uint8Array(part));
+    const [value] = await valuesIn(openParts(this.#sealer, sealed, sealed.length));
+    return value;
   }
+}
+
+const bytesOf = ({ bytes }: Row): ArrayBuffer => bytes;
+
+type Parts = readonly Uint8Array<ArrayBuffer>[];
+
+interface Row extends Record<string, SqlStorageValue> {
+  part: number;
+  bytes: ArrayBuffer;
 }

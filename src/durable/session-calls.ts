@@ -7,7 +7,6 @@ import { methods, notified, ROOTS_CHANGED, type Method } from "../mcp/methods.ts
 import { progressTokenOf } from "../mcp/notices.ts";
 import { isExperimental, older, olderError } from "../mcp/older.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "../mcp/older-tasks.ts";
-import type { Post } from "../mcp/session.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../mcp/tasks.ts";
 import { isObject, Suspended, type CallContext, type Json, type Notification } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -17,10 +16,9 @@ import type { Hub } from "./hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
 import { addTask, demandRoom, expiryOf, sessionMethods } from "./session-methods.ts";
-import { taskCallOf, taskIn, type Scope } from "./session-methods.ts";
+import { taskCallOf, taskIn, type Call, type Scope } from "./session-methods.ts";
 import { hearing, isListener } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
-import type { KeptCall } from "./session-store.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 
 /** What the calls of a session are given by it. */
@@ -30,19 +28,6 @@ interface Setting extends Scope {
   streams: SessionStreams;
   registry: Registry;
   hub: () => DurableObjectStub<Hub>;
-}
-
-/** A call that is not over. */
-interface Call extends KeptCall {
-  isKept: boolean;
-  /** Is its end nothing to its client any more? */
-  isUnwanted?: boolean;
-  /** Absent once another instance of the session's object has taken the call over. */
-  post?: OpenPost;
-  scopes: Post["scopes"];
-  /** Ends it, where it runs here. */
-  stop?: AbortController;
-  hear?: (notice: Notification) => void;
 }
 
 /** The open calls of a session, and what their servlets ask of its client. */
@@ -84,15 +69,21 @@ export class SessionCalls {
 
   /** Answers a request, now or when its call has ended. Never throws. */
   async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
-    const { version } = this.#setting.store.row;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
     const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
-    const message = await this.#run(call, params, meta).then(
-      (result) => result && resultMessage(id, JSON.stringify(older(result, version))),
-      (error: unknown) => errorMessage(id, olderError(method, report(afterSending(call, error)))),
-    );
-    if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
+    const { version } = this.#setting.store.row;
+    const run = async () => {
+      post.demandRoom();
+      const result = await this.#run(call, params, meta);
+      return result && resultMessage(id, JSON.stringify(older(result, version)));
+    };
+    await post.inTurn(async () => {
+      const message = await run().catch((error: unknown) =>
+        errorMessage(id, olderError(method, report(afterSending(call, error)))),
+      );
+      if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
+    });
   }
 
   /**
@@ -273,7 +264,7 @@ export class SessionCalls {
     const { store, streams } = this.#setting;
     const { number, post, stream, isKept, task } = call;
     if (!this.#calls.delete(number)) return;
-    if (post !== undefined && post.stream === undefined) post.reply(message);
+    if (post !== undefined && post.stream === undefined) post.reply(call.request, message);
     else if (message !== undefined) {
       const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
       await sending.catch((error: unknown) => {
@@ -305,8 +296,8 @@ export class SessionCalls {
     call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
-      const also = store.told.bind(store, { ...call });
       const waiting = isListener(call) && this.#of(call.task!).find((one) => one.stream !== OWN);
+      const also = store.told.bind(store, { ...call });
       const { stream } = waiting || call;
       streams.send(stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
     });

@@ -6,7 +6,8 @@ import { isOver, olderTask } from "../mcp/older-tasks.ts";
 import { isExperimental } from "../mcp/older.ts";
 import type { Post } from "../mcp/session.ts";
 import type { DetailedTask, TaskCall, Tasks } from "../mcp/tasks.ts";
-import type { Json } from "../model.ts";
+import type { Json, Notification } from "../model.ts";
+import type { OpenPost } from "./session-post.ts";
 import type { KeptCall, SessionStore } from "./session-store.ts";
 
 /** What a method of a session works on. */
@@ -18,10 +19,17 @@ export interface Scope {
   enlist(): Promise<void>;
 }
 
-/** Who calls what in a session. */
-interface Caller extends Pick<KeptCall, "request" | "method"> {
+/** A call of a session that is not over. */
+export interface Call extends KeptCall {
+  isKept: boolean;
+  /** Is its end nothing to its client any more? */
+  isUnwanted?: boolean;
+  /** Absent once another instance of the session's object has taken the call over. */
+  post?: OpenPost;
   scopes: Post["scopes"];
-  post?: Pick<Post, "trace">;
+  /** Ends it, where it runs here. */
+  stop?: AbortController;
+  hear?: (notice: Notification) => void;
 }
 
 type SessionMethod = (params: Json, scope: Scope) => Promise<Json> | Json;
@@ -95,7 +103,7 @@ export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> 
 
 /** The session's call as a task keeps it; its servlet is run with this even where it never becomes one. */
 export async function taskCallOf(
-  { request, method, scopes, post }: Caller,
+  { request, method, scopes, post }: Call,
   store: SessionStore,
   params: Json,
   meta: Json,

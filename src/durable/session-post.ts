@@ -1,3 +1,5 @@
+import type { RequestId } from "../mcp/message.ts";
+import { batchIsFull, Replies } from "../mcp/replies.ts";
 import type { Accepts, Reply } from "../mcp/reply.ts";
 import type { Post } from "../mcp/session.ts";
 
@@ -14,7 +16,8 @@ export class OpenPost {
   /** Where it has become a stream, its number. */
   stream: number | undefined;
   readonly #isBatch: boolean;
-  readonly #replies: string[] = [];
+  readonly #replies: Replies;
+  #last: Promise<void> = Promise.resolve();
   #open: number;
   #answer!: (response: Response | Reply) => void;
 
@@ -24,21 +27,41 @@ export class OpenPost {
     this.scopes = scopes;
     this.trace = trace;
     this.#isBatch = isBatch;
+    this.#replies = new Replies(isBatch);
     this.#open = requests;
   }
 
-  /** Takes the answer to one of its requests, or that there will be none. */
-  reply(message: string | undefined): void {
-    if (message !== undefined) this.#replies.push(message);
+  /** Takes the answer to its request with this id, or that there will be none. */
+  reply(id: RequestId | null, message: string | undefined): void {
+    if (message !== undefined) this.#replies.add(message, id);
+    this.#over();
+  }
+
+  /**
+   * Does the work when the requests before are answered, or go on as a stream: of several large results at
+   * once none could be refused in time.
+   */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    if (!this.#isBatch) return work();
+    this.#last = this.#last.then(work);
+    return this.#last;
+  }
+
+  /** Throws where there is no room for further replies. */
+  demandRoom(): void {
+    if (this.stream === undefined && this.#replies.isFull) throw batchIsFull();
+  }
+
+  #over(): void {
     if (--this.#open > 0) return;
-    const status = this.#replies.length > 0 ? 200 : 202;
-    this.#answer({ status, body: this.#replies, isBatch: this.#isBatch });
+    const { all } = this.#replies;
+    this.#answer({ status: all.length > 0 ? 200 : 202, body: all, isBatch: this.#isBatch });
   }
 
   /** From now on it is a stream; gives what is to be said on it first. */
   begin(stream: number, response: Response): string[] {
     this.stream = stream;
     this.#answer(response);
-    return this.#replies;
+    return this.#replies.all;
   }
 }

@@ -14,13 +14,12 @@ import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import { Unreadable } from "./sealed-rows.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OpenPost } from "./session-post.ts";
 import { SessionStore } from "./session-store.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
 
 /** What others may ask of a session. `principal` is whoever asks; to all but its own there is no such session. */
 export interface SessionObject extends Rpc.DurableObjectBranded {
@@ -111,7 +110,7 @@ export function sessionObject(bundle: Bundle) {
       const post = new OpenPost(asking.length, how);
       for (const one of asking) {
         if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
-        if (one.kind === "unreadable") post.reply(errorMessage(one.id, one.fault));
+        if (one.kind === "unreadable") post.reply(one.id, errorMessage(one.id, one.fault));
       }
       if (!accepts.json) this.#calls.begin(post);
       return post.response;

@@ -1,9 +1,11 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import type { Resumed, Resumption, Sealing, Vault } from "../mcp/exchange.ts";
+import { partsOf, release, valuesIn } from "../parts.ts";
+import { concatenate } from "../wasm/image.ts";
 import { StoredResumption } from "./resumption.ts";
 import type { States } from "./states.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import { openParts, sealerOf, sealPart, Unreadable, type Sealer } from "./vault.ts";
 
 /** The vault of a Worker with these bindings; undefined where it has not got them. */
 export function vaultOf(env: object): Vault | undefined {
@@ -17,8 +19,12 @@ const decoder = new TextDecoder();
 
 /** What a sealed text begins with: it is all there, or an object's id stands for it. */
 const HERE = 0;
-const STORED = 1;
-const STORED_ONCE = 2;
+const STORED = 3;
+const STORED_ONCE = 4;
+
+/** The same of states of before: the object has what would be all there, sealed as one and cut into parts. */
+const OLD_STORED = 1;
+const OLD_STORED_ONCE = 2;
 
 /** States that clients carry: sealed into a string while they are small, else kept in an object of their own. */
 class StateVault implements Vault {
@@ -30,33 +36,59 @@ class StateVault implements Vault {
     this.#states = states;
   }
 
-  async seal(text: string, { until, once, keep }: Sealing): Promise<string> {
-    const packed = await through(
-      new Uint8Array(encoder.encode(text)),
-      new CompressionStream("deflate-raw"),
-    );
-    const content = await this.#sealer.seal(marked(HERE, packed));
-    if (!once && content.length <= limits.carriedStateBytes) return write(content);
-    await keep();
+  async seal(values: readonly unknown[], { until, once, keep }: Sealing): Promise<string> {
     const id = this.#states.newUniqueId();
-    await this.#states.get(id).put(content, until);
+    let nth = 0;
+    for (const { bytes, isLast } of partsOf(values)) {
+      if (nth === 0) {
+        const small = isLast && !once ? await this.#carried(bytes) : undefined;
+        if (small !== undefined) return small;
+        await keep();
+      }
+      const sealed = await sealPart(this.#sealer, bytes, { nth, isLast });
+      await this.#states.get(id).put(nth, sealed, until);
+      release(sealed);
+      nth++;
+    }
     const pointer = marked(once ? STORED_ONCE : STORED, encoder.encode(id.toString()));
     return write(await this.#sealer.seal(pointer));
   }
 
-  async open(sealed: string): Promise<string | undefined> {
+  /** Undefined where it is too large for a client to carry. */
+  async #carried(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
+    const packed = await through(bytes, new CompressionStream("deflate-raw"));
+    if (packed.length > limits.carriedStateBytes) return undefined;
+    return write(await this.#sealer.seal(marked(HERE, packed)));
+  }
+
+  async open(sealed: string): Promise<unknown[] | undefined> {
     const opened = await this.#opened(sealed);
     if (opened === undefined) return undefined;
-    if (opened[0] === HERE) return unpacked(opened);
-    const stored = await this.#stored(opened).read();
-    const content = stored && (await this.#sealer.open(new Uint8Array(stored)));
-    return content && unpacked(content);
+    if (opened[0] === HERE) return valuesIn(unpacked(opened));
+    const object = this.#stored(opened);
+    const places = await object.places();
+    if (places.length === 0) return undefined;
+    async function* parts() {
+      for (const place of places) yield new Uint8Array(await object.read(place));
+    }
+    if (opened[0] === OLD_STORED || opened[0] === OLD_STORED_ONCE) {
+      const whole = await this.#sealer.open(concatenate(await Array.fromAsync(parts())));
+      return whole && valuesIn(unpacked(whole));
+    }
+    try {
+      return await valuesIn(openParts(this.#sealer, parts(), places.length));
+    } catch (error) {
+      if (error instanceof Unreadable) return undefined;
+      throw error;
+    }
   }
 
   resumption(sealed: string, by: Resumed): Resumption {
     return new StoredResumption(by, async () => {
       const opened = await this.#opened(sealed);
-      if (opened?.[0] === STORED_ONCE) return this.#stored(opened);
+      if (opened?.[0] === STORED_ONCE || opened?.[0] === OLD_STORED_ONCE) {
+        return this.#stored(opened);
+      }
       return this.#states.getByName(await by.name());
     });
   }
@@ -72,8 +104,9 @@ class StateVault implements Vault {
   }
 }
 
-const unpacked = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
-  decoder.decode(await through(bytes.subarray(1), new DecompressionStream("deflate-raw")));
+async function* unpacked(bytes: Uint8Array<ArrayBuffer>) {
+  yield await through(bytes.subarray(1), new DecompressionStream("deflate-raw"));
+}
 
 function marked(mark: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(1 + bytes.length);

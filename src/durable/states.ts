@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
 import type { Promotion } from "../mcp/exchange.ts";
 import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
+import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
@@ -55,26 +56,31 @@ export function statesObject() {
       this.#rows = new SealedRows(state.storage.sql, sealer);
     }
 
-    /** Keeps the (sealed) bytes until this Unix time in ms. */
-    async put(bytes: Uint8Array, until: number): Promise<void> {
+    /** Keeps a (sealed) part of the state, at this place, until this Unix time in ms. */
+    async put(place: number, part: Uint8Array<ArrayBuffer>, until: number): Promise<void> {
       const { storage } = this.ctx;
       storage.sql.exec(
         "CREATE TABLE IF NOT EXISTS parts (at INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
       );
-      for (let at = 0; at < bytes.length; at += PART) {
-        storage.sql.exec("INSERT INTO parts VALUES (?, ?)", at, bytes.slice(at, at + PART));
-      }
+      storage.sql.exec("INSERT INTO parts VALUES (?, ?)", place, part);
+      release(part);
       await storage.setAlarm(until);
     }
 
-    /** What was put; undefined where it has expired. */
-    async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    /** The places of the state's parts, in their order; none where it has expired. */
+    async places(): Promise<number[]> {
       const { storage } = this.ctx;
-      if ((await storage.getAlarm()) === null) return undefined;
-      const parts = storage.sql
-        .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM parts ORDER BY at")
-        .toArray();
-      return new Uint8Array(await new Blob(parts.map(({ bytes }) => bytes)).arrayBuffer());
+      if ((await storage.getAlarm()) === null) return [];
+      const rows = storage.sql.exec<{ at: number }>("SELECT at FROM parts ORDER BY at").toArray();
+      return rows.map(({ at }) => at);
+    }
+
+    async read(place: number): Promise<ArrayBuffer> {
+      const found = this.ctx.storage.sql.exec<{ bytes: ArrayBuffer }>(
+        "SELECT bytes FROM parts WHERE at = ?",
+        place,
+      );
+      return found.one().bytes;
     }
 
     /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
@@ -224,6 +230,3 @@ const busyMs = (run: Run | undefined, attempt: string): number =>
 
 /** What others may ask of a state. */
 export type States = InstanceType<ReturnType<typeof statesObject>>;
-
-/** A row may have 2 MB: https://developers.cloudflare.com/durable-objects/platform/limits/ */
-const PART = 1024 * 1024;

@@ -1,6 +1,11 @@
 import { namespaceOf } from "../env.ts";
-import type { Keeper } from "../model.ts";
+import { logError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { changes } from "../mcp/changes.ts";
+import { progressOf, type TaskCall } from "../mcp/tasks.ts";
+import type { Keeper, Notification, Recorded } from "../model.ts";
 import { again } from "./again.ts";
+import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -34,6 +39,31 @@ export class TaskOwners {
         await this.#last;
         await store.keep(position, entry, notices);
       },
+    };
+  }
+
+  /**
+   * Takes what the servlet says: the sessions are told, in the order in which it is said, and once.
+   * `onProgress` is called with the text of the task's own progress, where its client sees it as a task.
+   */
+  teller(
+    { leg = 0 }: TaskCall,
+    recorded: Recorded | undefined,
+    onProgress: (message: string) => void,
+  ): (notice: Notification) => void {
+    const { owner, principal } = this.#store;
+    const hubs = namespaceOf<Hub>(this.#env, "HUBS");
+    const hub = hubs && (() => hubs.getByName(principal));
+    let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
+    const tell = changes({ hub }, (notice) => {
+      const number = nth;
+      this.tell((session, id) => session.told(id, number, notice)).catch(logError);
+      const message = owner?.isHidden === true ? undefined : progressOf(notice);
+      if (message !== undefined) onProgress(message);
+    });
+    return (notice) => {
+      nth++;
+      tell(notice);
     };
   }
 

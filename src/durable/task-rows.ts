@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { dated, unanswered } from "../mcp/answers.ts";
-import { endOf, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import { dated, inputRequests, unanswered } from "../mcp/answers.ts";
+import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
 import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
 import { printable } from "../text.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
@@ -50,12 +50,73 @@ export interface Change extends Writes {
   alarm?: () => number;
 }
 
+/** What was brought to a task before it was made: how many answers, and whether its call was. */
+export interface Brought {
+  answers: number;
+  call: boolean;
+}
+
+/** What is kept of a call as its text. */
+export function kept(given: TaskCall): Texts["call"] {
+  const call = { ...given };
+  for (const elsewhere of ["recorded", "message", "ttlMs"] as const) delete call[elsewhere];
+  return call;
+}
+
+/** How a call that becomes a task has come to it: its end, or what it waits for and has been answered. */
+export function beginningOf({ recorded, owner }: TaskCall, start: Start | undefined) {
+  const suspended = start && "reason" in start ? start : undefined;
+  const end = start && !("reason" in start) ? start : undefined;
+  const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
+  const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
+  const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
+  return { end, entries, intents, begun, waiting };
+}
+
 /** Of this version; columns are only ever added. */
 export const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL);
 ${SealedRows.texts}${SealedRows.answers}`;
+
+/** The row of the task that is stored here; undefined where none is. */
+export function storedTask(sql: SqlStorage): Row | undefined {
+  const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
+  return tables.length > 0 ? sql.exec<Row>("SELECT * FROM task").toArray()[0] : undefined;
+}
+
+/** Writes the row of a new task. */
+export function insertTask(
+  sql: SqlStorage,
+  { principal, owner }: TaskCall,
+  { status, created, ttl, notices }: Pick<Row, "status" | "created" | "ttl" | "notices">,
+): void {
+  const times = [created, created, ttl, 0, notices];
+  const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
+  const row = [principal.name, status, ...times, ...owned];
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+}
+
+/** A task as its client sees it, besides its id and its end. */
+export function viewOf(
+  { status, created, updated, ttl }: Row,
+  { message, waits }: { message: string | undefined; waits: WaitReason | undefined },
+) {
+  const said = status === "cancelled" ? "It was cancelled." : statusMessage(message, waits);
+  return {
+    status,
+    ...(said !== undefined && { statusMessage: said }),
+    createdAt: new Date(created).toISOString(),
+    lastUpdatedAt: new Date(updated).toISOString(),
+    ttlMs: ttl,
+    pollIntervalMs: limits.taskPollMs,
+    ...(status === "input_required" &&
+      waits?.kind === "input" && {
+        inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
+      }),
+  };
+}
 
 /** How a task has ended whose stored texts cannot be opened any more. */
 export const LOST: TaskEnd = endOf(

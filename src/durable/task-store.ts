@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { inputRequests, unanswered } from "../mcp/answers.ts";
+import { unanswered } from "../mcp/answers.ts";
 import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
 import { answered } from "../model.ts";
 import type {
@@ -13,11 +13,12 @@ import type {
   Suspended,
   WaitReason,
 } from "../model.ts";
+import type { Part } from "../parts.ts";
 import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { dueAt, LOST, statusMessage, statusOf, TASK_SCHEMA, waitingOf } from "./task-rows.ts";
-import type { Change, Row, Status, Texts } from "./task-rows.ts";
-import type { Sealer } from "./vault.ts";
+import * as rows from "./task-rows.ts";
+import type { Brought, Change, Row, Status, Texts } from "./task-rows.ts";
+import type { Place, Sealer } from "./vault.ts";
 
 /**
  * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
@@ -35,26 +36,29 @@ export class TaskStore implements Keeper {
     this.#storage = storage;
     this.#rows = new SealedRows(storage.sql, sealer);
     this.#id = id;
-    const { sql } = storage;
-    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
-    if (tables.length > 0) this.#row = sql.exec<Row>("SELECT * FROM task").toArray()[0];
+    this.#row = rows.storedTask(storage.sql);
+  }
+
+  /** Keeps a part of a call that is about to become this task; for a while, where it does not. */
+  async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+    const write = await this.#rows.preparePart(what, part);
+    this.#storage.transactionSync(write);
+    await this.#storage.setAlarm(Date.now() + limits.broughtMs);
   }
 
   /** Makes a task of a call. Its first run is due, unless it is over or waits for something. */
-  async create({ recorded, message, ttlMs, ...call }: TaskCall, start?: Start): Promise<void> {
+  async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
+    if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
+    const { message, ttlMs = limits.taskMs } = given;
+    const call = rows.kept(given);
     const now = Date.now();
-    const ttl = Math.min(ttlMs ?? limits.taskMs, limits.taskMs);
-    const { owner, principal } = call;
-    const suspended = start && "reason" in start ? start : undefined;
-    const end = start && !("reason" in start) ? start : undefined;
-    const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
-    const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
-    const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
+    const ttl = Math.min(ttlMs, limits.taskMs);
+    const { end, entries, intents, begun, waiting } = rows.beginningOf(given, start);
     await this.#commit({
       texts: end
         ? { end }
         : {
-            call,
+            ...(brought?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
             ...waiting?.texts,
@@ -62,12 +66,10 @@ export class TaskStore implements Keeper {
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.#storage;
-        sql.exec(TASK_SCHEMA);
-        const status = end ? statusOf(end) : (waiting?.status ?? "working");
+        sql.exec(rows.TASK_SCHEMA);
+        const status = end ? rows.statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-        const row = [principal.name, status, now, now, ttl, 0, notices, ...owned];
-        sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+        rows.insertTask(sql, given, { status, created: now, ttl, notices });
         for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
@@ -135,20 +137,12 @@ export class TaskStore implements Keeper {
 
   /** The task as its client sees it. */
   async view(): Promise<DetailedTask> {
-    const { status, created, updated } = this.#known;
-    const waits = await this.waits();
-    const said = status === "cancelled" ? "It was cancelled." : await this.#read("message");
-    const message = statusMessage(said, waits);
+    const { status } = this.#known;
     return {
       taskId: this.#id,
-      status,
-      ...(message !== undefined && { statusMessage: message }),
-      createdAt: new Date(created).toISOString(),
-      lastUpdatedAt: new Date(updated).toISOString(),
-      ttlMs: this.#known.ttl,
-      pollIntervalMs: limits.taskPollMs,
-      ...(waits?.kind === "input" && {
-        inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
+      ...rows.viewOf(this.#known, {
+        message: status === "cancelled" ? undefined : await this.#read("message"),
+        waits: await this.waits(),
       }),
       ...(this.isOver ? await this.#read("end") : undefined),
     };
@@ -187,10 +181,8 @@ export class TaskStore implements Keeper {
   async suspend(suspended: Suspended): Promise<void> {
     const keys = await this.#read("keys");
     if (this.isOver) return;
-    const { texts, status } = waitingOf(suspended, {
-      keys,
-      isSeen: this.owner === undefined,
-    });
+    const isSeen = this.owner === undefined;
+    const { texts, status } = rows.waitingOf(suspended, { keys, isSeen });
     await this.#commit({
       texts,
       also: () => {
@@ -204,7 +196,7 @@ export class TaskStore implements Keeper {
 
   /** Keeps answers while others are missing; `isTold` where the owner knows what is asked. */
   async wait(waits: WaitReason, isTold: boolean): Promise<void> {
-    const alarm = () => (isTold ? dueAt(waits, this.expires) : this.#due(waits));
+    const alarm = () => (isTold ? rows.dueAt(waits, this.expires) : this.#due(waits));
     await this.#commit({ texts: { waits }, alarm });
   }
 
@@ -214,16 +206,13 @@ export class TaskStore implements Keeper {
     const own = Object.fromEntries(
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
-    const recorded = await this.recorded();
-    if (recorded !== undefined)
-      return this.#resume(answered(recorded, JSON.stringify(own), Date.now()));
+    if (await this.#resume(JSON.stringify(own), Date.now())) return;
     // It has returned what it asked, and is called anew.
     const call = (await this.call())!;
     const state = await this.#read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
-    const leg = (call.leg ?? 0) + 1;
     await this.#commit({
-      texts: { call: { ...call, input, leg }, waits: null },
+      texts: { call: { ...call, input, leg: (call.leg ?? 0) + 1 }, waits: null },
       also: () => this.#set({ status: "working", updated: Date.now(), notices: 0 }),
       alarm: Date.now,
     });
@@ -231,17 +220,24 @@ export class TaskStore implements Keeper {
 
   /** The call has slept until this time, as it is now; its next run is due. */
   async wake(at: number): Promise<void> {
-    const recorded = await this.recorded();
-    if (recorded !== undefined) await this.#resume(answered(recorded, "", at));
+    await this.#resume("", at);
   }
 
-  async #resume({ entries, ...begun }: Recorded): Promise<void> {
+  /** Puts the answer behind the others; false where the servlet is called anew instead. */
+  async #resume(answer: string, at: number): Promise<boolean> {
+    const known = await this.#read("begun");
+    if (known === undefined) return false;
+    const { count, entry } = await this.#rows.newest();
+    const before = entry === undefined ? [] : [entry];
+    const { entries, ...begun } = answered({ ...known, entries: before }, answer, at);
+    const notices = Math.max(begun.notices, this.#known.notices);
     await this.#commit({
-      texts: { begun, waits: null },
-      answers: [[entries.length - 1, entries.at(-1)!]],
+      texts: { begun: { ...begun, notices }, waits: null },
+      ...(entries.length > before.length && { answers: [[count, entries.at(-1)!]] }),
       also: () => this.#setStatus("working"),
       alarm: Date.now,
     });
+    return true;
   }
 
   async begin(head: Head): Promise<void> {
@@ -261,12 +257,16 @@ export class TaskStore implements Keeper {
 
   /** Keeps how the call has ended, and nothing of how it came there. */
   async end(end: TaskEnd): Promise<void> {
-    await this.#commit({ texts: { end }, also: () => this.#over(statusOf(end)) });
+    await this.#commit({ texts: { end }, also: () => this.#over(rows.statusOf(end)) });
   }
 
   /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
   lose(): Promise<void> {
-    return this.#commit({ texts: { end: LOST }, also: () => this.#over("failed"), isFinal: true });
+    return this.#commit({
+      texts: { end: rows.LOST },
+      also: () => this.#over("failed"),
+      isFinal: true,
+    });
   }
 
   cancel(): void {
@@ -281,7 +281,7 @@ export class TaskStore implements Keeper {
 
   /** The same as `dueAt`, or else soon: an owner that was not told before its task has died is told then. */
   #due(waits?: WaitReason): number {
-    const next = waits ? dueAt(waits, this.expires) : this.expires;
+    const next = waits ? rows.dueAt(waits, this.expires) : this.expires;
     return this.owner ? Math.min(next, Date.now() + limits.ownerMs) : next;
   }
 

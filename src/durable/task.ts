@@ -10,29 +10,21 @@ import {
   unanswered,
 } from "../mcp/answers.ts";
 import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
-import { changes } from "../mcp/changes.ts";
 import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, progressOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
+import { endOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
-import {
-  Suspended,
-  Wait,
-  type Answers,
-  type Asks,
-  type CallContext,
-  type Notification,
-  type Recorded,
-} from "../model.ts";
+import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import type { Part } from "../parts.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import { Unreadable } from "./sealed-rows.ts";
+import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
+import type { Brought, Texts } from "./task-rows.ts";
 import { TaskStore } from "./task-store.ts";
-import type { TaskObject } from "./tasks.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
 /**
  * A call that outlives its request. It is run by alarms: the first at once, others when a sleep is over,
@@ -61,9 +53,13 @@ export function taskObject(bundle: Bundle) {
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
-    async create(call: TaskCall, start?: Start): Promise<DetailedTask> {
+    async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+      if (!this.#store.exists) await this.#store.bring(what, part);
+    }
+
+    async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
-      if (!this.#store.exists) await this.#store.create(call, start);
+      if (!this.#store.exists) await this.#store.create(call, start, brought);
       await this.#refuse();
       const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
@@ -123,7 +119,8 @@ export function taskObject(bundle: Bundle) {
 
     async #onAlarm(now: number): Promise<void> {
       const { storage } = this.ctx;
-      if (!this.#store.exists) return;
+      // What was brought for a task that was not made is forgotten.
+      if (!this.#store.exists) return storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
       if (this.#store.owner !== undefined) {
         if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
@@ -205,8 +202,9 @@ export function taskObject(bundle: Bundle) {
     /** Fails what a session's client cannot be asked. */
     async #refuse(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
+      if (waits?.kind !== "input") return;
       const call = await this.#store.call();
-      if (waits?.kind !== "input" || call === undefined) return;
+      if (call === undefined) return;
       const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
@@ -224,7 +222,9 @@ export function taskObject(bundle: Bundle) {
         ...call,
         ...(recorded && { recorded }),
         signal: () => signal,
-        notify: this.#teller(call, recorded),
+        notify: this.#owners.teller(call, recorded, (message) =>
+          this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
+        ),
         ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
         keeper: this.#owners.keeper(),
         gate: (ms) => {
@@ -248,26 +248,6 @@ export function taskObject(bundle: Bundle) {
         logError(fault.cause);
         return undefined;
       }
-    }
-
-    /** Takes what the servlet says: its owner is told, in the order in which it is said, and once. */
-    #teller({ leg = 0 }: TaskCall, recorded: Recorded | undefined) {
-      const { owner, principal } = this.#store;
-      const hubs = namespaceOf<Hub>(this.env, "HUBS");
-      const hub = hubs && (() => hubs.getByName(principal));
-      let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
-      const tell = changes({ hub }, (notice) => {
-        const number = nth;
-        this.#owners.tell((session, id) => session.told(id, number, notice)).catch(logError);
-        if (owner?.isHidden === true) return;
-        const message = progressOf(notice);
-        if (message === undefined) return;
-        this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish()));
-      });
-      return (notice: Notification): void => {
-        nth++;
-        tell(notice);
-      };
     }
 
     /** Says how far the task is to those who listen; false where its owner could not be told. */
@@ -295,7 +275,11 @@ export function taskObject(bundle: Bundle) {
       }
       try {
         const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
-        await hub?.publish([{ method: "notifications/tasks", params: await this.#store.view() }]);
+        const method = "notifications/tasks";
+        const params = { taskId: this.ctx.id.toString() };
+        if (await hub?.isHeard({ method, params })) {
+          await hub?.publish([{ method, params: await this.#store.view() }]);
+        }
       } catch (error) {
         logError(error); // Clients that listen also ask now and then.
       }

@@ -1,16 +1,42 @@
 import { namespaceOf } from "../env.ts";
 import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/tasks.ts";
-import type { Answers, Principal } from "../model.ts";
+import type { Principal } from "../model.ts";
+import { partsOf } from "../parts.ts";
+import { textBytes } from "../shape.ts";
 import { again } from "./again.ts";
+import type { TaskObject } from "./task-object.ts";
+import { kept, type Brought } from "./task-rows.ts";
 
-/** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
-export interface TaskObject extends Rpc.DurableObjectBranded {
-  create(call: TaskCall, start?: Start): Promise<DetailedTask>;
-  get(principal: string): Promise<DetailedTask | undefined>;
-  update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  cancel(principal: string): Promise<boolean>;
-  /** From now on this session is told how the task goes on. */
-  adopt(principal: string, session: string): Promise<void>;
+/** Bytes that are handed over with a call; what has more is brought before, in parts. */
+const AT_ONCE = 1024 * 1024;
+
+async function create(
+  task: DurableObjectStub<TaskObject>,
+  call: TaskCall,
+  start: Start | undefined,
+): Promise<DetailedTask> {
+  const bring = async (what: number | "call", value: unknown) => {
+    let nth = 0;
+    for (const part of partsOf([value])) await task.bring(what, { ...part, nth: nth++ });
+  };
+  const brought: Brought = { answers: 0, call: textBytes(call.params) > AT_ONCE };
+  let given = call;
+  if (brought.call) {
+    await bring("call", kept(call));
+    given = { ...call, params: {} };
+  }
+  const suspended = start !== undefined && "reason" in start ? start : undefined;
+  const recorded = suspended?.recorded ?? call.recorded;
+  const { entries = [] } = recorded ?? {};
+  if (recorded === undefined || textBytes(entries) <= AT_ONCE) {
+    return task.create(given, start, brought);
+  }
+  for (const [position, entry] of entries.entries()) await bring(position, entry);
+  brought.answers = entries.length;
+  const rest = { ...recorded, entries: [] };
+  return suspended === undefined
+    ? task.create({ ...given, recorded: rest }, undefined, brought)
+    : task.create(given, { ...suspended, recorded: rest }, brought);
 }
 
 /** The tasks of a Worker with this binding, by principal; undefined where it has not got it. */
@@ -35,7 +61,7 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
     newId: () => objects.newUniqueId().toString(),
     create(call, start, id) {
       const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-      return again(() => objects.get(own).create(call, start));
+      return again(() => create(objects.get(own), call, start));
     },
     get: (id) => ask(id, async (task) => task.get(name)),
     update: (id, answers) => ask(id, async (task) => task.update(name, answers)),

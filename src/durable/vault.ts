@@ -1,4 +1,5 @@
 import { namespaceOf, readSettings } from "../env.ts";
+import { release, type Part } from "../parts.ts";
 import { again } from "./again.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
@@ -45,23 +46,28 @@ export class Sealer {
     this.#keys = keys;
   }
 
-  async seal(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  /** `place`, where it is given, is sealed along: who opens it must give the same. */
+  async seal(bytes: Uint8Array, place?: string): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#current === undefined || this.#current.until < Date.now()) {
       const { id, bytes: key } = await this.#keys.current();
       this.#current = { ...(await this.#remember({ id, bytes: key })), until: Date.now() + HOUR };
     }
     const { id, key } = this.#current;
     const iv = crypto.getRandomValues(new Uint8Array(IV));
-    const sealed = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, bytes));
+    const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher(iv, place), key, bytes));
     const whole = new Uint8Array(HEAD + sealed.length);
     new DataView(whole.buffer).setUint32(0, id);
     whole.set(iv, 4);
     whole.set(sealed, HEAD);
+    release(sealed);
     return whole;
   }
 
   /** Undefined for what was not sealed here, was altered, or is too old. */
-  async open(sealed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async open(
+    sealed: Uint8Array<ArrayBuffer>,
+    place?: string,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (sealed.length <= HEAD) return undefined;
     const id = new DataView(sealed.buffer, sealed.byteOffset).getUint32(0);
     let opener = this.#known.get(id);
@@ -73,7 +79,7 @@ export class Sealer {
     try {
       const iv = sealed.subarray(4, HEAD);
       const body = sealed.subarray(HEAD);
-      return new Uint8Array(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, opener.key, body));
+      return new Uint8Array(await crypto.subtle.decrypt(cipher(iv, place), opener.key, body));
     } catch {
       return undefined;
     }
@@ -86,6 +92,66 @@ export class Sealer {
     ]);
     this.#known.set(id, { id, key });
     return { id, key };
+  }
+}
+
+const encoder = new TextEncoder();
+
+const cipher = (iv: Uint8Array<ArrayBuffer>, place: string | undefined) => ({
+  name: "AES-GCM",
+  iv,
+  ...(place !== undefined && { additionalData: encoder.encode(place) }),
+});
+
+/** Where a part of a sealed value stands. */
+export interface Place {
+  nth: number;
+  isLast: boolean;
+}
+
+/**
+ * Seals a part of a value in its place: parts that are left out, or change places, cannot be opened. A value
+ * of one part is sealed as any other bytes.
+ */
+export const sealPart = (sealer: Sealer, part: Uint8Array, place: Place) =>
+  sealer.seal(part, placeText(place));
+
+/** The same of all parts of a value, which are those of `partsOf`. */
+export async function sealParts(
+  sealer: Sealer,
+  parts: Iterable<Part>,
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const sealed: Uint8Array<ArrayBuffer>[] = [];
+  for (const { bytes, isLast } of parts) {
+    sealed.push(await sealPart(sealer, bytes, { nth: sealed.length, isLast }));
+  }
+  return sealed;
+}
+
+/** Opens all parts of a value, whose buffers it gives back. Throws `Unreadable`. */
+export async function* openParts(
+  sealer: Sealer,
+  sealed: Iterable<Uint8Array<ArrayBuffer>> | AsyncIterable<Uint8Array<ArrayBuffer>>,
+  count: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let nth = 0;
+  for await (const part of sealed) {
+    const opened = await sealer.open(part, placeText({ nth, isLast: nth === count - 1 }));
+    release(part);
+    if (opened === undefined) throw new Unreadable();
+    yield opened;
+    nth++;
+  }
+}
+
+const placeText = ({ nth, isLast }: Place): string | undefined =>
+  nth === 0 && isLast ? undefined : `${isLast ? "last " : ""}part ${nth}`;
+
+/** Thrown for what is stored and cannot be opened any more, now or later: the key that sealed it is gone. */
+export class Unreadable extends Error {
+  override name = "Unreadable";
+  constructor() {
+    super("what is stored can no longer be opened: the key that sealed it is gone");
   }
 }
 

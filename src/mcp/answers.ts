@@ -11,6 +11,7 @@ import {
   type Client,
   type Json,
 } from "../model.ts";
+import { textBytes } from "../shape.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { checkOf, told } from "../servlets/checks.ts";
@@ -152,6 +153,9 @@ function readResult(
   result: unknown,
 ): { result: Json } | { wrong: string } {
   if (!isObject(result)) return { wrong: "must be an object" };
+  if (textBytes(result) > limits.answerBytes) {
+    return { wrong: `is larger than the ${limits.answerBytes} bytes that an answer may have` };
+  }
   switch (method) {
     case "elicitation/create": {
       const { action, content } = result;

@@ -62,9 +62,10 @@ export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /** Keeps what clients carry, so that only this deployment can read it. */
 export interface Vault {
-  seal(text: string, how: Sealing): Promise<string>;
+  /** Seals values of JSON. */
+  seal(values: readonly unknown[], how: Sealing): Promise<string>;
   /** Undefined for what is not of this vault, was altered, or has expired. */
-  open(sealed: string): Promise<string | undefined>;
+  open(sealed: string): Promise<unknown[] | undefined>;
   resumption(sealed: string, by: Resumed): Resumption;
 }
 

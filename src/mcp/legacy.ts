@@ -21,6 +21,7 @@ import { capabilities, methods, type Method } from "./methods.ts";
 import { logLevelIn, notices, progressTokenOf } from "./notices.ts";
 import { TASK_CAPABILITY } from "./older-tasks.ts";
 import { isExperimental, older, olderError, olderIntroduction, olderNotice } from "./older.ts";
+import { Replies } from "./replies.ts";
 import { eventText, jsonResponse, respond, type Reply, type Talk } from "./reply.ts";
 import { SESSION_HEADER, type Session, type Sessions } from "./session.ts";
 
@@ -64,14 +65,17 @@ export async function handleLegacy(
     return new Response(null, { status: 202 });
   }
   return respond(exchange.accepts, exchange.leaving, async (talk): Promise<Reply> => {
-    const replies = await Promise.all(
-      messages.map(async (message) => {
-        if (message.kind === "unreadable") return errorMessage(message.id, message.fault);
-        return message.kind === "request" ? answer(message, version, exchange, talk) : undefined;
-      }),
-    );
-    const answered = replies.filter((reply) => reply !== undefined);
-    return { status: 200, body: answered, isBatch };
+    const replies = new Replies(isBatch);
+    // One after the other: of several large results at once none could be refused in time.
+    for (const message of messages) {
+      if (message.kind === "unreadable") {
+        replies.add(errorMessage(message.id, message.fault), message.id);
+      }
+      if (message.kind !== "request") continue;
+      const reply = replies.isFull ? "" : await answer(message, version, exchange, talk);
+      replies.add(reply, message.id);
+    }
+    return { status: 200, body: replies.all, isBatch };
   });
 }
 

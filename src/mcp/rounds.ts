@@ -1,3 +1,5 @@
+import { sha256 as digester } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault, type FaultCode } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
@@ -9,6 +11,7 @@ import {
   type Asks,
   type CallContext,
   type Client,
+  type Entry,
   type Json,
   type Recorded,
   type Suspended,
@@ -24,6 +27,7 @@ import {
   unaskable,
   unanswered,
 } from "./answers.ts";
+import { hashText } from "../parts.ts";
 import type { Exchange, Resumption } from "./exchange.ts";
 import type { Request } from "./message.ts";
 
@@ -94,7 +98,7 @@ export async function resume(
   if (vault === undefined || opened === undefined) {
     throw refused("was altered, or has expired");
   }
-  const state = JSON.parse(opened) as State;
+  const state = stateIn(opened);
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(method, params))) throw refused("is of another call");
@@ -134,6 +138,14 @@ export async function resume(
   return once ? onlyOnce(resumption, going) : going();
 }
 
+/** States of before have their entries in themselves. */
+function stateIn([first, ...entries]: unknown[]): State {
+  const { recorded, ...state } = first as State;
+  if (recorded === undefined) return state;
+  const all = [...recorded.entries, ...(entries as Entry[])];
+  return { ...state, recorded: { ...recorded, entries: all } };
+}
+
 const refused = (why: string) =>
   new Fault("invalid_params", `params.requestState ${why}: call again without it.`);
 
@@ -161,8 +173,16 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
 /** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
 async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
   if (typeof waiting === "string") return (await sha256(canonical([waiting, given]))).toBase64();
-  const entries = waiting.entries.map((entry) => [entry.digest, entry.answer]);
-  return (await sha256(canonical([waiting.head.seed, entries, given]))).toBase64();
+  // Of `[seed, [[digest, answer], …], given]` as JSON: the entries may be large, and are hashed one by one.
+  const hash = digester.create().update(utf8ToBytes(`[${JSON.stringify(waiting.head.seed)},[`));
+  for (const [nth, { digest: asked, answer }] of waiting.entries.entries()) {
+    if (nth > 0) hash.update(utf8ToBytes(","));
+    hashText(hash, JSON.stringify([asked, answer]));
+  }
+  return hash
+    .update(utf8ToBytes(`],${canonical(given)}]`))
+    .digest()
+    .toBase64();
 }
 
 /** The result that asks the client for input. */
@@ -181,8 +201,14 @@ export async function inputRequired(
   const until = Date.now() + limits.stateMs;
   const call = await digest(method, params);
   const asks = dated(state.asks, Date.now());
-  const text = JSON.stringify({ ...state, asks, call, principal: principal.name, until });
-  const requestState = await vault.seal(text, { until, once: state.once, keep });
+  const { recorded } = state;
+  const whole = { ...state, asks, call, principal: principal.name, until };
+  // Entries may be large, and each is written by itself.
+  const values = [
+    { ...whole, ...(recorded && { recorded: { ...recorded, entries: [] } }) },
+    ...(recorded?.entries ?? []),
+  ];
+  const requestState = await vault.seal(values, { until, once: state.once, keep });
   return {
     resultType: "input_required",
     ...(Object.keys(state.asks).length > 0 && {

@@ -64,6 +64,11 @@ export class Schema {
     for (let read = this.#unread.pop(); read !== undefined; read = this.#unread.pop()) read();
   }
 
+  /** States of all its patterns. */
+  get patternStates(): number {
+    return this.#patternSizes;
+  }
+
   /** Says what is wrong with a value; undefined if nothing is. Throws `Exceeded`. */
   issues(value: unknown, steps = new Steps(limits.checkSteps)): readonly Issue[] | undefined {
     const run = new Run(steps, this.#isMarking);

@@ -14,6 +14,7 @@ import {
   type Outcome,
   type ReadResourceResult,
 } from "../model.ts";
+import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 
@@ -114,6 +115,12 @@ function inputRequired({ inputRequests: requests = {}, requestState: state }: Js
   });
   if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
   const reason = { kind: "input" as const, asks: Object.fromEntries(asks), given: {} };
+  let states = 0;
+  const wrong = wrongForm(reason.asks, (more) => {
+    states += more;
+    if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
+  });
+  if (wrong !== undefined) throw bad(wrong);
   return new Suspended(reason, undefined, state);
 }
 

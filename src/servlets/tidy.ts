@@ -200,13 +200,22 @@ function contents(value: unknown, uri: string | undefined): ReadResourceResult["
 
 export function toolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
-  const structured = result["structuredContent"];
-  const text = structured === undefined ? undefined : JSON.stringify(structured);
-  const blocks = result["content"] ?? (text === undefined ? undefined : [{ type: "text", text }]);
+  const { structuredContent: structured, content: given } = result;
+  const blocks = given ?? (structured === undefined ? undefined : [inText(structured)]);
   return {
     ...result,
     content: array(blocks, "the result's content").map(content),
     ...(result["isError"] === undefined ? {} : { isError: isYes(result["isError"]) }),
+  };
+}
+
+/** Structured content for clients that read text only; where it is large, it is not said twice. */
+function inText(structured: unknown): Json {
+  const text = JSON.stringify(structured);
+  if (text.length <= limits.repeatedCharacters) return { type: "text", text };
+  return {
+    type: "text",
+    text: "The result is in `structuredContent`: it is too long to be repeated here.",
   };
 }
 

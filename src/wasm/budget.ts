@@ -51,11 +51,6 @@ export class Budget {
   }
 }
 
-/** Bytes of V8's heap that a string takes: two for each character where one is beyond Latin-1. */
-export const stringBytes = (text: string): number =>
-  // oxlint-disable-next-line no-control-regex
-  /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;
-
 export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
 
 /** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */

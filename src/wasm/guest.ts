@@ -1,9 +1,9 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Json, Notification } from "../model.ts";
-import { isObject, Wait } from "../model.ts";
+import { isObject, Wait, type Json, type Notification } from "../model.ts";
 import { excessOf } from "../shape.ts";
-import { Budget, Exhausted, GuestError, Place, stringBytes } from "./budget.ts";
+import { stringBytes } from "../text.ts";
+import { Budget, Exhausted, GuestError, Place } from "./budget.ts";
 import type { GuestResponse } from "./http.ts";
 import { rangeOf } from "./image.ts";
 import type { Journal, Question } from "./journal.ts";

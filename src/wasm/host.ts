@@ -1,6 +1,9 @@
 import { limits } from "../limits.ts";
 import { isObject, type Answer, type Answers, type Ask, type Asks, type Json } from "../model.ts";
+import { wrongForm } from "../schema/forms.ts";
 import { GuestError, type Guest, type LogLevel } from "./guest.ts";
+import { release } from "../parts.ts";
+import { responseIn, responseText } from "./http-answers.ts";
 import { request, type GuestResponse } from "./http.ts";
 import { plainAnswer } from "./plain-answers.ts";
 import { accessToken } from "./token.ts";
@@ -82,7 +85,11 @@ async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
     .join(", ");
   const live = async () =>
     JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
-  const answer = await guest.answer({ what, details: JSON.stringify(asks) }, live);
+  const details = JSON.stringify(asks);
+  guest.pay(details.length * limits.formFuel);
+  const wrong = wrongForm(asks, (states) => guest.pay(states * limits.patternStateFuel));
+  if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
+  const answer = await guest.answer({ what, details }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
   return answers;
@@ -156,7 +163,9 @@ async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint
   const bytes = guest.bytesWithin(limits.httpBytes, body, "The body of the servlet's HTTP request");
   const { body: answer, ...rest } = await recordedRequest(guest, json, bytes);
   guest.http = rest;
-  return guest.put(answer);
+  const block = guest.put(answer);
+  release(answer);
+  return block;
 }
 
 /**
@@ -174,9 +183,7 @@ async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Prom
   const live = async () => {
     try {
       got = await request(guest, head, body);
-      const { body: bytes, ...rest } = got;
-      // By hand, for `JSON.stringify` would copy it once more.
-      return `${JSON.stringify(rest).slice(0, -1)},"body":"${bytes.toBase64()}"}`;
+      return responseText(got);
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       return JSON.stringify({ error: error.message });
@@ -184,11 +191,7 @@ async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Prom
   };
   const recorded = await guest.answer(question, live);
   if (got !== undefined) return got;
-  const answer = JSON.parse(recorded) as
-    | (Omit<GuestResponse, "body"> & { body: string })
-    | { error: string };
-  if ("error" in answer) throw new GuestError(answer.error);
-  return { ...answer, body: Uint8Array.fromBase64(answer.body) };
+  return responseIn(recorded);
 }
 
 /** Method and host: a path or a query may hold a secret. */

@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import { isObject, type Json, type Trace } from "../model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../version.ts";
+import { release } from "../parts.ts";
 import { isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */
@@ -9,7 +10,7 @@ export interface GuestResponse {
   status: number;
   /** By lower-case name. */
   headers: Record<string, string>;
-  body: Uint8Array;
+  body: Uint8Array<ArrayBuffer>;
 }
 
 /**
@@ -175,7 +176,7 @@ async function read(
   host: string,
   grow: (bytes: number) => Promise<void>,
 ): Promise<GuestResponse> {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   try {
     for await (const chunk of response.body ?? []) {
@@ -184,7 +185,7 @@ async function read(
         throw new GuestError(`The response of ${host} is larger than ${limits.httpBytes} bytes.`);
       }
       await grow(chunk.length);
-      chunks.push(chunk);
+      chunks.push(new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength));
     }
   } catch (error) {
     throw failed(error, host);
@@ -194,6 +195,7 @@ async function read(
   for (const chunk of chunks) {
     body.set(chunk, at);
     at += chunk.length;
+    if (chunk.length === chunk.buffer.byteLength) release(chunk);
   }
   return { status: response.status, headers: Object.fromEntries(response.headers), body };
 }

@@ -4,6 +4,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { JOURNAL_VERSION } from "../model.ts";
 import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
+import { hashText } from "../parts.ts";
 import { Exhausted } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
@@ -187,7 +188,7 @@ export class Journal {
     let chain = this.#chain ?? hexToBytes(this.#seed());
     for (; this.#chained < this.#at; this.#chained++) {
       const { digest, answer } = this.#entries[this.#chained]!;
-      const answered = sha256(utf8ToBytes(answer));
+      const answered = hashText(sha256.create(), answer).digest();
       chain = sha256.create().update(chain).update(hexToBytes(digest)).update(answered).digest();
     }
     this.#chain = chain;

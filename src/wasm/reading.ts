@@ -41,9 +41,24 @@ export function demandSize(what: string, { length }: Uint8Array, most: number): 
   throw new GuestError(`${what} is too large: it has ${sizes} are read.`);
 }
 
+/** Throws where a text takes more of V8's heap: two bytes for each character where one is beyond Latin-1. */
+function demandHeap(what: string, bytes: Uint8Array, most: number): void {
+  if (2 * bytes.length <= most || !bytes.some((byte) => byte >= BEYOND_LATIN_1)) return;
+  let units = 0;
+  for (const byte of bytes) units += Number(byte < 0x80 || byte >= 0xc0) + Number(byte >= 0xf0);
+  if (2 * units <= most) return;
+  throw new GuestError(
+    `${what} is too large: it has characters beyond Latin-1, so each counts two bytes, and at most ${mebibytes(most)} are read.`,
+  );
+}
+
+/** The first byte in UTF-8 of U+0100. */
+const BEYOND_LATIN_1 = 0xc4;
+
 /** The same for JSON, where it has more members and items than the host parses too. */
 export function demandJson(what: string, bytes: Uint8Array, most: number): void {
   demandSize(what, bytes, most);
+  demandHeap(what, bytes, most);
   if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
   throw new GuestError(
     `${what} is too large: at most ${limits.guestMembers} members and items are read.`,

@@ -17,7 +17,7 @@
   (import "extism:host/user" "request_input" (func $input_of (param i64) (result i64)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 448)
-  (data (i32.const 0) "{\"tools\":[{\"name\":\"vectors\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"config\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"keyring\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"notify\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"log\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"error\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"output\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"parts\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"request\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"body\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"many\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"varkey\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"input\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"fits\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"wide\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"items\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"down\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"up\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"long\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 0) "{\"tools\":[{\"name\":\"vectors\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"config\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"keyring\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"notify\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"log\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"error\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"output\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"parts\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"request\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"body\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"many\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"varkey\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"input\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"fits\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"wide\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"items\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"down\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"up\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"long\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"held\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"state\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"wait\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"answer\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"late\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"rich\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"quiet\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"end\",\"inputSchema\":{\"type\":\"object\"}}]}")
   (data (i32.const 4096) "\"")
   (data (i32.const 4112) "\"")
   (data (i32.const 4128) "{\"service\":\"vault\",\"user\":\"")
@@ -37,6 +37,14 @@
   (data (i32.const 4640) "{\"content\":[{\"type\":\"text\",\"text\":\"ā")
   (data (i32.const 4688) "{\"url\":\"http://127.0.0.1:8899/\"}")
   (data (i32.const 4736) "{\"method\":\"POST\",\"url\":\"http://127.0.0.1:8899/\"}")
+
+  (data (i32.const 4800) "{\"url\":\"http://127.0.0.1:8899/less\"}")
+  (data (i32.const 4864) "{\"url\":\"http://127.0.0.1:8899/slow\"}")
+  (data (i32.const 4928) "{\"message\":\"Go on?\"}")
+  (data (i32.const 4992) "{\"structuredContent\":{\"text\":\"")
+  (data (i32.const 5040) "\"}}")
+  (data (i32.const 5136) "{\"error\":{\"code\":-32002,\"message\":\"none\"}}")
+  (data (i32.const 5056) "{\"contents\":[{\"uri\":\"hoard://blob\",\"mimeType\":\"text/plain\",\"text\":\"")
 
   ;; Copies from the guest's own memory into a block.
   (func $copy (param $to i64) (param $at i32) (param $length i32)
@@ -77,7 +85,33 @@
     (call $output (local.get $block) (i64.extend_i32_u (local.get $length))))
 
   (func (export "list_tools") (result i32)
-    (call $say (i32.const 0) (i32.const 988))
+    (call $say (i32.const 0) (i32.const 1375))
+    (i32.const 0))
+
+  ;; Fetches from what stands here as {"url"}.
+  (func $get (param $at i32) (param $length i32)
+    (drop (call $fetch
+      (call $block (local.get $at) (local.get $length) (local.get $length) (i32.const 0) (i32.const 0) (i64.const 0x6161616161616161))
+      (i64.const 0))))
+
+  ;; Fills the journal as far as it goes: two of the largest responses, and one that is a little smaller.
+  (func $most
+    (call $get (i32.const 4688) (i32.const 32))
+    (call $get (i32.const 4688) (i32.const 32))
+    (call $get (i32.const 4800) (i32.const 36)))
+
+  (func $go_on
+    (drop (call $ask (call $block (i32.const 4928) (i32.const 20) (i32.const 20) (i32.const 0) (i32.const 0) (i64.const 0x6161616161616161)))))
+
+  ;; The largest output that is read.
+  (func $largest
+    (call $output (call $block (i32.const 4208) (i32.const 35) (i32.const 4194304) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 4194304)))
+
+  ;; Of its own scheme alone, by its first letter.
+  (func (export "read_resource") (result i32)
+    (if (i32.ne (call $input (i64.const 19)) (i32.const 104))
+      (then (call $say (i32.const 5136) (i32.const 42)) (return (i32.const 0))))
+    (call $output (call $block (i32.const 5056) (i32.const 67) (i32.const 4194304) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 4194304))
     (i32.const 0))
 
   (func (export "call_tool") (result i32)
@@ -151,11 +185,11 @@
         (drop (call $input_of (call $block (i32.const 4432) (i32.const 57) (i32.const 25165824) (i32.const 4496) (i32.const 4) (i64.const 0x6161616161616161))))))
     (if (i32.eq (local.get $how) (i32.const 26982)) ;; fits: the largest output that is read
       (then
-        (call $output (call $block (i32.const 4208) (i32.const 35) (i32.const 6291456) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 6291456))
+        (call $output (call $block (i32.const 4208) (i32.const 35) (i32.const 4194304) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 4194304))
         (return (i32.const 0))))
     (if (i32.eq (local.get $how) (i32.const 26999)) ;; wide: the same where each character takes two bytes of the host
       (then
-        (call $output (call $block (i32.const 4640) (i32.const 37) (i32.const 6291456) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 6291456))
+        (call $output (call $block (i32.const 4640) (i32.const 37) (i32.const 4194304) (i32.const 4256) (i32.const 4) (i64.const 0x6161616161616161)) (i64.const 4194304))
         (return (i32.const 0))))
     (if (i32.eq (local.get $how) (i32.const 29801)) ;; items: as many objects as are parsed
       (then
@@ -172,5 +206,21 @@
     (if (i32.eq (local.get $how) (i32.const 28524)) ;; long: the longest question that is asked
       (then
         (drop (call $ask (call $block (i32.const 4416) (i32.const 12) (i32.const 4194304) (i32.const 4160) (i32.const 2) (i64.const 0x6161616161616161))))))
+    (if (i32.eq (local.get $how) (i32.const 25960)) ;; held: a full journal
+      (then (call $most)))
+    (if (i32.eq (local.get $how) (i32.const 29811)) ;; state: a full journal, then a question
+      (then (call $most) (call $go_on)))
+    (if (i32.eq (local.get $how) (i32.const 24951)) ;; wait: a full journal in more time than a request may take
+      (then (call $most) (call $get (i32.const 4864) (i32.const 36)) (call $get (i32.const 4864) (i32.const 36))))
+    (if (i32.eq (local.get $how) (i32.const 28257)) ;; answer: a question
+      (then (call $go_on)))
+    (if (i32.eq (local.get $how) (i32.const 28261)) ;; end: a task's largest output
+      (then (call $largest) (return (i32.const 0))))
+    (if (i32.eq (local.get $how) (i32.const 24940)) ;; late: a question, then the largest output
+      (then (call $go_on) (call $largest) (return (i32.const 0))))
+    (if (i32.eq (local.get $how) (i32.const 26994)) ;; rich: structured content that has to be escaped twice
+      (then
+        (call $output (call $block (i32.const 4992) (i32.const 30) (i32.const 4194297) (i32.const 5040) (i32.const 3) (i64.const 0x225c225c225c225c)) (i64.const 4194297))
+        (return (i32.const 0))))
     (call $say (i32.const 4512) (i32.const 43))
     (i32.const 0)))

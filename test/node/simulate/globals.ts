@@ -2,6 +2,11 @@ import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { BEGINNING, type Scheduler } from "./scheduler.ts";
 
+interface AesGcm {
+  iv: Uint8Array;
+  additionalData?: Uint8Array;
+}
+
 /** Gives the code under test a clock, timers, random numbers and an asynchronous platform that one scheduler drives. */
 export function replaceGlobals(
   scheduler: Scheduler,
@@ -57,17 +62,19 @@ export function replaceGlobals(
       later(() => exact(createHash("sha256").update(bytesOf(data)).digest())),
     importKey: (_format: string, bytes: BufferSource) =>
       later(() => new SimulatedKey(bytesOf(bytes))),
-    encrypt: ({ iv }: { iv: Uint8Array }, key: SimulatedKey, data: BufferSource) =>
+    encrypt: ({ iv, additionalData }: AesGcm, key: SimulatedKey, data: BufferSource) =>
       later(() => {
         const cipher = createCipheriv("aes-256-gcm", key.bytes, iv);
+        if (additionalData !== undefined) cipher.setAAD(additionalData);
         return exact(
           Buffer.concat([cipher.update(bytesOf(data)), cipher.final(), cipher.getAuthTag()]),
         );
       }),
-    decrypt: ({ iv }: { iv: Uint8Array }, key: SimulatedKey, data: BufferSource) =>
+    decrypt: ({ iv, additionalData }: AesGcm, key: SimulatedKey, data: BufferSource) =>
       later(() => {
         const bytes = bytesOf(data);
         const decipher = createDecipheriv("aes-256-gcm", key.bytes, iv);
+        if (additionalData !== undefined) decipher.setAAD(additionalData);
         decipher.setAuthTag(bytes.subarray(-16));
         return exact(Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]));
       }),

@@ -5,6 +5,7 @@ import {
   as,
   begin,
   beginTool,
+  callOf,
   changed,
   clock,
   goOn,
@@ -20,6 +21,7 @@ import {
   type Json,
 } from "./client.ts";
 import { planned, saidIn, steps } from "./plans.ts";
+import { outcomeOf } from "../../../src/servlets/servlet.ts";
 import { answerOf, post } from "../server.ts";
 
 /** What a client may bring back that is not as it was given, or not what was asked for. */
@@ -243,7 +245,7 @@ describe("answers", () => {
 
   test("that are huge reach the servlet", async () => {
     const round = await planned({ do: "elicit" }, { do: "elicit" });
-    const huge = "ü".repeat(1_500_000);
+    const huge = "ü".repeat(900_000);
     const { result } = await goOn(round, { ask_1: accept(huge) });
     expect(result!["requestState"].length).toBeLessThan(limits.carriedStateBytes * 2);
     const last = { ...round, state: result!["requestState"] };
@@ -272,16 +274,26 @@ test.each([
   ["true", "`required` must be an array of strings"],
   ['[],"$ref":"#/nope"', "`$ref` leads to #/nope, which is not in the schema; nothing is fetched"],
 ])(
-  "an answer to a form whose schema is not valid is its servlet's fault: required %s",
+  "a form whose schema is not valid is not asked, for it is its servlet's fault: required %s",
   async (required, why) => {
     const text = `{"message":"?","requestedSchema":{"properties":{},"required":${required}}}`;
     const headers = { "mcp-param-through": "elicit" };
-    const round = await beginTool("told", { through: "elicit", text }, { headers });
-    const { status, error } = await goOn(round, { ask_1: accept("x") });
-    expect(status).toBe(200);
-    expect(error?.message).toBe(`The servlet's requestedSchema cannot be used: ${why}.`);
+    const answer = await callOf("told", { through: "elicit", text }, { headers });
+    expect(answer.result).toMatchObject({ resultType: "complete", isError: true });
+    expect(textIn(answer)).toBe(
+      `The servlet asked for input, but the requestedSchema of ask_1 cannot be used: ${why}. Give it a valid JSON Schema.`,
+    );
   },
 );
+
+test("nor is one that is returned", () => {
+  const params = { message: "?", requestedSchema: { type: 7 } };
+  const inputRequests = { a: { method: "elicitation/create", params } };
+  const output = JSON.stringify({ resultType: "input_required", inputRequests });
+  expect(() => outcomeOf({ kind: "returned", output }, (read) => read)).toThrow(
+    /the requestedSchema of a cannot be used: `type` must/,
+  );
+});
 
 test("a message of a session that cannot be read is refused under its id", async () => {
   const params = { protocolVersion: "2025-11-25", capabilities: {} };

@@ -2,7 +2,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { TaskStore } from "../../../src/durable/task-store.ts";
-import type { TaskObject } from "../../../src/durable/tasks.ts";
+import type { TaskObject } from "../../../src/durable/task-object.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { responsesIn } from "../../../src/mcp/answers.ts";

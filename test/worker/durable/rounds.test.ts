@@ -242,10 +242,12 @@ describe("a servlet that asks for ever", () => {
 describe("a servlet that does not do the same again", () => {
   /** The state with what was recorded changed by hand. */
   async function rewritten({ state }: Round, change: (recorded: Json) => void): Promise<string> {
-    const opened = JSON.parse((await vault.open(state))!);
-    change(opened.recorded);
-    return vault.seal(JSON.stringify(opened), {
-      until: opened.until,
+    const [opened, ...entries] = (await vault.open(state)) as Json[];
+    const recorded = { ...opened!["recorded"], entries };
+    change(recorded);
+    // As states of before were written.
+    return vault.seal([{ ...opened, recorded }], {
+      until: opened!["until"],
       once: false,
       keep: async () => {},
     });

@@ -144,16 +144,17 @@ describe("an answer", () => {
       note: "",
     });
   });
+});
 
-  test("to a form without a valid schema fails the request", async () => {
-    const client = await begin();
-    const text = '{"message":"?","requestedSchema":{"properties":{},"required":true}}';
-    const events = new Events(await client.call("told", { through: "elicit", text }));
-    const { id } = await events.message();
-    expect((await client.answer(id, accept("x"))).status).toBe(202);
-    const { content } = (await events.message())["result"];
-    expect(content[0].text).toContain('"action":"cancel"');
-  });
+test("a form without a valid schema is not asked: it is its servlet's fault", async () => {
+  const client = await begin();
+  const text = '{"message":"?","requestedSchema":{"properties":{},"required":true}}';
+  const response = await client.call("told", { through: "elicit", text });
+  const { result } = (await response.json()) as Json;
+  expect(result.isError).toBe(true);
+  expect(result.content[0].text).toMatch(
+    /requestedSchema of ask_1 cannot be used: `required` must/,
+  );
 });
 
 /** A guest that knows results only is given those of hyper-mcp's host. */

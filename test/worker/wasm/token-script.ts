@@ -43,7 +43,11 @@ export function scripted(replies: Reply[], elicited: Json = { action: "accept" }
       const reply = left.length > 1 ? left.shift()! : left[0]!;
       if (reply instanceof Error) throw reply;
       const text = typeof reply.body === "string" ? reply.body : JSON.stringify(reply.body);
-      return { status: reply.status ?? 200, headers: {}, body: new TextEncoder().encode(text) };
+      return {
+        status: reply.status ?? 200,
+        headers: {},
+        body: new Uint8Array(new TextEncoder().encode(text)),
+      };
     },
     async elicit(params) {
       seen.asked.push(params);

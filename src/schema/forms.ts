@@ -1,0 +1,22 @@
+import { isObject, type Asks } from "../model.ts";
+import { FORMATS } from "./formats.ts";
+import { Schema, SchemaError } from "./schema.ts";
+
+/**
+ * What is wrong with the forms of these asks: the first whose `requestedSchema` no answer could be checked
+ * against. `spend` is told of the states of each schema's patterns, which is what making it ready costs; it
+ * throws where they are too many.
+ */
+export function wrongForm(asks: Asks, spend: (states: number) => void): string | undefined {
+  for (const [key, { method, params }] of Object.entries(asks)) {
+    const { mode, requestedSchema: schema } = params;
+    if (method !== "elicitation/create" || mode === "url" || !isObject(schema)) continue;
+    try {
+      spend(new Schema(schema, FORMATS).patternStates);
+    } catch (error) {
+      if (!(error instanceof SchemaError)) throw error;
+      return `the requestedSchema of ${key.slice(0, 80)} cannot be used: ${error.message}. Give it a valid JSON Schema`;
+    }
+  }
+  return undefined;
+}
