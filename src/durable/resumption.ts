@@ -82,8 +82,11 @@ export class StoredResumption implements Resumption {
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
     this.#unkept = [];
+    const lasts = Date.now() + limits.httpMs;
     this.#signs = setInterval(() => {
-      states.renew(this.#attempt).catch(logError);
+      // Whatever has become of the run: no request is sent for longer.
+      if (Date.now() > lasts) this.#stopSigns();
+      else states.renew(this.#attempt).catch(logError);
     }, limits.sendingMs / 3);
     return isRepeated;
   }

@@ -51,6 +51,7 @@ export class HttpServer {
         if (!over) fail();
         over = true;
       };
+      if (signal.aborted) return stop();
       signal.addEventListener("abort", stop, { once: true });
       platform.leave(actor, () => {
         // It was called off before it left.
