@@ -149,7 +149,7 @@ const KINDS: Readonly<Record<string, (playing: Playing) => Promise<Got>>> = {
       type: "ref/resource",
       uri: chance.of(0.7) ? chance.pick(templates) : hostile.uri(chance),
     };
-    const argument = { name: chance.pick(["a", "a0", "b1"]), value: String(hostile.uri(chance)) };
+    const argument = { name: chance.pick(["a", "a0", "b1"]), value: hostile.uri(chance) };
     return send(modern("alice", { method: "completion/complete", params: { ref, argument } }, 1));
   },
   operations: ({ chance, send }) => send(call("operate", { do: hostile.operations(chance) })),
