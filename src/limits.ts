@@ -275,7 +275,7 @@ export const limits = {
    */
   checkSteps: 5_000_000,
   /** A value is too large, rather than its schema too complex, where it has more parts than this share of the steps. */
-  checkStepsPerPart: 100,
+  checkStepsPerPart: 50,
   /** How deep schemas may lead into each other for one value, references included: each takes stack. */
   checkDepth: 1500,
   /** Issues reported for one value, and characters quoted of a text in it: people read the first few. */
