@@ -285,9 +285,9 @@ export const limits = {
    * Steps in which a value is checked against a schema, or a text against patterns: about half a second.
    * Nobody else is served meanwhile. The largest body takes some steps for each member and character.
    */
-  checkSteps: 10_000_000,
+  checkSteps: 5_000_000,
   /** A value is too large, rather than its schema too complex, where it has more parts than this share of the steps. */
-  checkStepsPerPart: 100,
+  checkStepsPerPart: 50,
   /** How deep schemas may lead into each other for one value, references included: each takes stack. */
   checkDepth: 1500,
   /** Issues reported for one value, and characters quoted of a text in it: people read the first few. */

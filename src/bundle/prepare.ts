@@ -11,6 +11,7 @@ import { checkBounds } from "./bounds.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { metered } from "./fuel.ts";
+import { checkType } from "./import-types.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Prepared {
@@ -176,7 +177,7 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
     );
   }
   checkBounds(guest);
-  for (const one of guest.imports) {
+  for (const [index, one] of guest.imports.entries()) {
     const { module, name, kind } = one;
     if (kind !== "function") {
       throw new Refusal(
@@ -188,6 +189,9 @@ async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
         `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
       );
     }
+    // All imports are functions, so they have the first indices.
+    const type = guest.functionType(index) ?? "->";
+    await checkType(one, type, { namespace: NAMESPACES[module]!, kernel: KERNEL });
   }
   const offers = guest.exports.filter(({ name }) => SERVLET_EXPORTS.has(name));
   for (const { name, kind, index } of offers) {

@@ -12,6 +12,8 @@ import {
 } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Evaluate } from "./run.ts";
+import type { Steps } from "./steps.ts";
+import { keysOf } from "./values.ts";
 
 /** Checks the items from an index on. */
 const itemsFrom =
@@ -32,11 +34,11 @@ const itemsBy =
 
 /** Checks what no other keyword of the schema has had to do with. */
 const unevaluated =
-  (keysOf: (value: unknown) => readonly (string | number)[] | undefined): Maker =>
+  (parts: (value: unknown, steps: Steps) => readonly (string | number)[] | undefined): Maker =>
   (operand, { name, evaluator }) => {
     const evaluate = evaluator(operand, name);
     return (value, run, start) => {
-      const keys = keysOf(value);
+      const keys = parts(value, run.steps);
       if (keys === undefined) return true;
       run.steps.take(run.marks.length - start);
       const evaluated = new Set(run.marks.slice(start));
@@ -101,7 +103,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     );
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(Object.keys(value), run, (name) =>
+      return every(keysOf(value, run.steps), run, (name) =>
         every(all, run, ([pattern, evaluate]) => {
           if (!pattern.test(name, run.steps)) return true;
           return run.evaluate(name, evaluate, value[name]);
@@ -117,7 +119,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     const expected = brief(list([...known].map((name) => `\`${name}\``)) || "no others");
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(Object.keys(value), run, (name) => {
+      return every(keysOf(value, run.steps), run, (name) => {
         run.steps.take(1);
         if (known.has(name)) return true;
         if (patterns.some((pattern) => pattern.test(name, run.steps))) return true;
@@ -130,7 +132,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     const evaluate = evaluator(operand, name);
     return (value, run) => {
       if (!isObject(value)) return true;
-      return every(Object.keys(value), run, (key) => {
+      return every(keysOf(value, run.steps), run, (key) => {
         const fits = run.quietly(() => run.at(key, evaluate, key));
         return fits || run.fail("has a name that does not fit `propertyNames`", key);
       });
@@ -214,5 +216,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
 
   // What others have evaluated is known at the end.
   unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
-  unevaluatedProperties: unevaluated((value) => (isObject(value) ? Object.keys(value) : undefined)),
+  unevaluatedProperties: unevaluated((value, steps) =>
+    isObject(value) ? keysOf(value, steps) : undefined,
+  ),
 };

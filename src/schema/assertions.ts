@@ -3,7 +3,7 @@ import { isObject } from "../model.ts";
 import { count, every, list, number, object, text, texts, type Context } from "./keyword.ts";
 import type { Keyword, Maker } from "./keyword.ts";
 import { brief, type Run } from "./run.ts";
-import { equalItems, isEqual, lengthOf, typeOf } from "./values.ts";
+import { equalItems, isEqual, keysOf, lengthOf, typeOf } from "./values.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   string: "a string",
@@ -61,9 +61,7 @@ const items = (value: unknown): number | undefined =>
   Array.isArray(value) ? value.length : undefined;
 const members = (value: unknown, { steps }: Run): number | undefined => {
   if (!isObject(value)) return undefined;
-  const { length } = Object.keys(value);
-  steps.take(length);
-  return length;
+  return keysOf(value, steps).length;
 };
 
 const atLeast = (size: number, limit: number): boolean => size >= limit;
@@ -99,7 +97,7 @@ export const whereMembers =
  */
 export const ASSERTIONS: Readonly<Record<string, Maker>> = {
   type(operand, context) {
-    const types = typeof operand === "string" ? [operand] : texts(operand, context);
+    const types = [...new Set(typeof operand === "string" ? [operand] : texts(operand, context))];
     for (const type of types) {
       if (!Object.hasOwn(TYPES, type)) context.fail(`must not be ${JSON.stringify(type)}`);
     }

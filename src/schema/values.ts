@@ -21,6 +21,13 @@ export function lengthOf(text: string, steps: Steps): number {
   return length;
 }
 
+/** The names of an object's members: to list them takes a step for each. */
+export function keysOf(value: object, steps: Steps): string[] {
+  const keys = Object.keys(value);
+  steps.take(keys.length);
+  return keys;
+}
+
 /** Compares values of JSON; the order of members is of no account. */
 export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
   steps.take(1);
@@ -30,9 +37,11 @@ export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
     return a.every((item, at) => isEqual(item, b[at], steps));
   }
   if (!isObject(a) || !isObject(b)) return false;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], steps));
+  const keys = keysOf(a, steps);
+  return (
+    keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], steps)) &&
+    keys.length === keysOf(b, steps).length
+  );
 }
 
 /** Returns the indices of two equal items; undefined if all differ. */
@@ -60,7 +69,9 @@ function canonical(value: unknown, steps: Steps): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;
   if (typeof value === "string") steps.take(value.length >> 3);
   if (!isObject(value)) return JSON.stringify(value) ?? "";
-  const members = Object.keys(value)
+  const keys = keysOf(value, steps);
+  steps.take(keys.length * Math.ceil(Math.log2(keys.length + 1)));
+  const members = keys
     .toSorted()
     .map((key) => `${canonical(key, steps)}:${canonical(value[key], steps)}`);
   return `{${members.join()}}`;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { fuzzHostile } from "./hostile.ts";
 import { fuzz } from "./run.ts";
 
 test("whatever is sent is answered as it should be, and nothing is let out", async () => {
@@ -7,4 +8,13 @@ test("whatever is sent is answered as it should be, and nothing is let out", asy
   // It got through to the servlets, and to what they ask.
   expect(answers["200"]).toBeGreaterThan(500);
   expect(answers["200 stream"]).toBeGreaterThan(20);
+});
+
+test("what is hostile is answered as it should be", async () => {
+  const hostile = { seed: 20260728, steps: 150, port: 8915, isMeasured: false };
+  const { failures, answers } = await fuzzHostile(hostile);
+  expect(failures).toEqual([]);
+  for (const kind of ["schema", "form", "uri", "completion", "operations", "secrets"]) {
+    expect(Object.keys(answers).filter((one) => one.startsWith(kind))).not.toEqual([]);
+  }
 });

@@ -1,14 +1,15 @@
-import { createHash } from "node:crypto";
 import { Agent } from "node:http";
 import { parseArgs } from "node:util";
 import { buildWorker, residentMB, serve, stop } from "../workerd.ts";
 import { Chance } from "./chance.ts";
 import { changed } from "./change.ts";
 import { exchange, messageOf } from "./client.ts";
-import { keyOf, modern, type Draft, type Json, type Sent } from "./draft.ts";
-import { SECRETS, wrongWith, type Got } from "./judge.ts";
+import { modern, type Draft, type Json, type Sent } from "./draft.ts";
+import { wrongWith, type Got } from "./judge.ts";
 import type { Catalog } from "./requests.ts";
 import { play, type Sending } from "./scenes.ts";
+import { fuzzHostile } from "./hostile.ts";
+import { variables } from "./settings.ts";
 
 /**
  * `npm run fuzz -- --count 1000000 --seed 7`: sends requests of every kind, changed a little, to the
@@ -38,31 +39,6 @@ export interface Outcome {
 const AT_ONCE = 48;
 /** More of them are more of the same. */
 const MOST_FAILURES = 100;
-
-/** Numbers that let a run see the end of what else takes minutes or days. */
-const LIMITS = {
-  ...{ waitMs: 400, httpMs: 300, keepAliveMs: 300, listenKeepAliveMs: 300, promoteAfterMs: 150 },
-  ...{ sleepInPlaceMs: 100, listenMs: 5000, sessionStreamMs: 3000, callStreamMs: 3000 },
-  ...{ sessionIdleMs: 10_000, sessionPingMs: 1000, taskMs: 20_000, hubSessions: 20 },
-  ...{ concurrentCalls: 1000, journalEntries: 500, notifications: 200, sessionEvents: 50 },
-};
-
-const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
-
-const variables = {
-  ...SECRETS,
-  SEASON: "plums",
-  GREETING: "hi",
-  VAULT_PROBE: "opened",
-  LOG_LEVEL: "error",
-  SCOPES: JSON.stringify({ narrow: ["hello:*", "told:*", "durable:*"] }),
-  API_KEYS: JSON.stringify({
-    alice: hashOf(keyOf("alice")),
-    bob: hashOf(keyOf("bob")),
-    carol: { hash: hashOf(keyOf("carol")), scopes: ["narrow"] },
-  }),
-  LIMITS: JSON.stringify(LIMITS),
-};
 
 /** What the log may have: what guests say, and clients that leave, with whom what is asked for them is lost. */
 const HARMLESS =
@@ -217,15 +193,31 @@ if (import.meta.main) {
       count: { type: "string", default: "100000" },
       port: { type: "string", default: "8911" },
       step: { type: "string" },
+      hostile: { type: "string" },
     },
   });
-  const { failures, ...outcome } = await fuzz({
-    seed: Number(values.seed),
-    count: Number(values.count),
-    port: Number(values.port),
-    step: values.step === undefined ? undefined : Number(values.step),
-    log: (line) => console.log(line),
-  });
-  console.log(`seed ${values.seed}`, outcome, `${failures.length} failures`);
-  process.exit(failures.length > 0 ? 1 : 0);
+  const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+  const seed = Number(values.seed);
+  const log = (line: string) => console.log(line);
+  const shared = { seed, port: Number(values.port), log };
+  const all: string[] = [];
+  if (values.hostile === undefined) {
+    const count = Number(values.count);
+    const { failures, ...outcome } = await fuzz({ ...shared, count, step: number(values.step) });
+    log(`seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
+    all.push(...failures);
+  }
+  if (values.step === undefined) {
+    const steps = Math.ceil(Number(values.count) / 50);
+    const only = number(values.hostile);
+    const { failures, ...outcome } = await fuzzHostile({
+      ...shared,
+      steps,
+      only,
+      isMeasured: true,
+    });
+    log(`hostile, seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
+    all.push(...failures);
+  }
+  process.exit(all.length > 0 ? 1 : 0);
 }

@@ -306,3 +306,17 @@ describe("a check ends within its steps", () => {
     expect(() => new Schema({ $defs: chain, $ref: "#/$defs/d0" }).issues(1)).toThrow(Exceeded);
   });
 });
+
+/** An object with so many members. */
+const wideObject = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
+
+test.each<[string, Json]>([
+  // Each entry has as many members as the value, but for the last of them.
+  ["enum", { enum: Array.from({ length: 20 }, () => ({ ...wideObject(999), k999: -1 })) }],
+  ["propertyNames", { propertyNames: true }],
+  ["patternProperties", { patternProperties: { x: true } }],
+  ["uniqueItems", { propertyNames: {}, not: { uniqueItems: true, type: "array" } }],
+])("a value's members are counted each time that they are listed: %s", (_what, schema) => {
+  expect(() => new Schema(schema).issues(wideObject(1000), new Steps(900))).toThrow(Exceeded);
+});
