@@ -97,7 +97,8 @@ export function fittingAnswers(
   now: number,
   before: Answers = {},
 ): Answers {
-  const fitting: Record<string, Answer> = {};
+  // Without a prototype: a servlet may ask under the key `__proto__`.
+  const fitting = Object.create(null) as Record<string, Answer>;
   let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
     if (isOverdue(ask, now)) {
@@ -112,7 +113,7 @@ export function fittingAnswers(
   }
   // Cancellations and failures are taken at any size: without them the call could not go on.
   if (hasResults && JSON.stringify([before, fitting]).length > limits.hostBytes) throw tooLarge();
-  return fitting;
+  return { ...fitting };
 }
 
 /** The asks as the client can see them from `now` on: that is when their time begins. */

@@ -182,6 +182,13 @@ test.each([
   });
 });
 
+test("a servlet may ask under any key", async () => {
+  const keys = ["__proto__", "constructor", ""];
+  const round = await planned({ do: "inputs", keys });
+  const answers = Object.fromEntries(keys.map((key) => [key, accept(`to ${key}`)]));
+  expect(saidIn(await goOn(round, answers))).toEqual([answers]);
+});
+
 test("answers that are too large together are refused", async () => {
   limited({ hostBytes: 1_000_000 });
   const large = accept("x".repeat(600_000));
