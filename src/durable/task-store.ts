@@ -189,10 +189,7 @@ export class TaskStore implements Keeper {
   async suspend(suspended: Suspended): Promise<void> {
     const keys = await this.#read("keys");
     if (this.isOver) return;
-    const { texts, status } = waitingOf(suspended, {
-      keys,
-      isSeen: this.owner === undefined,
-    });
+    const { texts, status } = waitingOf(suspended, { keys, isSeen: this.owner === undefined });
     await this.#commit({
       texts,
       also: () => {
