@@ -13,6 +13,7 @@ import {
 } from "../model.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
 import { FORMATS } from "../schema/formats.ts";
+import { Steps } from "../schema/steps.ts";
 import { checkOf, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
@@ -99,13 +100,15 @@ export function fittingAnswers(
 ): Answers {
   // Without a prototype: a servlet may ask under the key `__proto__`.
   const fitting = Object.create(null) as Record<string, Answer>;
+  // For all of them: a servlet may ask for thousands of things, each with a schema of its own.
+  const steps = new Steps(limits.checkSteps);
   let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
     if (isOverdue(ask, now)) {
       fitting[key] = { result: { action: "cancel" } };
     } else if (Object.hasOwn(answers, key)) {
       const answer = answers[key]!;
-      const read = "result" in answer ? readResult(ask, answer.result) : answer;
+      const read = "result" in answer ? readResult(ask, answer.result, steps) : answer;
       if ("wrong" in read) throw bad(`inputResponses.${key}`, read.wrong);
       fitting[key] = read;
       hasResults ||= "result" in read;
@@ -151,6 +154,7 @@ export function answerOf(ask: Ask, result: unknown): Answer {
 function readResult(
   { method, params }: Ask,
   result: unknown,
+  steps?: Steps,
 ): { result: Json } | { wrong: string } {
   if (!isObject(result)) return { wrong: "must be an object" };
   switch (method) {
@@ -164,7 +168,7 @@ function readResult(
       if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
       const use = { name: "requestedSchema", formats: FORMATS };
       const check = checkOf(params["requestedSchema"], use);
-      const { value, issues } = checkWithoutNulls(check, content);
+      const { value, issues } = checkWithoutNulls((given) => check(given, steps), content);
       if (issues !== undefined) return { wrong: `does not fit what was asked: ${told(issues)}` };
       return { result: value === content ? result : { ...result, content: value } };
     }

@@ -201,6 +201,22 @@ test("answers that are too large together are refused", async () => {
   expect(saidIn(await goOn(round, { b: accept("B") }))).toEqual([{ a: large, b: accept("B") }]);
 });
 
+test("checking all answers of a request takes no more steps than checking one may", async () => {
+  const schema = { type: "object", properties: { value: { type: "string", pattern: "^(a|b)*$" } } };
+  const answers = (keys: string[]) =>
+    Object.fromEntries(keys.map((key) => [key, accept("ab".repeat(150))]));
+  const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`);
+  const [one, all] = [
+    await planned({ do: "inputs", keys: ["a"], schema }),
+    await planned({ do: "inputs", keys, schema }),
+  ];
+  limited({ checkSteps: 2000 });
+  expect((await goOn(one, answers(["a"]))).error).toBeUndefined();
+  expect((await goOn(all, answers(keys))).error).toMatchObject({
+    message: expect.stringContaining("takes more than 2000 steps to check"),
+  });
+});
+
 test("null for an optional member of a form is left out", async () => {
   const round = await beginTool("request_approval", { what: "Paint the bridge", amount: null });
   expect(round.requests["ask_1"].params.message).toBe("Please approve: Paint the bridge");
