@@ -243,7 +243,7 @@ export const limits = {
   wrongPassphrasesOfAll: 100,
   attemptsMs: 3_600_000,
   /**
-   * Sign-in pages that the owner has not answered, and registrations of clients, in `attemptsMs`, from one
+   * Sign-in pages by which the owner has let no app in, and registrations of clients, in `attemptsMs`, from one
    * address: each is a write.
    */
   signIns: 100,

@@ -19,12 +19,12 @@ export class Allowances {
     this.#attempts = attempts;
   }
 
-  /** Counts a sign-in page that is shown, until the owner answers it. */
+  /** Counts a sign-in page that is shown, unless the owner lets the app in: to deny, nobody proves anything. */
   async page(request: Request): Promise<void> {
     if (!isLocal(request)) await take(this.#ofAddress("sign-in", request), limits.signIns);
   }
 
-  async pageAnswered(request: Request): Promise<void> {
+  async pageAllowed(request: Request): Promise<void> {
     if (!isLocal(request)) await this.#ofAddress("sign-in", request).giveBack();
   }
 

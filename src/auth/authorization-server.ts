@@ -159,7 +159,6 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     const handle = form.get("handle") ?? "";
     if (form.get("decision") !== "allow") {
       const { headers } = await oauth.denyConsent(request, handle);
-      await allowances.pageAnswered(request);
       return new Response(null, { status: 303, headers });
     }
     const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
@@ -167,7 +166,7 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       return ask(oauth, request, "This is not the passphrase.");
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
-    await allowances.pageAnswered(request);
+    await allowances.pageAllowed(request);
     const scope = granted(asked);
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,

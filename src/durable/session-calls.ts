@@ -87,9 +87,8 @@ export class SessionCalls {
   }
 
   /**
-   * Tells the servlets that want to know that the client's roots are others now. Calls that were told of
-   * an earlier change end: however often a client changes its roots, one call of each servlet is open.
-   * Never throws.
+   * Tells the servlets that want to know that the client's roots are others now. Their calls about an
+   * earlier change end, so that each has one open call at most. Never throws.
    */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
     const change = ++this.#rootsChanges;

@@ -163,11 +163,25 @@ export function sessionObject(bundle: Bundle) {
     }
 
     async told(task: string, nth: number, notice: Notification): Promise<boolean> {
-      return this.#store.exists && this.#calls.told(task, nth, notice);
+      return this.#hearing(() => this.#calls.told(task, nth, notice));
     }
 
     async progressed(task: string, progress: Progress): Promise<boolean> {
-      return this.#store.exists && this.#calls.progressed(task, progress);
+      return this.#hearing(() => this.#calls.progressed(task, progress));
+    }
+
+    /** Does what a task wants of the session; false where there is none, or none that can be read. */
+    async #hearing(work: () => Promise<boolean>): Promise<boolean> {
+      if (!this.#store.exists) return false;
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Unreadable)) throw error;
+        report(error);
+        // Not awaited: to end it is to ask the same task, which waits for this answer.
+        this.ctx.waitUntil(this.end(this.#store.row.principal));
+        return false;
+      }
     }
 
     async heard(changes: Notification[]): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
 import { textBytes } from "../shape.ts";
 import { cannotAsk, unusableAnswer } from "../servlets/ask-failures.ts";
 import { FORMATS } from "../schema/formats.ts";
+import { Steps } from "../schema/steps.ts";
 import { checkOf, told } from "../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
@@ -98,14 +99,17 @@ export function fittingAnswers(
   now: number,
   before: Answers = {},
 ): Answers {
-  const fitting: Record<string, Answer> = {};
+  // Without a prototype: a servlet may ask under the key `__proto__`.
+  const fitting = Object.create(null) as Record<string, Answer>;
+  // For all of them: a servlet may ask for thousands of things, each with a schema of its own.
+  const steps = new Steps(limits.checkSteps);
   let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
     if (isOverdue(ask, now)) {
       fitting[key] = { result: { action: "cancel" } };
     } else if (Object.hasOwn(answers, key)) {
       const answer = answers[key]!;
-      const read = "result" in answer ? readResult(ask, answer.result) : answer;
+      const read = "result" in answer ? readResult(ask, answer.result, steps) : answer;
       if ("wrong" in read) throw bad(`inputResponses.${key}`, read.wrong);
       fitting[key] = read;
       hasResults ||= "result" in read;
@@ -113,7 +117,7 @@ export function fittingAnswers(
   }
   // Cancellations and failures are taken at any size: without them the call could not go on.
   if (hasResults && JSON.stringify([before, fitting]).length > limits.hostBytes) throw tooLarge();
-  return fitting;
+  return { ...fitting };
 }
 
 /** The asks as the client can see them from `now` on: that is when their time begins. */
@@ -151,6 +155,7 @@ export function answerOf(ask: Ask, result: unknown): Answer {
 function readResult(
   { method, params }: Ask,
   result: unknown,
+  steps?: Steps,
 ): { result: Json } | { wrong: string } {
   if (!isObject(result)) return { wrong: "must be an object" };
   if (textBytes(result) > limits.answerBytes) {
@@ -167,7 +172,7 @@ function readResult(
       if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
       const use = { name: "requestedSchema", formats: FORMATS };
       const check = checkOf(params["requestedSchema"], use);
-      const { value, issues } = checkWithoutNulls(check, content);
+      const { value, issues } = checkWithoutNulls((given) => check(given, steps), content);
       if (issues !== undefined) return { wrong: `does not fit what was asked: ${told(issues)}` };
       return { result: value === content ? result : { ...result, content: value } };
     }

@@ -1,4 +1,5 @@
 import { Fault, rpcError, type RpcError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
 
 /** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
@@ -40,8 +41,11 @@ export function decode(body: unknown): Message {
   if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
     return responseOf(body);
   }
-  if (id !== undefined && typeof id !== "string" && !Number.isSafeInteger(id)) {
-    throw new Fault("invalid_request", "A message's id must be a string or an integer.");
+  if (id !== undefined && !isId(id)) {
+    throw new Fault(
+      "invalid_request",
+      `A message's id must be a string or an integer, of at most ${limits.idCharacters} characters.`,
+    );
   }
   if (typeof method !== "string") {
     throw new Fault("invalid_request", "A message's method must be a string.");
@@ -50,7 +54,7 @@ export function decode(body: unknown): Message {
     throw new Fault("invalid_request", "A message's params must be an object.");
   }
   if (id === undefined) return { kind: "notification", method, params: params ?? {} };
-  return { kind: "request", id: id as RequestId, method, params: params ?? {} };
+  return { kind: "request", id, method, params: params ?? {} };
 }
 
 function responseOf(body: Json): ClientResponse {
@@ -81,8 +85,12 @@ export function readable(body: unknown): Message | Unreadable {
 export function idOf(body: unknown): RequestId | null {
   if (!isObject(body)) return null;
   const { id } = body;
-  return typeof id === "string" || Number.isSafeInteger(id) ? (id as RequestId) : null;
+  return isId(id) ? id : null;
 }
+
+/** Ids are kept with calls and streams, and stand in each of their messages, so they have a bound. */
+const isId = (id: unknown): id is RequestId =>
+  typeof id === "string" ? id.length <= limits.idCharacters : Number.isSafeInteger(id);
 
 /** A response as JSON text; so is its result. */
 export function resultMessage(id: RequestId, result: string): string {

@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Json, LoggingLevel, Notification } from "../model.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
@@ -87,9 +88,12 @@ export function notices(
   };
 }
 
-/** A request's progress token, if it is one. */
+/** A request's progress token, if it is one of at most `limits.idCharacters`. */
 export function progressTokenOf({ progressToken }: Json): ProgressToken | undefined {
-  if (typeof progressToken === "string") return progressToken;
+  if (typeof progressToken === "string") {
+    // It is kept with the call, and stands in each notification.
+    return progressToken.length <= limits.idCharacters ? progressToken : undefined;
+  }
   return typeof progressToken === "number" && Number.isInteger(progressToken)
     ? progressToken
     : undefined;

@@ -2,12 +2,13 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Formats } from "../schema/keyword.ts";
 import { Exceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
+import type { Steps } from "../schema/steps.ts";
 
 /**
- * Says what is wrong with a value; undefined where nothing is. Throws `servlet_failed` where its schema
- * cannot be used.
+ * Says what is wrong with a value; undefined where nothing is. The steps are those of this check alone
+ * where none are given. Throws `servlet_failed` where its schema cannot be used.
  */
-export type Check = (value: unknown) => readonly Issue[] | undefined;
+export type Check = (value: unknown, steps?: Steps) => readonly Issue[] | undefined;
 
 /** Issues as one text. */
 export const told = (issues: readonly Issue[]): string =>
@@ -41,10 +42,10 @@ export function checkOf(schema: object, use: Use): Check {
 
 function makeCheck(schema: object, { name, formats, isLenient = false }: Use): Check {
   let ready: Schema | undefined;
-  return (value) => {
+  return (value, steps) => {
     try {
       ready ??= new Schema(schema, formats);
-      return ready.issues(value);
+      return ready.issues(value, steps);
     } catch (error) {
       if (error instanceof SchemaError) {
         if (isLenient && !error.isUnsupported) return undefined;

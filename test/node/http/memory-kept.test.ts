@@ -3,10 +3,12 @@ import { createServer } from "node:http";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { EventStream } from "./raw.ts";
-import { buildWorker, residentMB, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 
 /** How much memory of the server a request costs whose call is kept, carried or handed on, against workerd itself. */
-const PORT = 8877;
+const PORT = await freePort();
+/** Stands in the guest: test/guests/hoarder/hoarder.wat. */
+const WORLD_PORT = 8899;
 const URL_OF = `http://127.0.0.1:${PORT}/mcp`;
 const JSON_TYPES = {
   "content-type": "application/json",
@@ -26,7 +28,7 @@ const world = createServer((request, response) => {
 });
 beforeAll(async () => {
   folder = await buildWorker("test/worker/index.ts", ".bundle/test-memory-kept");
-  await new Promise<void>((resolve) => world.listen(8899, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => world.listen(WORLD_PORT, "127.0.0.1", resolve));
 });
 afterAll(() => world.close());
 

@@ -40,14 +40,20 @@ describe("the allowance of sign-in pages", () => {
     expect((await open(path)).response.status).toBe(200);
   });
 
-  test("is given back by each decision of the owner", async () => {
-    const { register, authorizePath, agree, open, form } = visitor(await ownersApp());
+  test("is given back where the owner has let an app in", async () => {
+    const { register, authorizePath, agree } = visitor(await ownersApp());
     const path = await authorizePath(await register());
-    for (let count = 0; count < 5; count++) {
-      expect((await agree(path)).status).toBe(303);
+    for (let count = 0; count < 5; count++) expect((await agree(path)).status).toBe(303);
+  });
+
+  test("is used by a page that is denied, for which nobody needs a passphrase", async () => {
+    const { register, authorizePath, open, form, fetch } = visitor(await ownersApp());
+    const path = await authorizePath(await register());
+    for (let count = 0; count < 3; count++) {
       const { handle } = await open(path);
       expect((await form(path, { handle, decision: "deny" })).status).toBe(303);
     }
+    expect((await fetch(path)).status).toBe(429);
   });
 
   test("is not that of registrations", async () => {

@@ -198,6 +198,16 @@ describe("subscriptions/listen", () => {
     );
   });
 
+  test("is refused under an id that is too long to be kept for others", async () => {
+    expect((await listen({}, { id: "x".repeat(limits.idCharacters) })).acknowledged).toBeDefined();
+    const response = await request({}, { id: "x".repeat(limits.idCharacters + 1) });
+    expect(response.status).toBe(400);
+    expect(await answerOf(response)).toMatchObject({
+      id: null,
+      error: { code: -32600, message: expect.stringContaining("at most 256 characters") },
+    });
+  });
+
   test("drops who does not read", async () => {
     const filter = { taskIds: ["t"] };
     const stream = (await anonymous.listen({ ...plain, filter, lifeMs: 60_000 }))!;

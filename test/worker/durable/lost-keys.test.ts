@@ -1,4 +1,9 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import {
+  abortAllDurableObjects,
+  evictDurableObject,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
@@ -6,8 +11,8 @@ import { namespaceOf } from "../../../src/env.ts";
 import { call, serverOf } from "../otc/client.ts";
 import { accept, prepare } from "./client.ts";
 import { objectOf, taskOf, updateTask } from "./faults.ts";
-import { ELICIT, HOUR, NIGHT } from "./plans.ts";
-import { SessionClient } from "./session-client.ts";
+import { ELICIT, HOUR, NIGHT, steps } from "./plans.ts";
+import { Events, SessionClient } from "./session-client.ts";
 import { sessionOf } from "./session-steps.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
 
@@ -92,6 +97,26 @@ test("a session ends, and its client is told to begin another", async () => {
   loseKeys();
   expect((await client.request("tools/list")).status).toBe(404);
   expect((await client.request("ping")).status).toBe(404);
+});
+
+test("a session ends of which nobody but a task has heard since", async () => {
+  const client = await SessionClient.begin();
+  const events = new Events(await client.call("plan", steps(ELICIT)));
+  await events.message();
+  const session = sessionOf(client.id);
+  const task = await runInDurableObject(
+    session,
+    (_one, { storage }) => storage.sql.exec<{ task: string }>("SELECT task FROM calls").one().task,
+  );
+  await abortAllDurableObjects();
+  loseKeys();
+  await runDurableObjectAlarm(objectOf(task));
+  await vi.waitFor(async () => {
+    const tables = await runInDurableObject(sessionOf(client.id), (_one, { storage }) =>
+      storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray(),
+    );
+    expect(tables).toEqual([]);
+  });
 });
 
 test("a call with a call_id is answered that nobody knows what came of it", async () => {

@@ -182,6 +182,13 @@ test.each([
   });
 });
 
+test("a servlet may ask under any key", async () => {
+  const keys = ["__proto__", "constructor", ""];
+  const round = await planned({ do: "inputs", keys });
+  const answers = Object.fromEntries(keys.map((key) => [key, accept(`to ${key}`)]));
+  expect(saidIn(await goOn(round, answers))).toEqual([answers]);
+});
+
 test("answers that are too large together are refused", async () => {
   limited({ hostBytes: 1_000_000 });
   const large = accept("x".repeat(600_000));
@@ -192,6 +199,22 @@ test("answers that are too large together are refused", async () => {
     message: expect.stringContaining("must not exceed 1000000 characters together"),
   });
   expect(saidIn(await goOn(round, { b: accept("B") }))).toEqual([{ a: large, b: accept("B") }]);
+});
+
+test("checking all answers of a request takes no more steps than checking one may", async () => {
+  const schema = { type: "object", properties: { value: { type: "string", pattern: "^(a|b)*$" } } };
+  const answers = (keys: string[]) =>
+    Object.fromEntries(keys.map((key) => [key, accept("ab".repeat(150))]));
+  const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`);
+  const [one, all] = [
+    await planned({ do: "inputs", keys: ["a"], schema }),
+    await planned({ do: "inputs", keys, schema }),
+  ];
+  limited({ checkSteps: 2000 });
+  expect((await goOn(one, answers(["a"]))).error).toBeUndefined();
+  expect((await goOn(all, answers(keys))).error).toMatchObject({
+    message: expect.stringContaining("takes more than 2000 steps to check"),
+  });
 });
 
 test("null for an optional member of a form is left out", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
+import { progressTokenOf } from "../../../src/mcp/notices.ts";
 import { answerOf, app, modern, post, URL_OF_MCP } from "../server.ts";
 
 describe("bodies that are no message", () => {
@@ -24,6 +25,12 @@ describe("bodies that are no message", () => {
   ])("%s", async (body, code) => {
     const { status, error } = await answerOf(await post(body));
     expect({ status, code: error?.code }).toEqual({ status: 400, code });
+  });
+
+  test("a progress token that is too long is none", () => {
+    const token = "x".repeat(limits.idCharacters);
+    expect(progressTokenOf({ progressToken: token })).toBe(token);
+    expect(progressTokenOf({ progressToken: `${token}x` })).toBeUndefined();
   });
 
   test("an error names the request where it has a usable id", async () => {
