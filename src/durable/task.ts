@@ -63,7 +63,9 @@ export function taskObject(bundle: Bundle) {
       await this.#refuse();
       const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
-      if (start !== undefined) return created;
+      // Whoever handed over a large call holds its memory until this returns.
+      const isLarge = brought !== undefined && (brought.call || brought.answers > 0);
+      if (start !== undefined || isLarge) return created;
       // A call that needs its user at once says so now, and not a poll later.
       await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
       // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.

@@ -1,14 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
+import { hoardersWorld } from "./hoarder-world.ts";
 import { EventStream } from "./raw.ts";
 import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 
 /** How much memory of the server a request costs whose call is kept, carried or handed on, against workerd itself. */
 const PORT = await freePort();
-/** Stands in the guest: test/guests/hoarder/hoarder.wat. */
-const WORLD_PORT = 8899;
 const URL_OF = `http://127.0.0.1:${PORT}/mcp`;
 const JSON_TYPES = {
   "content-type": "application/json",
@@ -17,20 +15,10 @@ const JSON_TYPES = {
 let folder: string;
 let served: Served;
 
-/** A server whose responses are as large as guests may read, a small one, and a slow one. */
-const largest = Buffer.alloc(limits.httpBytes, "a");
-const world = createServer((request, response) => {
-  const size = request.url === "/" ? limits.httpBytes : request.url === "/less" ? 300_000 : 2;
-  const waitMs = request.url === "/slow" ? limits.promoteAfterMs + 100 : 0;
-  request.resume().on("end", () => {
-    setTimeout(() => response.end(largest.subarray(0, size)), waitMs);
-  });
-});
+hoardersWorld();
 beforeAll(async () => {
   folder = await buildWorker("test/worker/index.ts", ".bundle/test-memory-kept");
-  await new Promise<void>((resolve) => world.listen(WORLD_PORT, "127.0.0.1", resolve));
 });
-afterAll(() => world.close());
 
 /** Memory before the request that is measured, and the most that one of them took, in MB. */
 let before = 0;

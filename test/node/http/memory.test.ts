@@ -1,13 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { hoardersWorld } from "./hoarder-world.ts";
 import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 
 /** How much memory of the server's one call may cost, against workerd itself. */
 const PORT = await freePort();
-/** Stands in the guest: test/guests/hoarder/hoarder.wat. */
-const WORLD_PORT = 8899;
 let folder: string;
 let served: Served;
 beforeAll(async () => {
@@ -15,13 +12,7 @@ beforeAll(async () => {
 });
 afterEach(() => stop(served));
 
-/** A server that gives as much as is read, whatever it is asked. */
-const largest = Buffer.alloc(limits.httpBytes, "a");
-const world = createServer((request, response) => {
-  request.resume().on("end", () => response.end(largest));
-});
-beforeAll(() => new Promise<void>((resolve) => world.listen(WORLD_PORT, "127.0.0.1", resolve)));
-afterAll(() => world.close());
+hoardersWorld();
 
 async function call(name: string, token?: string): Promise<string> {
   const meta = token === undefined ? {} : { _meta: { progressToken: token } };
