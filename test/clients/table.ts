@@ -63,7 +63,10 @@ export const CLIENTS: readonly Client[] = [
     version: "v1.8.0",
     program: "go/go-sdk.go",
     revisions: ["2024-11-05", "2025-03-26", "2025-06-18", ...BOTH],
-    upstream: { "drops@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283" },
+    upstream: {
+      "drops@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283",
+      "stay@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283",
+    },
     note: "from 2026-07-28 on does not open `subscriptions/listen` again when it has ended, and the server ends each after a while; calls go on.",
   },
   {
@@ -102,6 +105,16 @@ export const CLIENTS: readonly Client[] = [
       drops: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
     },
     note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key.",
+  },
+  {
+    name: "kotlin",
+    title: "Kotlin SDK",
+    toolchain: "kotlin",
+    package: "io.modelcontextprotocol:kotlin-sdk-client-jvm",
+    version: "0.16.0",
+    program: "kotlin/Matrix.kt",
+    revisions: SESSIONS,
+    note: "reads questions from the stream and does not answer them; on whose side that is, is not known yet. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",
