@@ -114,7 +114,7 @@ export const CLIENTS: readonly Client[] = [
     version: "0.16.0",
     program: "kotlin/Matrix.kt",
     revisions: SESSIONS,
-    note: "reads questions from the stream and does not answer them; on whose side that is, is not known yet. Has no code for signing in; give it an API key.",
+    note: "does not answer the questions that it is sent, and hears of no changes after its streams have broken; whether the fault is on its side is not known yet. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",
