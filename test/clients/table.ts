@@ -24,6 +24,8 @@ export interface Client {
 }
 
 const SESSIONS = ["2025-11-25"];
+/** The Kotlin client keeps the answer to a POST until it is complete. */
+const BUFFERS = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/616";
 const BOTH = ["2025-11-25", "2026-07-28"];
 
 export const CLIENTS: readonly Client[] = [
@@ -114,7 +116,8 @@ export const CLIENTS: readonly Client[] = [
     version: "0.16.0",
     program: "kotlin/Matrix.kt",
     revisions: SESSIONS,
-    note: "does not answer the questions that it is sent, and hears of no changes after its streams have broken; whether the fault is on its side is not known yet. Has no code for signing in; give it an API key.",
+    upstream: { answer: BUFFERS, refuse: BUFFERS, late: BUFFERS, wrong: BUFFERS },
+    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. It hears of no changes after its streams have broken; on whose side that fault is, is not known yet. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",
