@@ -35,7 +35,8 @@ ${line(["client", "revision", ...things.map(([key]) => key)])}
 ${line(["---", "---", ...things.map(() => "---")])}
 ${table.join("\n")}
 
-ok: it does so. –: the client, or the revision, has nothing for it. An issue: it goes wrong on the client's side.
+ok: it does so. –: the client, or the revision, has nothing for it. An issue: it goes wrong on the client's side. failed:
+it goes wrong, and the notes say what is known of it.
 
 | column | the client |
 | --- | --- |

@@ -24,6 +24,8 @@ export interface Client {
 }
 
 const SESSIONS = ["2025-11-25"];
+/** The Kotlin client keeps the answer to a POST until it is complete. */
+const BUFFERS = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/616";
 const BOTH = ["2025-11-25", "2026-07-28"];
 
 export const CLIENTS: readonly Client[] = [
@@ -63,7 +65,10 @@ export const CLIENTS: readonly Client[] = [
     version: "v1.8.0",
     program: "go/go-sdk.go",
     revisions: ["2024-11-05", "2025-03-26", "2025-06-18", ...BOTH],
-    upstream: { "drops@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283" },
+    upstream: {
+      "drops@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283",
+      "stay@2026-07-28": "https://github.com/modelcontextprotocol/go-sdk/pull/1283",
+    },
     note: "from 2026-07-28 on does not open `subscriptions/listen` again when it has ended, and the server ends each after a while; calls go on.",
   },
   {
@@ -102,6 +107,17 @@ export const CLIENTS: readonly Client[] = [
       drops: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
     },
     note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key.",
+  },
+  {
+    name: "kotlin",
+    title: "Kotlin SDK",
+    toolchain: "kotlin",
+    package: "io.modelcontextprotocol:kotlin-sdk-client-jvm",
+    version: "0.16.0",
+    program: "kotlin/Matrix.kt",
+    revisions: SESSIONS,
+    upstream: { answer: BUFFERS, refuse: BUFFERS, late: BUFFERS, wrong: BUFFERS },
+    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. It hears of no changes after its streams have broken; on whose side that fault is, is not known yet. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",

@@ -3,11 +3,11 @@
  * program is run. What is installed once is used again.
  */
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Client } from "./table.ts";
 
-export type Toolchain = "python" | "go" | "rust" | "java" | "typescript";
+export type Toolchain = "python" | "go" | "rust" | "java" | "kotlin" | "typescript";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];
@@ -20,6 +20,7 @@ const NEEDS: Record<Toolchain, string[]> = {
   go: ["go"],
   rust: ["cargo"],
   java: ["java", "javac", "mvn"],
+  kotlin: ["java", "javac", "mvn"],
   typescript: [],
 };
 
@@ -40,6 +41,8 @@ export async function install(client: Client): Promise<Command> {
       return rust(client, folder);
     case "java":
       return java(client, folder);
+    case "kotlin":
+      return kotlin(client, folder);
     case "typescript":
       return typescript(client);
   }
@@ -104,6 +107,36 @@ async function java(client: Client, folder: string): Promise<Command> {
   return ["java", "-cp", `${join(jars, "*")}:${classes}`, "Matrix"];
 }
 
+/** The compiler comes from Maven Central, too, and cells from the Java client. */
+async function kotlin(client: Client, folder: string): Promise<Command> {
+  const jars = join(folder, "jars", "*");
+  const classes = join(folder, "classes");
+  await fetchJars(client, folder, [
+    client,
+    { package: "io.ktor:ktor-client-cio-jvm", version: "3.5.2" },
+    { package: COMPILER, version: "2.4.21" },
+  ]);
+  run("javac", ["-d", classes, join(import.meta.dirname, "java/Cells.java")]);
+  const compile = [
+    "-no-stdlib",
+    "-no-reflect",
+    "-nowarn",
+    "-cp",
+    `${await listed(jars)}:${classes}`,
+  ];
+  const main = "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler";
+  run("java", ["-cp", jars, main, ...compile, "-d", classes, programOf(client)]);
+  return ["java", "-cp", `${jars}:${classes}`, "MatrixKt"];
+}
+
+const COMPILER = "org.jetbrains.kotlin:kotlin-compiler-embeddable";
+
+/** The Kotlin compiler takes no wildcards. */
+async function listed(wildcard: string): Promise<string> {
+  const folder = dirname(wildcard);
+  return (await readdir(folder)).map((name) => join(folder, name)).join(":");
+}
+
 /** Fetches packages as Maven Central has them, and what they need, into the folder `jars`. */
 async function fetchJars(
   { name }: Client,
@@ -163,5 +196,5 @@ function run(command: string, args: string[], cwd?: string): void {
   });
   if (status === 0) return;
   const told = error?.message ?? `${stdout}\n${stderr}`.trim().slice(-2000);
-  throw new Error(`${command} ${args.join(" ")} failed:\n${told}`);
+  throw new Error(`${command} ${args[0] ?? ""} … ${args.at(-1) ?? ""} failed:\n${told}`);
 }

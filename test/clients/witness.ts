@@ -39,6 +39,8 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
   const calls = new Set<ServerResponse>();
   const methods = new Map<unknown, string>();
   let session = "";
+  // Not all clients repeat it in the header.
+  let agreedOn = "2025-03-26";
   let seen = 0;
 
   const look = (text: string, version: string) => {
@@ -47,6 +49,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
     const method = "method" in message ? undefined : methods.get(message["id"]);
     const result = message["result"] as Json | undefined;
     const agreed = method === "initialize" ? textOr(result?.["protocolVersion"], version) : version;
+    if (method === "initialize") agreedOn = agreed;
     seen++;
     for (const fault of revisionOf(agreed).faults(message, method)) faults.add(fault);
   };
@@ -62,7 +65,7 @@ export async function witness({ port, browse, log }: Options): Promise<Witness> 
   const pass = async (from: IncomingMessage, to: ServerResponse) => {
     const body = await read(from);
     log?.(`> ${from.method} ${textOr(from.headers["last-event-id"], "")} ${body}`);
-    let version = textOr(from.headers["mcp-protocol-version"], "2025-03-26");
+    let version = textOr(from.headers["mcp-protocol-version"], agreedOn);
     for (const sent of messagesOf(body)) {
       if ("method" in sent && "id" in sent) methods.set(sent["id"], String(sent["method"]));
       const meta = (sent["params"] as Json | undefined)?.["_meta"] as Json | undefined;

@@ -21,8 +21,8 @@ var ctx = context.Background()
 // user answers the server's questions.
 var user func() (*mcp.ElicitResult, error)
 
-// hasQuestions is true in the revisions that have elicitation.
-var hasQuestions = revision >= "2025-06-18"
+// isNewer is true in the revisions that have elicitation and structured content.
+var isNewer = revision >= "2025-06-18"
 
 var progressed, changed atomic.Int32
 
@@ -143,6 +143,9 @@ func use(session *mcp.ClientSession) {
 	})
 	cell("call", short, func() error { return greets(session) })
 	cell("structured", short, func() error {
+		if !isNewer {
+			return notOffered{}
+		}
 		result, err := call(session, "lookup_status", map[string]any{"code": 404})
 		if err != nil {
 			return err
@@ -204,7 +207,7 @@ func use(session *mcp.ClientSession) {
 }
 
 func ask(session *mcp.ClientSession, short time.Duration) {
-	if !hasQuestions {
+	if !isNewer {
 		for _, name := range []string{"answer", "refuse", "wrong"} {
 			cell(name, short, func() error { return notOffered{} })
 		}
@@ -237,7 +240,7 @@ func hold(session *mcp.ClientSession) {
 		return hearsChange(session)
 	})
 	cell("late", 30*time.Second, func() error {
-		if !hasQuestions {
+		if !isNewer {
 			return notOffered{}
 		}
 		return answered(session, "approved", func() (*mcp.ElicitResult, error) {
