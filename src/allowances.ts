@@ -1,9 +1,8 @@
 import { isObject } from "./model.ts";
 
 /**
- * Deviations from the protocol or a schema that the server accepts from clients, a row each: only those
- * that can mean one thing, and never where a check protects somebody. This is a leaf, for every room that
- * reads a client's input needs it.
+ * Deviations from the protocol or a schema that the server accepts from clients, one row each: only
+ * unambiguous ones, and never where the check protects security.
  *
  * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
@@ -13,7 +12,7 @@ import { isObject } from "./model.ts";
  * | `listen` (durable/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream | the client has lost the first one |
  * | routes (app.ts) | all | `/mcp/` | there is no other endpoint of that name |
  * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; another one is refused | both name the same client |
- * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | they are the defaults of that revision |
+ * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | that revision defines them as the defaults |
  */
 
 /** A place in a value at which it does not fit its schema. */
@@ -39,7 +38,7 @@ export function checkWithoutNulls<I extends Issue, V extends object>(
     : { value, issues };
 }
 
-/** Removes the member at this path if it is null; false where it is not. */
+/** Removes the member at this path if it is null; false otherwise. */
 function removeNull(value: unknown, path: readonly string[]): boolean {
   const key = path.at(-1);
   let parent = value;

@@ -29,7 +29,7 @@ import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
 import { isScope } from "./servlets/scopes.ts";
 
-/** The way in: every route and what stands before it, in order. `env` holds the Worker's bindings. */
+/** The Worker's routes and middleware, in order. `env` holds its bindings. */
 export function createApp(bundle: Bundle, env: object) {
   const settings = readSettings(env);
   const registry = new Registry(bundle, deploymentOf(env));
@@ -57,8 +57,9 @@ export function createApp(bundle: Bundle, env: object) {
   const readable = cors({ origin: (origin) => origin, exposeHeaders: exposed, maxAge: 86400 });
   let hasLooked = false;
   app.use((c, next) => {
-    // By the first request it shows whether this is somebody's own machine.
-    if (!hasLooked && isOpenTo(c.req.url)) console.warn(`It is open to everybody. ${HOW_TO_CLOSE}`);
+    // Only a request's URL shows whether the server runs on a loopback host.
+    if (!hasLooked && isOpenTo(c.req.url))
+      console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     hasLooked = true;
     const origin = c.req.raw.headers.get("origin");
     checkOrigin(c.req.url, origin, doors);
@@ -71,7 +72,7 @@ export function createApp(bundle: Bundle, env: object) {
       name: settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
     };
-    // What a proof is needed for is not shown to those who have none.
+    // Servlets and tools are listed only where no authentication is required.
     if (!door.isOpen) return c.json(said);
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
@@ -83,7 +84,7 @@ export function createApp(bundle: Bundle, env: object) {
     if (!wantsPage) return next();
     return pageHeaders(c, async () => {
       const html = await showPage(c.req.url);
-      c.res = await Promise.resolve(c.html(html));
+      c.res = await c.html(html);
     });
   });
 
@@ -132,7 +133,7 @@ export function createApp(bundle: Bundle, env: object) {
       c.req.method === "POST" ? await readJson(c.req.raw).catch(() => undefined) : undefined;
     const id = idOf(body);
     if (id === null) return c.json({ error: message }, 404);
-    // A JSON-RPC client that has the wrong URL. Of a 404 many say "session terminated", and not why.
+    // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
     return jsonResponse({
       status: 200,
       body: errorMessage(id, new Fault("invalid_request", message)),
@@ -165,7 +166,7 @@ export function createApp(bundle: Bundle, env: object) {
   return app;
 }
 
-/** Pages show what is on them, and nothing else. */
+/** Headers of the start page: no scripts, no frames, nothing loaded. */
 const pageHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
@@ -176,7 +177,7 @@ const pageHeaders = secureHeaders({
   },
 });
 
-/** The principal, with the network that it calls from where that is all that is known of it. */
+/** Adds the network address to an anonymous principal. */
 function withAddress(principal: Principal, { headers }: Request): Principal {
   const address = headers.get("cf-connecting-ip");
   if (principal !== ANONYMOUS || address === null) return principal;

@@ -19,7 +19,7 @@ export async function readJson(request: Request): Promise<unknown> {
   try {
     body = JSON.parse(text);
   } catch {
-    throw new Fault("parse_error", "The body is not JSON.");
+    throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }
   // A short one cannot be deep.
   if (text.length > 2 * limits.bodyDepth) checkShape(body);
@@ -31,10 +31,16 @@ function checkShape(body: unknown): void {
   const { bodyDepth: depth, bodyMembers: members } = limits;
   const excess = excessOf(body, { depth, members });
   if (excess === "depth") {
-    throw new Fault("too_large", `The body is nested more than ${depth} deep.`);
+    throw new Fault(
+      "too_large",
+      `The body is nested too deeply (limit ${depth} levels). Send a flatter one.`,
+    );
   }
   if (excess === "members") {
-    throw new Fault("too_large", `The body has more than ${members} members.`);
+    throw new Fault(
+      "too_large",
+      `The body has too many members and items (limit ${members}). Send a smaller one.`,
+    );
   }
 }
 
@@ -64,7 +70,11 @@ export async function textWithin(
   return text + decoder.decode();
 }
 
-const tooLarge = () => new Fault("too_large", `The body is larger than ${limits.bodyBytes} bytes.`);
+const tooLarge = () =>
+  new Fault(
+    "too_large",
+    `The body is too large (limit ${limits.bodyBytes} bytes). Send a smaller one.`,
+  );
 
 const tooWide = () =>
   new Fault(
@@ -72,7 +82,7 @@ const tooWide = () =>
     `The body has characters beyond Latin-1, so each counts two bytes: more than ${limits.bodyBytes} bytes.`,
   );
 
-/** The headers of an answer: it is its caller's alone, and no web page's to guess the type of. */
+/** Headers of a JSON response: not cacheable, and its type not to be guessed by browsers. */
 export const jsonHeaders = new Headers({
   "content-type": "application/json",
   "cache-control": "no-store",

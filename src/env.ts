@@ -32,7 +32,7 @@ function json<T extends z.ZodMiniType>(schema: T) {
 
 const hash = z
   .string()
-  .check(z.regex(/^[0-9a-f]{64}$/i, "is no SHA-256 in hex: make keys by npm run keys"));
+  .check(z.regex(/^[0-9a-f]{64}$/i, "is not a SHA-256 hash in hex; make keys with npm run keys"));
 
 const NO_SPACE = /^\S+$/;
 const NO_SPACE_RULE = "must be without white space, and not empty";
@@ -72,9 +72,9 @@ const ALGORITHMS = [
 const issuerSchema = z.strictObject(
   {
     issuer: secureUrl,
-    /** What must be in the tokens' `aud`; where it is left out, this server's own URL: origin and `/mcp`. */
+    /** Required `aud` of the tokens. Default: this server's MCP endpoint, `<origin>/mcp`. */
     audience: z.optional(z.string().check(z.minLength(1))),
-    /** Where its keys are; where it is left out, its metadata says so. */
+    /** URL of its key set. Default: the `jwks_uri` of its metadata. */
     jwks_uri: z.optional(secureUrl),
     algorithms: z._default(
       z.array(z.enum(ALGORITHMS, `must be of ${ALGORITHMS.join(", ")}`)).check(z.minLength(1)),
@@ -82,7 +82,7 @@ const issuerSchema = z.strictObject(
     ),
     /** Scopes that a token must have. */
     required_scopes: z._default(
-      z.array(z.string().check(z.regex(/^[!#-[\]-~]+$/, "is no scope"))),
+      z.array(z.string().check(z.regex(/^[!#-[\]-~]+$/, "is not a scope (RFC 6749, section 3.3)"))),
       [],
     ),
   },
@@ -149,11 +149,11 @@ const settingsSchema = z.object({
         ),
     ),
   ),
-  /** What scopes are for: `{"reader": ["http-status:*", "web:fetch"]}`, as JSON. */
+  /** Patterns by scope, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames))),
   /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
-  /** `none` where it is on purpose that anybody may call. */
+  /** `none`: anybody may call, on purpose. */
   AUTH: z.optional(z.literal("none")),
   /** Other numbers than those of src/limits.ts, by their names, as JSON. */
   LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
@@ -183,20 +183,22 @@ function checked(settings: Settings): Settings {
   };
   const [way] = Object.entries(ways).find(([, isThere]) => isThere) ?? [];
   if (AUTH === "none" && way !== undefined) {
-    throw new Error(`The Worker's configuration is not valid. AUTH is none, but there is ${way}.`);
+    throw new Error(
+      `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
+    );
   }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
     const unknown = scopes.find((scope) => !scope.includes(":") && !Object.hasOwn(SCOPES, scope));
     if (unknown === undefined) continue;
-    const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not have.`;
+    const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not define: add it there.`;
     throw new Error(`The Worker's configuration is not valid. ${message}`);
   }
   return settings;
 }
 
 /** All variables and secrets that are text, for servlets' config. */
-export function variablesOf(env: object): Record<string, string> {
+function variablesOf(env: object): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
@@ -228,7 +230,7 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
     };
   });
 
-/** What servlets are given by these variables. */
+/** The deployment that these variables configure. */
 export function deploymentOf(env: object) {
   const settings = readSettings(env);
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;

@@ -2,7 +2,7 @@
 import { limits } from "./limits.ts";
 import { printableLines, traceOf } from "./text.ts";
 
-/** Everything that can be wrong with a request, in words of ours. */
+/** All error codes. */
 export type FaultCode =
   | "parse_error"
   | "invalid_request"
@@ -127,7 +127,7 @@ function rpcCode(fault: Fault): number {
   }
 }
 
-/** What `Retry-After` says with a fault, if it says when to come back. */
+/** The `Retry-After` value of a fault, if it has one. */
 export function retryAfterOf({ data }: Fault): string | undefined {
   const isObject = typeof data === "object" && data !== null;
   return isObject && "retryAfter" in data ? String(data.retryAfter) : undefined;

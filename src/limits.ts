@@ -11,7 +11,7 @@ export const limits = {
   bodyMembers: 200_000,
   /** Requests that one caller has in an isolate at once: others are to be served meanwhile. */
   concurrentCalls: 200,
-  /** What one caller may call in a minute, all together and each tool; 0 is no bound, and asks nobody. */
+  /** Calls of one caller per minute, in total and per tool; 0 disables the limit. */
   callsPerMinute: 0,
   toolCallsPerMinute: 0,
   /**
@@ -27,7 +27,7 @@ export const limits = {
   pageItems: 500,
   /** Pages that a servlet's list may have before it is taken to be endless. */
   listPages: 100,
-  /** How deep what a guest says may be nested: objects hand it to each other, which a depth of some thousands breaks. */
+  /** Nesting depth of a guest's output. Durable Object RPC fails on values nested more than a few thousand levels. */
   outputDepth: 256,
   /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
   memoryBytes: 64 * 1024 * 1024,
@@ -52,19 +52,19 @@ export const limits = {
    */
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
-  /** What of it a host function costs, and one that suspends the guest or throws. */
+  /** Fuel for a host function, and for one that suspends the guest or throws. */
   hostCallFuel: 800,
   slowCallFuel: 2000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 3000,
   /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
   ...{ formFuel: 200, patternStateFuel: 2000 },
-  /** The same for each vector of bytes that a guest writes through WASI. */
+  /** Fuel for each I/O vector that a guest passes to WASI. */
   vectorFuel: 300,
-  /** The same for each byte that the host reads or writes for a guest, and each that it makes up. */
+  /** Fuel for each byte that the host reads or writes for a guest, and for each random byte. */
   byteFuel: 8,
   randomByteFuel: 64,
-  /** What a guest's waits (sleep, HTTP) may take in one call before it is unwound. */
+  /** Total waiting time (sleep, HTTP) of one call before it is unwound. */
   waitMs: 5 * 60 * 1000,
   /**
    * Memory that guests which wait keep in one isolate, which has 128 MiB: the rest is for code, idle
@@ -75,7 +75,7 @@ export const limits = {
   waitingBytesOfOne: 32 * 1024 * 1024,
   /** Cost of each of them beyond its own memory: V8's stack, its request, our objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
-  /** Before a task that found no room to wait is run again; the same again, at random, is added to it. */
+  /** Delay before a task that found no room to wait is run again, plus a random delay up to the same. */
   shortageMs: 5000,
   /**
    * Memory of the host that is kept for one call: its journal, variables, notifications. Two of the largest
@@ -97,7 +97,7 @@ export const limits = {
   guestMembers: 200_000,
   /** The message of a servlet that fails: a model reads it. */
   errorCharacters: 16 * 1024,
-  /** Parts that a guest's `fd_write` puts together, and events that it polls for: IOV_MAX of Linux. */
+  /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
   /** Instances of one servlet that wait for a call: more calls at once than that are rare. */
   idleInstances: 16,
@@ -120,9 +120,9 @@ export const limits = {
   broughtMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
-  /** What clients are told to wait between two looks at a task. */
+  /** Poll interval that clients of tasks are given. */
   taskPollMs: 1000,
-  /** A new task's first answer tells what it has come to in this time. */
+  /** How long a new task's first response waits for its first run. */
   firstRunMs: 100,
   /** A text of a servlet's in the status message of a task, which each poll repeats; the rest is cut off. */
   statusCharacters: 500,
@@ -146,7 +146,7 @@ export const limits = {
   inputRounds: 100,
   /** Texts of a client's answer to one question: an image or two in base64. It is kept, sealed, and replayed. */
   answerBytes: 4 * 1024 * 1024,
-  /** Of the message of an error with which a client answers: servlets and callers are told it. */
+  /** Length of a client's error message as passed on to servlets and callers. */
   clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
   declinedRounds: 8,
@@ -157,17 +157,20 @@ export const limits = {
   /** Those of one hub, which all anonymous callers share, and what may wait to be read on all of them. */
   hubStreams: 1000,
   hubBacklogBytes: 32 * 1024 * 1024,
-  /** How long one is open: its hub is kept awake by it, and a client that is still there opens another. */
-  listenMs: 15 * 60 * 1000,
+  /**
+   * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
+   * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283
+   */
+  listenMs: 60 * 60 * 1000,
   /** Silence on one: only by writing does a hub learn that its client has gone. */
   listenKeepAliveMs: 15_000,
-  /** What one may ask for, as JSON: thousands of resources, and for all streams of a hub still little. */
+  /** Filter of one stream, as JSON text: room for thousands of resources. */
   listenFilterCharacters: 64 * 1024,
-  /** Tasks on one: for each is looked up whose it is. */
+  /** Task ids per stream; each costs an ownership lookup. */
   listenTasks: 100,
-  /** What may wait for one to be read: all that its filter can bring at once. More is a slow reader. */
+  /** Unread bytes per stream: the most that its filter can deliver at once. A client with more is too slow. */
   listenBacklogBytes: 1024 * 1024,
-  /** Before a task whose session could not be told how it goes on tells it again. */
+  /** Delay before a task notifies an unreachable session again. */
   ownerMs: 10_000,
   /** Sessions of one principal that hear of changes: each is told by itself. */
   hubSessions: 1000,
@@ -213,7 +216,7 @@ export const limits = {
   tokenMemory: 1000,
   /** The same for tokens of this server's own: KV would give one that was revoked for as long. */
   ownTokenMemoryMs: 60_000,
-  /** What the clocks of an issuer and of this server may differ by. */
+  /** Tolerated clock difference between an issuer and this server. */
   clockToleranceMs: 30_000,
   /** After this an issuer's keys are fetched again; where it is down they are used for `keySetStaleMs`. */
   keySetMs: 10 * 60_000,
@@ -224,7 +227,7 @@ export const limits = {
   issuerRetryMs: 5000,
   /** One request to an issuer, or for a client's metadata document. */
   issuerMs: 5000,
-  /** What an issuer's metadata or key set may have. */
+  /** Size of an issuer's metadata or key set. */
   issuerBytes: 256 * 1024,
   /** A client's metadata document: what the draft recommends. https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document */
   documentBytes: 5 * 1024,
@@ -323,9 +326,9 @@ export const limits = {
   contextEntries: 100,
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
-} as const;
+} satisfies Record<string, number>;
 
-/** Puts other numbers in their places, as the configuration says. */
+/** Replaces limits by configured values. */
 export function configureLimits(others: Partial<Record<keyof typeof limits, number>>): void {
   Object.assign(limits, others);
 }

@@ -26,7 +26,7 @@ export type GetPromptResult = z.infer<typeof GetPromptResultSchema>;
 export type CompleteResult = z.infer<typeof CompleteResultSchema>;
 export type LoggingLevel = z.infer<typeof LoggingLevelSchema>;
 
-/** What one servlet lists, or all of them. */
+/** The lists of one servlet, or of all. */
 export interface Lists {
   tools: Tool[];
   resources: Resource[];
@@ -37,13 +37,13 @@ export interface Lists {
 /** Who is calling: `anonymous`, or the name of what they proved to hold. */
 export interface Principal {
   readonly name: string;
-  /** What it may use; everything where it has none. */
+  /** Granted scopes; absent for full access. */
   readonly scopes?: readonly string[];
   /** The network of an anonymous caller, where it is known. */
   readonly address?: string;
 }
 
-/** Whoever calls where nothing says who may. */
+/** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
 /**
@@ -60,21 +60,21 @@ export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
 export const KEY_NAME_RULE =
   "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
 
-/** What one caller's requests have to ask for. Both throw `too_many`. */
+/** Quota checks of one caller. Both throw `too_many`. */
 export interface Share {
-  /** Counts a call, or, by the tool's name, what is known to be one of a tool; absent where neither is counted. */
+  /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts what is kept for the caller for longer than the request: a session, a task, a state, a call. */
+  /** Counts an object that outlives the request: a session, a task, a state, a recorded call. */
   keep(): Promise<void>;
 }
 
-/** What a servlet tells the caller before its call ends; `method` is MCP's. */
+/** An MCP notification that a servlet sends during a call. */
 export interface Notification {
   method: string;
   params?: Json;
 }
 
-/** What a servlet asks of the client in the middle of a call; `method` is MCP's. */
+/** An MCP request that a servlet makes to the client during a call. */
 export interface Ask {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params: Json;
@@ -100,7 +100,7 @@ export interface AskFailure {
   requiredCapabilities?: Json;
 }
 
-/** What is asked at once, and the answers, under the same keys. */
+/** Requests made together, and their answers, under the same keys. */
 export type Asks = Readonly<Record<string, Ask>>;
 export type Answers = Readonly<Record<string, Answer>>;
 
@@ -149,7 +149,7 @@ export interface Head {
 
 /** One answer that a guest was given. */
 export interface Entry {
-  /** What was asked, for people: `http GET api.example.com`. */
+  /** Readable label of the question: `http GET api.example.com`. */
   what: string;
   /** SHA-256 of the whole question, in hex. */
   digest: string;
@@ -187,11 +187,11 @@ export function answered(recorded: Recorded, answer: string, at: number): Record
 /** A call that has been interrupted: its guest is gone, and it can be run again. */
 export class Suspended {
   readonly reason: WaitReason;
-  /** What the servlet wants back when it has *returned* that it needs input: then it is called anew. */
+  /** The `requestState` of a servlet that *returned* a request for input and will be called again. */
   readonly state: string | undefined;
   /** Absent where the servlet has returned. */
   readonly recorded: Recorded | undefined;
-  /** May it go on only once? */
+  /** True if the call may be resumed only once (`single_use_state`). */
   isSingleUse = false;
 
   constructor(reason: WaitReason, recorded: Recorded | undefined, state?: string) {
@@ -201,12 +201,12 @@ export class Suspended {
   }
 }
 
-/** What a call that may be interrupted ends with. */
+/** The result of a call, or its suspension. */
 export type Outcome<T> = T | Suspended;
 
 /**
- * What a caller lends to one call: nobody but its guest is given it. It is in no log, error, journal or
- * row.
+ * Credentials of the caller for one call. Only its guest sees them; they never reach a log, error, journal or
+ * table.
  */
 export interface Lent {
   /** By id. */
@@ -231,14 +231,14 @@ export interface ToolDefinition {
   requirements?: Requirements;
 }
 
-/** What a tool needs besides its input. */
+/** Requirements of a tool besides its input. */
 export interface Requirements {
   authorization?: { id: string; oauth2?: { scopes?: string[] } }[];
   secrets?: { id: string }[];
   user_id?: boolean;
 }
 
-/** What the client said of itself. */
+/** The client as it describes itself. */
 export interface Client {
   /** The revision of MCP that the client speaks; absent where nobody asked. */
   protocolVersion?: string;
@@ -253,7 +253,7 @@ export interface Trace {
   tracestate?: string;
 }
 
-/** What a call brings along from the request that made it. */
+/** Context of a call, from the request that made it. */
 export interface CallContext {
   /** The request's id, as the client gave it. */
   id: string | number;
@@ -274,9 +274,9 @@ export interface CallContext {
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** An earlier run of this call, which this one goes on from. */
   recorded?: Recorded;
-  /** What the caller lends to it. */
+  /** Credentials that the caller provided for this call. */
   lent?: Lent;
-  /** Where the entries of this call are kept; in memory alone where it is not given. */
+  /** Stores the journal; absent if it stays in memory. */
   keeper?: Keeper;
   /**
    * Called before a guest asks for anything that may take long (`ms` where that is known). Throws a
@@ -285,7 +285,7 @@ export interface CallContext {
   gate?(ms: number): void;
   /** Called before an HTTP request is sent that must not be sent twice. */
   sending?(): void;
-  /** Takes what the servlet says on the way. Never throws. */
+  /** Delivers a notification of the servlet. Never throws. */
   notify(notification: Notification): void;
   ask: Asker;
 }
@@ -298,7 +298,7 @@ export interface Intent {
   isRepeated: boolean;
 }
 
-/** Keeps what a call is told, before the servlet learns of it. */
+/** Stores a call's journal entries before the servlet sees them. */
 export interface Keeper {
   /** Called before anything else, where the call is new. */
   begin(head: Head): Promise<void>;

@@ -6,7 +6,7 @@ interface Shape {
   members?: number;
 }
 
-/** What a value has too much of; it is not walked by recursion, for it may be deep. */
+/** The limit that a value exceeds, if any. Iterative, since the value may be nested deeply. */
 export function excessOf(
   value: unknown,
   { depth, members = Infinity }: Shape,

@@ -1,4 +1,4 @@
-/** Text of others, made safe for logs, terminals and pages. */
+/** Makes untrusted text safe for logs, terminals and pages. */
 
 /**
  * Characters that are obeyed or hidden rather than shown: controls but the tab, formats (bidirectional,
@@ -6,7 +6,7 @@
  */
 const UNPRINTABLE = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Most texts have no such character, which this tells ten times sooner. */
+/** Fast path: ten times faster than the replacement on plain ASCII. */
 const NOT_ASCII_TEXT = /[^\t -~]/;
 
 function escaped(text: string, escape: (character: string) => string): string {
@@ -39,7 +39,7 @@ export const printableJson = (value: unknown): string =>
       .join(""),
   );
 
-/** More causes than that tell nothing new. */
+/** Causes that a trace lists at most. */
 const CAUSES = 10;
 
 /** The stacks of an error, of its causes and of the errors that it collects. */

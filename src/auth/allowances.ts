@@ -44,7 +44,12 @@ export class Allowances {
     const ofAddress = this.#ofAddress("passphrase", request);
     const ofAll = this.#attempts.getByName("passphrase");
     await take(ofAddress, limits.wrongPassphrases);
-    await take(ofAll, limits.wrongPassphrasesOfAll);
+    try {
+      await take(ofAll, limits.wrongPassphrasesOfAll);
+    } catch (error) {
+      await ofAddress.giveBack(); // It was not tried.
+      throw error;
+    }
     if (!(await isRight())) return false;
     await Promise.all([ofAddress.giveBack(), ofAll.giveBack()]);
     return true;
@@ -62,5 +67,5 @@ async function take(counter: DurableObjectStub<Counter>, most: number): Promise<
   const minutes = Math.ceil(waitMs / 60_000);
   const when = minutes === 1 ? "a minute" : `${minutes} minutes`;
   const data = { retryAfter: Math.ceil(waitMs / 1000) };
-  throw new Fault("too_many", `Too many attempts. Come back in ${when}.`, { data });
+  throw new Fault("too_many", `Too many attempts. Retry in ${when}.`, { data });
 }

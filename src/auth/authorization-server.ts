@@ -25,7 +25,7 @@ import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
 
-/** What the server is made of. */
+/** Configuration and bindings of the authorization server. */
 export interface Owner extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
@@ -38,9 +38,9 @@ export interface Owner extends Site {
   attempts: DurableObjectNamespace<Counter>;
 }
 
-/** What is kept with a grant. */
+/** Data stored with a grant. */
 interface Props {
-  /** Of which passphrase it is. */
+  /** Hash of the passphrase that the grant was given under. */
   seal: string;
   /** May it be used for no more than its scopes? A client may later ask for fewer of them, down to none. */
   isLimited: boolean;
@@ -50,7 +50,7 @@ interface Env {
   OAUTH_KV: KVNamespace;
 }
 
-/** The library hands a context to the handlers of its resources alone, and here it has none. */
+/** The library passes a context only to resource handlers, of which there are none. */
 const NO_CONTEXT = {} as ExecutionContext;
 
 const METADATA_PATH = "/.well-known/oauth-authorization-server";
@@ -58,9 +58,9 @@ const METADATA_PATH = "/.well-known/oauth-authorization-server";
 /** The server's endpoints, besides the page `/authorize`. */
 export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register", ...FALLBACK_PATHS];
 
-/** The authorization server that comes with this one. */
+/** The built-in authorization server. */
 export interface AuthorizationServer {
-  /** What a token of its own says; undefined where it is none, or none any more. */
+  /** The holder of a token that this server issued; undefined if it is unknown, expired or revoked. */
   verify(token: string, request: Request): Promise<Known | undefined>;
   /** The page where the owner lets a client in: `/authorize`. */
   authorize(request: Request): Promise<Response>;
@@ -81,11 +81,14 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   // Tokens are bound to the passphrase: with another one, nobody is let in any more.
   const seal = owner.passphrase;
 
-  /** A deployment has a few host names, and is told them by requests alone. */
+  /** One server per host name, known only from requests. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin, protocol, hostname } = new URL(request.url);
     if (protocol !== "https:" && !isLoopback(hostname)) {
-      throw new Fault("forbidden", "Signing in needs https.");
+      throw new Fault(
+        "forbidden",
+        "Sign-in was requested over http. Only https and loopback hosts are allowed. Open the https URL.",
+      );
     }
     const known = byOrigin.get(origin);
     if (known !== undefined) return known;
@@ -97,7 +100,9 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
       tokenExchangeCallback: ({ props }) => {
         if (props.seal !== seal) {
-          throw new OAuthError("invalid_grant", { description: "The passphrase has changed" });
+          throw new OAuthError("invalid_grant", {
+            description: "The passphrase has changed since this token was issued: sign in again",
+          });
         }
       },
       clientRegistrationCallback: async ({ request: registration }) => {
@@ -109,7 +114,7 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
           return { code: "temporarily_unavailable", description, status: 429 };
         }
       },
-      // It would log each refusal of a client.
+      // The default logs every refused client.
       onError: () => undefined,
     });
     if (byOrigin.size >= limits.origins) byOrigin.clear();
@@ -144,7 +149,11 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
     const asked = await oauth.parseAuthRequest(request);
     if (asked.codeChallenge === undefined) {
-      throw refused(asked, "invalid_request", "PKCE (S256) is needed");
+      throw refused(
+        asked,
+        "invalid_request",
+        "The request has no code_challenge: send one with code_challenge_method S256",
+      );
     }
     const scopes = granted(asked);
     if (complaint === undefined) await allowances.page(request);
@@ -163,7 +172,7 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     }
     const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
     if (!(await allowances.passphrase(request, isOwner))) {
-      return ask(oauth, request, "This is not the passphrase.");
+      return ask(oauth, request, "Wrong passphrase. Enter the passphrase of this server.");
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
     await allowances.pageAllowed(request);
@@ -219,7 +228,7 @@ export function authorizationServer(owner: Owner): AuthorizationServer {
     },
   };
 
-  /** The library's metadata with what it does not know: it takes no ids that are URLs, and checks no scopes. */
+  /** The library's metadata, completed: it supports neither client ids that are URLs nor scopes. */
   async function completed(response: Response): Promise<Response> {
     const metadata: object = await response.json();
     const { scopes = [] } = owner;
@@ -245,8 +254,7 @@ function refused(
 }
 
 /**
- * Throws `forbidden` for what a page makes a browser fetch or embed. What is no browser sends no
- * `Sec-Fetch-Dest`. https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header
+ * Throws `forbidden` for a subresource or frame request. Only browsers send `Sec-Fetch-Dest`. https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header
  */
 function demandNavigation({ headers }: Request): void {
   if ((headers.get("sec-fetch-dest") ?? "document") === "document") return;
@@ -280,7 +288,7 @@ function tokenError(error: unknown): Response {
   }
 }
 
-/** What a person is told. Throws what is no refusal. */
+/** The error page for a refusal. Rethrows any other error. */
 function refusalOf(error: unknown): Refusal {
   if (error instanceof AuthorizationError) {
     // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
@@ -293,9 +301,16 @@ function refusalOf(error: unknown): Refusal {
 /** The fields of the form. */
 async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
   if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
-    throw new Fault("unsupported_media_type", "This takes the form of the sign-in page.");
+    throw new Fault(
+      "unsupported_media_type",
+      "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",
+    );
   }
   const text = await textWithin(body, limits.formBytes);
-  if (text === undefined) throw new Fault("too_large", "The form is too large.");
+  if (text === undefined)
+    throw new Fault(
+      "too_large",
+      `The form is too large (limit ${limits.formBytes} bytes). Submit the form of the sign-in page.`,
+    );
   return new URLSearchParams(text);
 }

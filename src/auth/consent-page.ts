@@ -11,13 +11,13 @@ export interface Site {
 interface Question {
   site: Site;
   client: ConsentDescription;
-  /** What the form brings back. */
+  /** The consent handle; the form sends it back. */
   handle: string;
-  /** They bind the handle to this browser; the answer has them, and more. */
+  /** Headers that bind the handle to this browser; the response adds to them. */
   headers: Headers;
   /** The scopes that it would be limited to, if any. */
   scopes: readonly string[];
-  /** What was wrong with the last try. */
+  /** Why the previous attempt failed. */
   complaint: string | undefined;
 }
 
@@ -71,7 +71,7 @@ export async function consentPage(question: Question): Promise<Response> {
       until it has not done so for ${limits.refreshTokenMs / 86_400_000} days or the passphrase
       changes.
     </p>
-    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for what this server does not know: ${unknown.map(code)}</p>`}
+    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map(code)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
       ${complaint === undefined ? "" : html`<p class="note" role="alert">${complaint}</p>`}
@@ -85,8 +85,8 @@ export async function consentPage(question: Question): Promise<Response> {
         required
         autofocus
       />
-      <button class="allow" name="decision" value="allow">Let it in</button>
-      <button name="decision" value="deny" formnovalidate>Do not</button>
+      <button class="allow" name="decision" value="allow">Allow</button>
+      <button name="decision" value="deny" formnovalidate>Deny</button>
     </form>`;
   return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
 }
@@ -95,9 +95,9 @@ export async function consentPage(question: Question): Promise<Response> {
 export interface Refusal {
   status: number;
   reason: string;
-  /** Where the app that sent them hears of it. */
+  /** The redirect URI of the app, with the error. */
   back?: string | undefined;
-  /** What `Retry-After` says. */
+  /** Value of the `Retry-After` header. */
   retryAfter?: string | undefined;
 }
 

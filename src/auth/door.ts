@@ -14,9 +14,9 @@ import { bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
-/** Who may come in, by whatever is configured: API keys, the owner's sign-in, other issuers, or none of them. */
+/** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Door {
-  /** May anybody come in? */
+  /** True if no authentication is configured. */
   isOpen: boolean;
   /** Can people sign in? */
   hasOAuth: boolean;
@@ -24,15 +24,15 @@ export interface Door {
   identify(request: Request): Promise<Principal>;
   /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
   challenge(request: Request, fault: Fault): string | undefined;
-  /** What clients are told of where tokens are to be had; undefined where there is no OAuth. */
+  /** Protected resource metadata (RFC 9728); undefined without OAuth. */
   metadata(request: Request): Json | undefined;
   /** The server's own authorization server, where one is configured. */
   authorization: AuthorizationServer | undefined;
 }
 
 /**
- * Reads who may come in; `isScope` tells whether a scope is for something here. Throws an error where
- * something of the configuration is missing.
+ * Creates the authenticator; `isScope` tells whether a scope grants anything here. Throws if a binding
+ * is missing.
  */
 export function createDoor(settings: Settings, env: object, isScope: Owner["isScope"]): Door {
   const keys = apiKeysOf(settings);
@@ -46,11 +46,18 @@ export function createDoor(settings: Settings, env: object, isScope: Owner["isSc
 
   async function holderOf(token: string, request: Request): Promise<Known> {
     if (token.length > limits.tokenCharacters) {
-      throw new Fault("unauthorized", "The access token is too long.");
+      throw new Fault(
+        "unauthorized",
+        `The access token has ${token.length} characters (limit ${limits.tokenCharacters}). Request a shorter one.`,
+      );
     }
     const owner = ownerOf(token, keys);
     if (owner !== undefined) return owner;
-    if (!hasOAuth) throw new Fault("unauthorized", "The API key is not known.");
+    if (!hasOAuth)
+      throw new Fault(
+        "unauthorized",
+        "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
+      );
     const own = await authorization?.verify(token, request);
     if (own === undefined) return foreign(await verify(token, resourceOf(request)));
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
@@ -71,13 +78,16 @@ export function createDoor(settings: Settings, env: object, isScope: Owner["isSc
       if (hasQueryToken(request.url)) {
         throw new Fault(
           "invalid_request",
-          "Tokens belong in the Authorization header, not the URL.",
+          "The URL contains access_token. Send the token in the Authorization header instead.",
         );
       }
       const token = bearerIn(request.headers.get("authorization"));
       if (token === undefined) {
         const what = hasOAuth ? "an access token" : "an API key";
-        throw new Fault("unauthorized", `Authorization: Bearer with ${what} is needed.`);
+        throw new Fault(
+          "unauthorized",
+          `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
+        );
       }
       const known = remembered.get(token, request.url);
       if (known !== undefined) return known;
@@ -114,7 +124,7 @@ function ownServer(
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
   if (store === undefined || attempts === undefined) {
-    // Without a door that is meant to be there, anybody could come in.
+    // Continuing without it would leave the server open.
     const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
     throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
   }

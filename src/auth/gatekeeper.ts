@@ -13,14 +13,14 @@ interface Quota extends Rpc.DurableObjectBranded {
   take(what: string, perMinute: number): Promise<number>;
 }
 
-/** The same of anything, durably. */
+/** Counts attempts of any kind in a Durable Object. */
 export interface Attempts extends Rpc.DurableObjectBranded {
   take(most: number, ms: number): Promise<number>;
 }
 
 const DAY = 86_400_000;
 
-/** Gives each caller, if it is known which one it is, its share of everything, and no more. */
+/** Limits the calls, concurrent requests and stored objects of each caller. */
 export class Gatekeeper {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
@@ -38,7 +38,7 @@ export class Gatekeeper {
     }
   }
 
-  /** Serves one of the caller's requests, which has its place until its response has ended. Throws `too_many`. */
+  /** Serves a request; it counts as concurrent until its response has ended. Throws `too_many`. */
   async serve(
     caller: string | undefined,
     request: Request,
@@ -47,7 +47,7 @@ export class Gatekeeper {
     if (caller === undefined) return work(BOUNDLESS);
     const inside = this.#inside.get(caller) ?? 0;
     if (inside >= limits.concurrentCalls) {
-      throw tooMany(1000, `${limits.concurrentCalls} requests at once`);
+      throw tooMany(1000, `concurrent requests (limit ${limits.concurrentCalls})`);
     }
     this.#inside.set(caller, inside + 1);
     let isInside = true;
@@ -83,17 +83,22 @@ export class Gatekeeper {
     if (this.#rateLimit !== undefined && tool === "") {
       const { success } = await this.#rateLimit.limit({ key: caller });
       if (success) return;
-      throw tooMany(60_000, "calls in a minute");
+      throw tooMany(60_000, "calls per minute");
     }
     const perMinute = tool === "" ? limits.callsPerMinute : limits.toolCallsPerMinute;
     if (perMinute === 0) return;
     const waitMs = await this.#quotas?.getByName(caller).take(tool, perMinute);
-    if (waitMs) throw tooMany(waitMs, `calls${tool && ` of ${tool}`} in a minute`);
+    if (waitMs)
+      throw tooMany(waitMs, `calls${tool && ` of ${tool}`} per minute (limit ${perMinute})`);
   }
 
   async #keep(caller: string): Promise<void> {
     const waitMs = await this.#attempts?.getByName(`kept ${caller}`).take(limits.keptPerDay, DAY);
-    if (waitMs) throw tooMany(waitMs, `${limits.keptPerDay} sessions, tasks and the like in a day`);
+    if (waitMs)
+      throw tooMany(
+        waitMs,
+        `stored sessions, tasks, states and calls per day (limit ${limits.keptPerDay})`,
+      );
   }
 
   #leave(caller: string): void {
@@ -105,11 +110,11 @@ export class Gatekeeper {
 
 const BOUNDLESS: Share = { keep: async () => {} };
 
-/** Any other response has a body that is there already. */
+/** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>
   body !== null && headers.get("content-type") === "text/event-stream";
 
-/** The response, which tells when all of it was read, or nobody reads it any more. */
+/** The response; calls `ended` when its body was read or cancelled. */
 function untilEnd(response: Response, ended: () => void): Response {
   const reader = response.body!.getReader();
   const source: UnderlyingSource<Uint8Array> = {
@@ -128,7 +133,7 @@ function untilEnd(response: Response, ended: () => void): Response {
       return reader.cancel(reason);
     },
   };
-  // Reads nothing before it is asked to: a reader that is slow or gone shows where the stream is made.
+  // No read-ahead, so that backpressure reaches the source of the stream.
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
 }
 
@@ -137,6 +142,7 @@ const isRateLimit = (bound: unknown): bound is RateLimit =>
 
 function tooMany(waitMs: number, what: string): Fault {
   const retryAfter = Math.ceil(waitMs / 1000);
-  const message = `That is more than the ${what} that you may have: wait for ${retryAfter} s.`;
+  const seconds = retryAfter === 1 ? "1 second" : `${retryAfter} seconds`;
+  const message = `Too many ${what}. Retry in ${seconds}.`;
   return new Fault("too_many", message, { data: { retryAfter } });
 }

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 
-/** Which origins and hosts may talk to the server, besides those that always may. */
+/** Origins and hosts that are allowed besides the server's own and loopback ones. */
 export interface Doors {
   /** Origins such as `https://app.example`, or `*` for every https one. */
   allowedOrigins: readonly string[];
@@ -8,7 +8,7 @@ export interface Doors {
   allowedHosts: readonly string[];
 }
 
-/** What needs no closer look where no web page is behind it: the common case, without parsing a URL. */
+/** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
 
 export const isLoopback = (hostname: string) =>
@@ -46,7 +46,7 @@ function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): b
   // An origin has no path, and only a well-formed one comes back as it went in.
   if (parsed.origin !== origin.toLowerCase()) return false;
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
-  // What plain http brings may have been altered on its way; what stands before a server may add https.
+  // An http page may have been tampered with; a proxy in front of the server may terminate https.
   const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
   if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
   if (allowedOrigins.includes(parsed.origin)) return true;
@@ -60,7 +60,7 @@ export function isLocal({ url, headers }: Request): boolean {
   return isLoopback(host) && isLoopback(new URL(url).hostname);
 }
 
-/** What an address is counted by: whoever has one address of IPv6 has all of its /64. */
+/** The network that an address is counted by: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [head = "", tail] = address.split("::");

@@ -5,9 +5,9 @@ import { limits } from "../limits.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { keysOf } from "./issuer-keys.ts";
 
-/** What a verified token says. */
+/** The claims of a verified token. */
 export interface Verified {
-  /** Whose it is. */
+  /** Issuer and subject. */
   name: string;
   scopes: readonly string[];
   /** Unix time in ms. */
@@ -31,10 +31,16 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
   );
   return async (token, resource) => {
     const issuer = trusted.get(issuerOf(token));
-    if (issuer === undefined) throw invalid("The access token is of an unknown issuer.");
+    if (issuer === undefined)
+      throw invalid(
+        "The access token is from an unknown issuer. Use one from an issuer in this server's metadata.",
+      );
     const claims = await verified(token, issuer, resource);
     // Whoever holds such a token has to prove that it is theirs, in a way that is not known here.
-    if (claims["cnf"] !== undefined) throw invalid("The access token is bound to a key.");
+    if (claims["cnf"] !== undefined)
+      throw invalid(
+        "The access token is bound to a key (`cnf`), which is not supported. Request a bearer token.",
+      );
     if (claims["nonce"] !== undefined || claims["at_hash"] !== undefined) {
       throw invalid("This is an ID token: an access token is needed.");
     }
@@ -42,7 +48,11 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
     const missing = issuer.required_scopes.some((scope) => !scopes.includes(scope));
     if (missing) {
       const scope = issuer.required_scopes.join(" ");
-      throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+      throw new Fault(
+        "insufficient_scope",
+        `The access token lacks the scope ${scope}. Request a token with it.`,
+        { data: { scope } },
+      );
     }
     return {
       name: `${issuer.issuer} ${claims.sub}`,
@@ -59,7 +69,10 @@ function issuerOf(token: string): string {
   try {
     return decodeJwt(token).iss ?? "";
   } catch (error) {
-    throw invalid("The access token is not known.", error);
+    throw invalid(
+      "The access token is neither a JWT nor a token of this server. Sign in again.",
+      error,
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
 import { build } from "./source.ts";
 
-/** What is known of a servlet; what is absent could not be found out. */
+/** Facts about a servlet; absent ones could not be determined. */
 export interface Examined {
   found: Found;
   dialect?: DialectName;
@@ -25,7 +25,7 @@ export interface Examined {
   missing: ReadonlySet<Import>;
   /** For TypeScript, the engine's with the servlet's patch. */
   prepared?: Prepared | undefined;
-  /** What clients will see of it. */
+  /** Its lists as clients see them. */
   lists?: Lists;
   warnings: string[];
   /** Why it would not be bundled. */
@@ -122,7 +122,7 @@ export async function examine(
   };
 }
 
-/** What `work` gives, or the message of the `Refusal` that it throws. */
+/** The result of `work`, or the message of its `Refusal`. */
 async function attempt<T>(work: () => Promise<T>): Promise<{ value?: T; refusal?: string }> {
   try {
     return { value: await work() };

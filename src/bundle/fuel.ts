@@ -18,12 +18,12 @@ import { begin, CLOSING, flow, longestWays, OPENING, STRETCH, THROWING } from ".
 const SMALL = 32;
 /** Additional cost of calling a small function: most are inlined into their callers. */
 const SMALL_CALL = 20;
-/** What it costs to make a memory or a table larger, however little, or to throw. */
+/** Base cost of growing a memory or a table, or of throwing. */
 const SLOW = 500;
 /** A change of a table, besides what its entries cost: V8 keeps tables by functions of its own. */
 const TABLE_CHANGE = 32;
 const TABLE_ENTRY = 32;
-/** The same for `memory.init`. */
+/** Base cost of `memory.init`. */
 const MEMORY_CHANGE = 8;
 /** Of what is copied or filled, a unit pays for two to the power of this many bytes; so many are added. */
 const BYTES_SHIFT = 3;
@@ -57,7 +57,7 @@ interface Body {
   nextLocal: number;
 }
 
-/** What the payments of a module refer to. */
+/** Indices and prices that the inserted payments use. */
 interface Meter {
   /** Index of the global. */
   fuel: number;

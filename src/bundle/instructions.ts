@@ -1,6 +1,6 @@
 import type { Reader } from "./bytes.ts";
 
-/** What of an instruction tells where control goes, or how long it takes. */
+/** The parts of an instruction that determine control flow and cost. */
 export interface Instruction {
   opcode: number;
   /** Of the prefixes 0xfc and 0xfd: which instruction it is. */

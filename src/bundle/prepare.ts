@@ -16,7 +16,7 @@ import { Refusal } from "./refusal.ts";
 
 export interface Prepared {
   wasm: Uint8Array<ArrayBuffer>;
-  /** Where it lies in the cache. */
+  /** Path in the cache. */
   path: string;
   /** SHA-256 of the prepared wasm, in hex. */
   hash: string;
@@ -45,7 +45,7 @@ export const SERVLET_EXPORTS = new Set([
   "on_roots_list_changed",
 ]);
 
-/** Where the imports of each of a plugin's namespaces go in a prepared servlet. */
+/** Namespaces of plugins, and their names in a prepared servlet. */
 const NAMESPACES: Record<string, string> = {
   "extism:host/env": "edge:host",
   "extism:host/user": "edge:user",
@@ -54,7 +54,7 @@ const NAMESPACES: Record<string, string> = {
   env: "edge:env",
 };
 
-/** What our JavaScript engine exports besides, for compiling a script and loading it. */
+/** Further exports of the JavaScript engine, to compile and load a script. */
 export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
 const PAGE = 65536;
@@ -62,7 +62,7 @@ const KERNEL = join(import.meta.dirname, "kernel.wat");
 
 let kernelExports: Promise<Set<string>> | undefined;
 
-/** What our kernel answers of `extism:host/env`. */
+/** Functions of `extism:host/env` that the kernel implements. */
 async function kernelFunctions(): Promise<Set<string>> {
   kernelExports ??= readFile(KERNEL, "utf8").then(
     (source) => new Set([...source.matchAll(/export "(\w+)"/g)].map((match) => match[1]!)),
@@ -132,7 +132,7 @@ async function lastingChanges(wasm: Uint8Array): Promise<string> {
   return kinds.length === 0 ? "" : `it uses ${kinds.join(", ")}`;
 }
 
-/** Whatever the result depends on besides the plugin and its limit. */
+/** Digest of everything that the result depends on, other than the plugin and its memory limit. */
 async function ingredients(): Promise<string> {
   const own = [
     KERNEL,
@@ -147,7 +147,13 @@ async function ingredients(): Promise<string> {
     ].map((name) => join(import.meta.dirname, name)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
-  return sha256(await version(), ...FEATURES, String(limits.tableEntries), ...texts);
+  return sha256(
+    await version(),
+    ...FEATURES,
+    String(limits.tableEntries),
+    String(limits.tableOverhead),
+    ...texts,
+  );
 }
 
 /** Refuses what is no servlet, and says why. */

@@ -1,8 +1,8 @@
 import { printableText } from "../text.ts";
 
 /**
- * An error that stops the bundle step: the file, the problem and the remedy, for the person at the terminal. It may quote
- * names and messages of a servlet's, which are made printable.
+ * An error that stops the bundle step; its message names the file, the problem and the remedy. Text that
+ * it quotes from a servlet is made printable.
  */
 export class Refusal extends Error {
   constructor(message: string) {

@@ -1,8 +1,8 @@
-/** The ways through a function's code, and what they cost at most. */
+/** Control-flow paths through a function, and their maximum cost. */
 import { Reader } from "./bytes.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 
-/** What may be unpaid on any way, in parts; and the most that is taken to be in a turn or a function. */
+/** Most that may stay unpaid on any path, in parts; longer paths pay in between. */
 export const STRETCH = 256;
 
 export const OPENING = new Set<number>([OP.block, OP.loop, OP.if, OP.try, OP.tryTable]);
@@ -13,7 +13,7 @@ const LEAVING = new Set<number>([
   ...[OP.unreachable, OP.br, OP.brTable, OP.return, OP.returnCall, OP.returnCallIndirect],
   ...THROWING,
 ]);
-/** No way leads here. */
+/** Unreachable code. */
 const NOWHERE = -Infinity;
 
 /** An open block: what may be unpaid where it begins, and at its label. */

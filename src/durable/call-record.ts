@@ -16,7 +16,7 @@ export interface CallRecordObject extends Rpc.DurableObjectBranded {
   run(call: Call, asks: string): Promise<string | undefined>;
 }
 
-/** What is stored. */
+/** The stored record. */
 interface Kept {
   asks: string;
   /** Absent until the call has ended. */
@@ -47,7 +47,10 @@ export function callRecordObject(bundle: Bundle) {
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       sealer ??= sealerOf(env);
-      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      if (sealer === undefined)
+        throw new Error(
+          "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
+        );
       this.#rows = new SealedRows(state.storage.sql, sealer);
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
@@ -97,7 +100,7 @@ export function callRecordObject(bundle: Bundle) {
       try {
         await this.#keep({ asks, response });
       } catch (error) {
-        report(error); // As long as this object lives, it knows it all the same.
+        report(error); // The response stays in memory as long as this object lives.
       }
       return response;
     }

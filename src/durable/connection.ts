@@ -5,15 +5,15 @@ const encoder = new TextEncoder();
 interface ConnectionOptions {
   /** How long it may be open, in milliseconds. */
   lifeMs: number;
-  /** The last that is written where its life ends. */
+  /** The last event, written when its lifetime ends. */
   ending(): string;
-  /** Called once, whoever has ended it. */
+  /** Called once, when the stream has ended. */
   onOver(): void;
 }
 
-/** An open event stream, until it is over: by the end of its life, by its client, or for that is too slow. */
+/** An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly. */
 export class Connection {
-  /** Of bytes, since such can leave an object. Written to, it learns that its client has gone. */
+  /** A byte stream, since only those cross RPC. A write detects a client that has disconnected. */
   readonly body: ReadableStream<Uint8Array>;
   readonly #over: () => void;
   #controller: ReadableByteStreamController | undefined;

@@ -9,8 +9,8 @@ import { Connection } from "./connection.ts";
 import type { SessionObject } from "./session.ts";
 
 /**
- * Where a principal's clients hear of changes: the open streams, which are held in memory alone (a client
- * whose stream ends listens again), and the sessions that want to be told, by their ids.
+ * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client
+ * whose stream ends listens again), and to enlisted sessions.
  */
 export class Hub extends DurableObject implements Streams {
   readonly #streams = new Map<Connection, Subscription>();
@@ -18,7 +18,7 @@ export class Hub extends DurableObject implements Streams {
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     const own = [...this.#streams].filter(([, { caller }]) => caller === subscription.caller);
     if (own.length >= limits.listenStreams || this.#streams.size >= limits.hubStreams) {
-      // Those whose client has gone make room for the next try.
+      // Writing detects disconnected clients and frees their places for the next attempt.
       for (const stream of this.#streams.keys()) stream.showLife();
       return null;
     }
@@ -69,7 +69,7 @@ export class Hub extends DurableObject implements Streams {
     sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
     sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, caller);
-    // Where they are too many, the oldest of the caller who has most of them goes.
+    // Above the limit, drop the oldest session of the caller with the most.
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
     for (let left = count; left > limits.hubSessions; left--) {
       sql.exec(`DELETE FROM sessions WHERE at = (

@@ -2,7 +2,7 @@ import type { Announced, Entry } from "../model.ts";
 import { partsOf, release, valuesIn, type Part } from "../parts.ts";
 import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 
-/** What is written at once, or not at all. */
+/** Values that `prepare` writes together. */
 export interface Writes {
   /** Values by name; null to forget one. */
   texts?: Record<string, unknown>;
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT 
 CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
 
-  /** Seals everything, then gives what writes it: that waits for nothing, so it fits into a transaction. */
+  /** Encrypts the values and returns a synchronous function that writes them, for use in a transaction. */
   async prepare({ texts = {}, answers = [] }: Writes): Promise<() => void> {
     const sealedTexts: [string, Parts | null][] = [];
     for (const [name, value] of Object.entries(texts)) {

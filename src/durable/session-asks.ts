@@ -10,14 +10,14 @@ import { clientError, unusableAnswer } from "../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "./session-store.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
-/** What the asks of a session are given by it. */
+/** Dependencies of `SessionAsks`. */
 interface Setting {
   store: SessionStore;
   streams: SessionStreams;
   tasks: () => Tasks;
 }
 
-/** Where a task's asks go: to the first call that still waits for it. */
+/** The recipient of a task's asks: the first call that still waits for the task. */
 interface Addressee {
   call: () => { stream: number } | undefined;
   /** Does the client know the task? */
@@ -130,7 +130,7 @@ export class SessionAsks {
     this.#closed.set(task, keys.add(key));
   }
 
-  /** The call of this task is over. */
+  /** Frees what is remembered of a task whose call has ended. */
   forget(task: string): void {
     this.#closed.delete(task);
   }
@@ -139,7 +139,7 @@ export class SessionAsks {
     const { store, streams } = this.#setting;
     if (!this.#open.delete(number)) return;
     this.#close({ task, key });
-    const params = { requestId: number, reason: "The server does not wait for it any more." };
+    const params = { requestId: number, reason: "The server no longer waits for the answer." };
     const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
   }

@@ -21,9 +21,9 @@ import { hearing, isListener } from "./session-notices.ts";
 import type { OpenPost } from "./session-post.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 
-/** What the calls of a session are given by it. */
+/** Dependencies of `SessionCalls`. */
 interface Setting extends Scope {
-  /** The session's own. */
+  /** Id of the session's Durable Object. */
   id: string;
   streams: SessionStreams;
   registry: Registry;
@@ -212,7 +212,7 @@ export class SessionCalls {
     if (call.post !== undefined) this.begin(call.post);
     const tasks = this.#setting.tasks();
     const id = tasks.newId();
-    // Before the task is: it tells at once what it asks.
+    // Before the task is created: it reports its asks at once.
     this.#keep(Object.assign(call, { task: id }));
     const owner = { session: this.#setting.id, isHidden: true };
     await tasks.create({ ...kept, owner }, { reason, recorded, state }, id);
@@ -283,7 +283,7 @@ export class SessionCalls {
       await this.asks.settle(call.task, {});
       await this.#setting.tasks().cancel(call.task);
     }
-    // Only now: who dies before it is asked to end it again.
+    // Last, so that a crash before leaves the call to be cancelled again.
     await this.#reply(call);
   }
 

@@ -10,7 +10,7 @@ import type { Json, Notification } from "../model.ts";
 import type { OpenPost } from "./session-post.ts";
 import type { KeptCall, SessionStore } from "./session-store.ts";
 
-/** What a method of a session works on. */
+/** The parts of a session that its methods use. */
 export interface Scope {
   store: SessionStore;
   /** The principal's. */
@@ -34,7 +34,7 @@ export interface Call extends KeptCall {
 
 type SessionMethod = (params: Json, scope: Scope) => Promise<Json> | Json;
 
-/** What only sessions have, and what is answered at once. */
+/** Methods that exist only in sessions, answered at once. */
 export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
   ping: () => ({}),
   initialize() {
@@ -48,7 +48,7 @@ export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
   },
   async "resources/subscribe"(params, { store, enlist }) {
     if (!store.subscribe(uriIn(params))) {
-      const message = `A session may subscribe to ${limits.sessionSubscriptions} resources: unsubscribe from others first.`;
+      const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
       throw new Fault("too_many", message);
     }
     await enlist();
@@ -97,7 +97,8 @@ export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> 
   demandTasks(scope);
   const id = string(params, "taskId");
   const task = await scope.tasks().get(id);
-  if (task === undefined) throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
+  if (task === undefined)
+    throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}. See tasks/list.`);
   return task;
 }
 
@@ -136,7 +137,7 @@ export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
 
 function demandTasks({ store }: Scope): void {
   if (isExperimental(store.row.version)) return;
-  const message = `Tasks are not part of protocol version ${store.row.version}.`;
+  const message = `Tasks are not part of protocol version ${store.row.version}. Initialize with 2025-11-25 to use them.`;
   throw new Fault("method_not_found", message);
 }
 

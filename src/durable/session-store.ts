@@ -32,7 +32,7 @@ export interface KeptCall {
   progressToken?: string | number;
   /** The number of the newest notification that the client was told. */
   told: number;
-  /** How far it was told that the call is: that only rises. */
+  /** The highest progress value sent to the client. */
   progress?: number;
   /** Has its servlet sent an HTTP request that must not be sent twice, since it runs in the session? */
   hasSent?: boolean;
@@ -54,12 +54,12 @@ interface CallRow extends Record<string, SqlStorageValue> {
 export interface KeptAsk extends Record<string, SqlStorageValue> {
   number: number;
   task: string;
-  /** What the task knows it by. */
+  /** Its key in the task. */
   key: string;
   stream: number;
 }
 
-/** What a request of the server asks, as long as it is open. */
+/** The content of an open request of the server. */
 export type Asked = Ask & {
   /** May the client make a task of its own of it? */
   isTask: boolean;
@@ -138,7 +138,7 @@ export class SessionStore {
 
   /** Throws where the session has ended. */
   get row(): Readonly<Row> & { level: LoggingLevel } {
-    if (this.#row === undefined) throw new Error("the session has ended");
+    if (this.#row === undefined) throw new Error("the session has ended: check `exists` first");
     return this.#row as Row & { level: LoggingLevel };
   }
 
@@ -149,7 +149,7 @@ export class SessionStore {
     }
   }
 
-  /** The client was heard of. */
+  /** Records that the client sent something. */
   touch(): void {
     const used = Date.now();
     Object.assign(this.row, { used });

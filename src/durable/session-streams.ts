@@ -5,10 +5,10 @@ import { isExperimental } from "../mcp/older.ts";
 import { Connection } from "./connection.ts";
 import type { SessionStore } from "./session-store.ts";
 
-/** The stream of what belongs to no call. */
+/** Number of the standalone stream (GET). */
 export const OWN = 0;
 
-/** What goes with a message: written at once with it, or not at all. */
+/** Options of `send`. Everything is written in one transaction with the message. */
 interface Along {
   /** The first that are dropped where a client does not read. */
   isMinor?: boolean;
@@ -32,7 +32,7 @@ export class SessionStreams {
   readonly #storage: DurableObjectStorage;
   /** Is there more to come on this stream? */
   readonly #goesOn: (stream: number) => boolean;
-  /** What begins the ids of this session's events: those of others are told from them. */
+  /** Prefix of this session's event ids, to recognize ids of other sessions. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
   /** These and those before them that are not read to their end, oldest first. */
@@ -105,7 +105,10 @@ export class SessionStreams {
         ? { stream: OWN, after: this.#unread() }
         : this.#placeOf(lastEventId);
     if (await this.#isRead(stream, after)) {
-      throw new Fault("method_not_allowed", "This stream is over, and all of it was read.");
+      throw new Fault(
+        "method_not_allowed",
+        "This stream has ended and was read to its end. Open a stream without Last-Event-ID.",
+      );
     }
     this.#open.get(stream)?.close();
     const connection = this.#connect(stream, after);
@@ -248,7 +251,8 @@ export class SessionStreams {
     const place = { stream: Number(stream), after: Number(seq) };
     const { streams, events } = this.#store.row;
     if (tag === this.#tag && place.stream <= streams && place.after <= events) return place;
-    const message = "Last-Event-ID is of no event of this session: open a stream without it.";
+    const message =
+      "Last-Event-ID is not the id of an event of this session. Open a stream without it.";
     throw new Fault("invalid_request", message);
   }
 
@@ -280,7 +284,7 @@ export class SessionStreams {
       this.#forget(oldest, this.#kept);
       if (!this.#hasDropped) {
         console.warn(
-          "A session's client does not read: the oldest of what it was sent is dropped.",
+          "A session's client does not read its stream: its oldest messages are dropped.",
         );
         this.#hasDropped = true;
       }

@@ -21,7 +21,7 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
 
-/** What others may ask of a session. `principal` is whoever asks; to all but its own there is no such session. */
+/** RPC interface of a session. For any `principal` but its owner the session does not exist. */
 export interface SessionObject extends Rpc.DurableObjectBranded {
   create(principal: Principal, client: Introduced): Promise<void>;
   post(principal: string, post: Post): Promise<Response | Reply | undefined>;
@@ -241,7 +241,7 @@ function fingerprints({ servlets }: Bundle): Record<(typeof CHANGING)[number], s
 const PING = "ping ";
 const ping = (number: number) =>
   JSON.stringify({ jsonrpc: "2.0", id: `${PING}${number}`, method: "ping" });
-/** What answers a ping says by that all that it can. */
+/** True for the id of a ping of ours. A ping only needs an answer. */
 const isPing = (id: RequestId | null) => String(id).startsWith(PING);
 
 function replyOf(error: unknown, id: RequestId | null = null): Reply {

@@ -17,7 +17,7 @@ export function vaultOf(env: object): Vault | undefined {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** What a sealed text begins with: it is all there, or an object's id stands for it. */
+/** First byte of a sealed text: inline content, or the id of a `States` object that holds it. */
 const HERE = 0;
 const STORED = 3;
 const STORED_ONCE = 4;
@@ -98,7 +98,7 @@ class StateVault implements Vault {
     return bytes && this.#sealer.open(bytes);
   }
 
-  /** The object that this is the pointer to. */
+  /** The object that a pointer names. */
   #stored(pointer: Uint8Array) {
     return this.#states.get(this.#states.idFromString(decoder.decode(pointer.subarray(1))));
   }

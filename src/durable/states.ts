@@ -117,7 +117,7 @@ export function statesObject() {
       });
     }
 
-    /** Gives the record of the requests before this one, which from now on is the one that writes it. */
+    /** Returns the record of earlier requests, and makes this request its writer. */
     takeOver(attempt: string): Promise<Noted | Busy> {
       return this.#inTurn(async () => {
         if ((await this.#read("task")) !== undefined) return { kind: "task" };

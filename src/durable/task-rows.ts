@@ -24,21 +24,21 @@ export interface Row extends Record<string, SqlStorageValue> {
   hidden: 0 | 1;
 }
 
-/** What is kept sealed, by name. */
+/** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, "recorded" | "message" | "ttlMs">;
   /** How far the servlet has said to be. */
   message: string;
-  /** What the next run begins with, besides its answers; absent where the servlet is called anew. */
+  /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
   begun: Omit<Recorded, "entries">;
   waits: WaitReason;
-  /** What the servlet wants back when it is called anew. */
+  /** The servlet's own `requestState`. */
   state: string;
   keys: AskKeys;
   end: TaskEnd;
 }
 
-/** What is written at once, or not at all. */
+/** Writes of one transaction. */
 export interface Change extends Writes {
   /** Null to forget one. */
   texts?: { [K in keyof Texts]?: Texts[K] | null };
@@ -141,7 +141,7 @@ const openIn = (waits: WaitReason): Ask[] =>
 
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
-/** How far a task is, in words: what its servlet has said last, and what it waits for. */
+/** A task's `statusMessage`: the newest progress message and the reason for waiting. */
 export function statusMessage(said?: string, waits?: WaitReason): string | undefined {
   const parts = [said && textOf(said), waits && waitInWords(waits)];
   return parts.filter(Boolean).join("; ") || undefined;

@@ -122,12 +122,12 @@ export class TaskStore implements Keeper {
     return this.#row?.principal === principal;
   }
 
-  /** Says how far the call is. */
+  /** Stores a progress message. */
   async tell(message: string): Promise<void> {
     await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
-  /** Begins a run; gives which one it is since the call has last got further. Should it die, another begins at `rerun`. */
+  /** Starts a run and returns its number since the last progress. Schedules the next at `rerun` in case it dies. */
   countRun(rerun: (runs: number) => number): number {
     const runs = ++this.#known.runs;
     this.#set({ runs });
@@ -169,7 +169,7 @@ export class TaskStore implements Keeper {
     return this.#read("waits");
   }
 
-  /** What the next run begins with; undefined where the servlet is called anew. */
+  /** The record that the next run resumes; undefined if the servlet is called again. */
   async recorded(): Promise<Recorded | undefined> {
     const begun = await this.#read("begun");
     if (begun === undefined) return undefined;
@@ -279,7 +279,7 @@ export class TaskStore implements Keeper {
     void this.#storage.setAlarm(this.#due());
   }
 
-  /** The same as `dueAt`, or else soon: an owner that was not told before its task has died is told then. */
+  /** `dueAt`, or `ownerMs` for an owned task, so that its owner is notified even after a crash. */
   #due(waits?: WaitReason): number {
     const next = waits ? rows.dueAt(waits, this.expires) : this.expires;
     return this.owner ? Math.min(next, Date.now() + limits.ownerMs) : next;
@@ -297,7 +297,7 @@ export class TaskStore implements Keeper {
   }
 
   get #known(): Row {
-    if (this.#row === undefined) throw new Error("there is no task here");
+    if (this.#row === undefined) throw new Error("no task is stored here: check `exists` first");
     return this.#row;
   }
 

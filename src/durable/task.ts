@@ -107,7 +107,7 @@ export function taskObject(bundle: Bundle) {
       return this.#readable(() => this.#onAlarm(now));
     }
 
-    /** Does the work; where what is stored cannot be opened any more, the task has failed, and it is done again. */
+    /** Runs `work`. If stored data cannot be decrypted any more, marks the task failed and runs `work` again. */
     async #readable<T>(work: () => Promise<T>): Promise<T> {
       try {
         return await work();
@@ -184,13 +184,13 @@ export function taskObject(bundle: Bundle) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The task was begun ${limits.maxRuns} times, and each time its server stopped before it got any further.`;
+        const message = `The task stopped ${limits.maxRuns} times in a row without progress, each time with its server. Call the tool again.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await this.#call(signal);
         await this.#owners.settled;
         if (end instanceof Suspended && (await this.#isTooCurious(end))) {
-          const message = `The servlet has asked ${limits.inputRounds} times in one call.`;
+          const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
@@ -215,7 +215,7 @@ export function taskObject(bundle: Bundle) {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
-    /** Undefined where the task is over, or something of ours has failed: then the next run may do better. */
+    /** Undefined if the task is over, or after an internal error, which the next run may not meet. */
     async #call(signal: AbortSignal): Promise<TaskEnd | Suspended | undefined> {
       const call = await this.#store.call();
       const recorded = await this.#store.recorded();
@@ -288,7 +288,7 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    /** The time of these asks begins: the owner knows of them. */
+    /** Starts the deadlines of these asks: the owner has been told of them. */
     async #date(known: Asks): Promise<void> {
       if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
       await this.ctx.blockConcurrencyWhile(async () => {

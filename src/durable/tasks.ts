@@ -39,7 +39,7 @@ async function create(
     : task.create(given, { ...suspended, recorded: rest }, brought);
 }
 
-/** The tasks of a Worker with this binding, by principal; undefined where it has not got it. */
+/** The tasks of a Worker with this binding, by principal; undefined without the binding. */
 export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefined {
   const objects = namespaceOf<TaskObject>(env, "TASKS");
   if (objects === undefined) return undefined;
@@ -47,7 +47,7 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
     try {
       return objects.get(objects.idFromString(id));
     } catch {
-      return undefined; // It is no id of ours.
+      return undefined; // Not a valid Durable Object id.
     }
   };
   // A stub whose object has died is of no more use; and to do one of these twice does no harm.

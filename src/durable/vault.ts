@@ -3,11 +3,11 @@ import { release, type Part } from "../parts.ts";
 import { again } from "./again.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
-/** What seals for a Worker with these bindings; undefined where it has no key ring. */
+/** The sealer of a Worker with these bindings; undefined without KEY_RING. */
 export function sealerOf(env: object): Sealer | undefined {
   const rings = namespaceOf<KeyRing>(env, "KEY_RING");
   if (rings === undefined) return undefined;
-  // Not before it is needed: while the Worker starts, nothing can be reached.
+  // Lazy: Durable Objects cannot be reached while the Worker starts.
   const ring = () => rings.getByName("ring");
   const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
@@ -17,7 +17,7 @@ export function sealerOf(env: object): Sealer | undefined {
   });
 }
 
-/** The number of the key that the Worker's secret is; the ring's own begin with 1. */
+/** Key number of STATE_KEY; the key ring numbers its keys from 1. */
 const SECRET = 0;
 
 interface Keys {

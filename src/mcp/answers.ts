@@ -30,7 +30,7 @@ const CAPABILITY: Record<Ask["method"], string> = {
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
  * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
  */
-export function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined {
+function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined {
   const name = CAPABILITY[ask.method];
   const declared = capabilities[name];
   const part = partOf(ask);
@@ -42,7 +42,7 @@ export function missingCapability(ask: Ask, { capabilities }: Client): Json | un
   return { [name]: part ? { [part]: {} } : {} };
 }
 
-/** The failures of those that this client cannot be asked. */
+/** A failure for each ask that this client does not support. */
 export function unaskable(asks: Asks, client: Client): Record<string, AskFailure> {
   const failures = Object.entries(asks).flatMap(([key, ask]): [string, AskFailure][] => {
     const missing = missingCapability(ask, client);
@@ -54,14 +54,14 @@ export function unaskable(asks: Asks, client: Client): Record<string, AskFailure
   return Object.fromEntries(failures);
 }
 
-/** Throws `missing_capability` where the client cannot be asked one of these. */
+/** Throws `missing_capability` if the client does not support one of these. */
 export function demandCapabilities(asks: Asks, client: Client): void {
   for (const { message, requiredCapabilities } of Object.values(unaskable(asks, client))) {
     throw new Fault("missing_capability", message, { data: { requiredCapabilities } });
   }
 }
 
-/** What an ask needs of its capability, where that is more than the capability itself. */
+/** The sub-capability that an ask needs, if any. */
 function partOf({ method, params }: Ask): "url" | "tools" | undefined {
   if (method === "elicitation/create") return params["mode"] === "url" ? "url" : undefined;
   return method === "sampling/createMessage" && ("tools" in params || "toolChoice" in params)
@@ -134,7 +134,7 @@ export const isOverdue = ({ deadline = Infinity }: Ask, now: number): boolean =>
 export const isComplete = (asks: Asks, answers: Answers): boolean =>
   Object.keys(asks).every((key) => Object.hasOwn(answers, key));
 
-/** Those that have no answer yet. */
+/** The asks that have no answer yet. */
 export const unanswered = (asks: Asks, answers: Answers): Asks =>
   Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
 
@@ -181,7 +181,7 @@ function readResult(
       if (typeof role !== "string" || ![content].flat().every(isBlock)) {
         return { wrong: "must be a message with role and content" };
       }
-      // Guests of today want a message's content as one object.
+      // Existing guests expect a message's content to be one object.
       const isOne = Array.isArray(content) && content.length === 1;
       return { result: isOne ? { ...result, content: content[0] as unknown } : result };
     }

@@ -5,10 +5,10 @@ import { isNotification } from "./message.ts";
 /** Revisions of MCP that are served, newest first. */
 export const MODERN_VERSIONS = ["2026-07-28"];
 export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/** What a client speaks that sends no version header. */
+/** The version of a client that sends no version header. */
 const DEFAULT_LEGACY_VERSION = "2025-03-26";
 
-/** Is this a revision without sessions and their streams? */
+/** True for a revision without sessions. */
 export const isModern = (version: string | undefined): boolean =>
   version !== undefined && MODERN_VERSIONS.includes(version);
 
@@ -40,7 +40,7 @@ export function classify(body: unknown, version: string | undefined): Era {
   }
   throw new Fault(
     "invalid_request",
-    `Bad MCP-Protocol-Version header. Served are ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}.`,
+    `Unsupported MCP-Protocol-Version header. Supported are ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}.`,
   );
 }
 

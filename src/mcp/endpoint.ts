@@ -59,7 +59,7 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
   } catch (error) {
     const fault = report(error);
     const response = refusalResponse(fault, {
-      // It is about the session: go-sdk takes a 404 that answers a request for an error of that request.
+      // A lost session is not an error of one request: go-sdk would report it as one if the id were there.
       id: fault.code === "no_session" ? null : idOf(body),
       challenge: setting.challenge?.(fault),
     });
@@ -68,14 +68,14 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
   }
 }
 
-/** Throws what keeps a message out: its caller has had its share, or lacks a scope. */
+/** Throws `too_many` or `insufficient_scope`. */
 async function mayPass(message: unknown, { registry, admit }: Setting): Promise<void> {
   if (!isObject(message)) return;
   const params = isObject(message["params"]) ? message["params"] : {};
   const { method } = message;
   if (method !== undefined && admit !== undefined) {
     await admit();
-    // Only tools that are there are counted: of other names there is no end.
+    // Only known tools are counted: each name gets a counter of its own, and callers could invent names.
     const called = method === "tools/call" ? await registry.toolNamed(params["name"]) : undefined;
     if (called !== undefined) await admit(called.tool.name);
   }

@@ -12,11 +12,11 @@ export interface Server {
   instructions?: string;
 }
 
-/** For how long something is sealed. */
+/** Options of `Vault.seal`. */
 export interface Sealing extends Pick<Share, "keep"> {
   /** Unix time in ms. */
   until: number;
-  /** Is it good for one set of answers only? */
+  /** True if only one set of answers may be given (single use). */
   once: boolean;
 }
 
@@ -60,11 +60,11 @@ export interface Promotion {
 /** A call that an earlier request has gone on with: its record, or that it has become a task. */
 export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
-/** Keeps what clients carry, so that only this deployment can read it. */
+/** Seals state that clients carry, so that only this deployment can read it. */
 export interface Vault {
   /** Seals values of JSON. */
   seal(values: readonly unknown[], how: Sealing): Promise<string>;
-  /** Undefined for what is not of this vault, was altered, or has expired. */
+  /** Undefined if it was not sealed here, was altered or has expired. */
   open(sealed: string): Promise<unknown[] | undefined>;
   resumption(sealed: string, by: Resumed): Resumption;
 }
@@ -78,12 +78,12 @@ export interface Exchange extends Pick<Share, "keep"> {
   accepts: Accepts;
   /** The principal's hub; absent where nobody can listen. */
   hub?: (() => Hub) | undefined;
-  /** Where calls that wait for their client are kept; absent where none can wait. */
+  /** Seals calls that wait for their client; absent if calls cannot wait. */
   vault?: Vault | undefined;
   /** The principal's tasks; absent where there are none. */
   tasks?: Tasks | undefined;
   /** The principal's sessions; absent where each request is by itself. */
   sessions?: Sessions | undefined;
-  /** Aborts when the client has left before it was answered. The platform makes it when it is asked for. */
+  /** Aborts when the client disconnects before the response. Created on first use. */
   leaving(): AbortSignal;
 }

@@ -103,14 +103,14 @@ function sessionOf({ headers, sessions }: Exchange): Session | undefined {
 
 function known<T>(found: T | undefined): T {
   if (found !== undefined) return found;
-  const message = "There is no such session, or it has ended: send initialize to begin another.";
+  const message = "Unknown or ended session. Send initialize to begin another.";
   throw new Fault("no_session", message);
 }
 
 const noSession = () =>
   new Fault(
     "invalid_request",
-    "This needs a session: send initialize, and its Mcp-Session-Id with all that follows.",
+    "This method needs a session. Send initialize first, then its Mcp-Session-Id with every request.",
   );
 
 const SESSION_METHODS = /^(resources\/(un)?subscribe|logging\/setLevel|tasks\/\w+)$/;
@@ -168,18 +168,22 @@ async function introduction({ protocolVersion }: Json, { server, registry, sessi
 /** https://modelcontextprotocol.io/specification/2025-03-26/basic#batching */
 function oldBatch(body: unknown[], version: string): unknown[] {
   if (version !== "2025-03-26" && version !== "2024-11-05") {
-    throw new Fault("invalid_request", `Batches are not part of protocol version ${version}.`);
+    throw new Fault(
+      "invalid_request",
+      `Batches are not part of protocol version ${version}. Send each message in its own request.`,
+    );
   }
   return batch(body);
 }
 
-/** Throws `invalid_request` where it has nothing in it, or too much. */
+/** Throws `invalid_request` if the batch is empty or too long. */
 function batch(body: unknown[]): unknown[] {
-  if (body.length === 0) throw new Fault("invalid_request", "A batch must not be empty.");
+  if (body.length === 0)
+    throw new Fault("invalid_request", "The batch is empty. Send at least one message.");
   if (body.length > limits.batchMessages) {
     throw new Fault(
       "invalid_request",
-      `A batch may have ${limits.batchMessages} messages at most.`,
+      `The batch has ${body.length} messages (limit ${limits.batchMessages}). Send several batches.`,
     );
   }
   return body;
@@ -245,7 +249,7 @@ export async function settled(
 
 type OwnMethod = (params: Json, exchange: Exchange) => Promise<Json> | Json;
 
-/** What only these revisions have. */
+/** Methods that only these revisions have. */
 const ownMethods: Readonly<Record<string, OwnMethod>> = {
   ping: () => ({}),
   initialize: introduction,

@@ -38,13 +38,14 @@ export async function listen(
   if (stream === null) {
     throw new Fault(
       "too_many",
-      `${limits.listenStreams} streams are open already. Close one, or listen to more on one stream.`,
+      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers). Close one, or listen to more on one stream, and retry in 1 second.`,
+      { data: { retryAfter: 1 } },
     );
   }
   return streamResponse(stream);
 }
 
-/** What the client asks for. Throws `invalid_params`, `missing_capability`. */
+/** The filter in the request's params. Throws `invalid_params`, `missing_capability`. */
 function filterOf(params: Json, client: Client): Filter {
   const asked = params["notifications"];
   if (!isObject(asked))
@@ -52,7 +53,7 @@ function filterOf(params: Json, client: Client): Filter {
   if (JSON.stringify(asked).length > limits.listenFilterCharacters) {
     throw new Fault(
       "invalid_params",
-      `params.notifications is longer than ${limits.listenFilterCharacters} characters.`,
+      `params.notifications is too long (limit ${limits.listenFilterCharacters} characters as JSON). Subscribe to fewer resources.`,
     );
   }
   const filter: Filter = {
@@ -65,7 +66,7 @@ function filterOf(params: Json, client: Client): Filter {
   if ((filter.taskIds?.length ?? 0) > limits.listenTasks) {
     throw new Fault(
       "invalid_params",
-      `params.notifications.taskIds may have ${limits.listenTasks} items at most.`,
+      `Too many items in params.notifications.taskIds (limit ${limits.listenTasks}). Use several streams.`,
     );
   }
   if (filter.taskIds !== undefined) demandTasks(client);
@@ -88,7 +89,7 @@ function strings(asked: Json, key: keyof Filter): Filter {
   return value.length > 0 ? { [key]: [...new Set(value)] } : {};
 }
 
-/** The part of it that is served: tasks are the principal's own, and what nobody declares never comes. */
+/** The part of the filter that is served: own tasks, and lists that are declared as capabilities. */
 async function agreed(filter: Filter, { registry, tasks }: Exchange): Promise<Filter> {
   const { prompts, resources } = await capabilities(registry, { listens: true });
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;

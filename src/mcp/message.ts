@@ -20,15 +20,15 @@ export type Message =
 /** A client's response to a request of the server: a result or an error. */
 export interface ClientResponse {
   kind: "response";
-  /** Null where it names no request. */
+  /** Null if the response has no valid id. */
   id: RequestId | null;
-  /** As it came: whether it fits is for the one who asked to say. */
+  /** Unchecked; the caller of the request validates it. */
   result?: unknown;
   /** The error's message. */
   error?: string;
 }
 
-/** Is it a notification, however much else is wrong with it? */
+/** True for a notification, even if other parts of it are not valid. */
 export const isNotification = (body: unknown): boolean =>
   isObject(body) && typeof body["method"] === "string" && body["id"] === undefined;
 
@@ -62,10 +62,10 @@ function responseOf(body: Json): ClientResponse {
   const response = { kind: "response" as const, id: idOf(body) };
   if (error === undefined) return { ...response, result };
   const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "";
-  return { ...response, error: message || "It gave no message." };
+  return { ...response, error: message || "The client sent no error message." };
 }
 
-/** A message that is none. */
+/** Not a valid JSON-RPC message. */
 export interface Unreadable {
   kind: "unreadable";
   id: RequestId | null;

@@ -54,20 +54,24 @@ export async function handleModern(
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
-  // None of them changes anything here, and clients in use leave out what requests must have.
+  // Notifications have no effect here, and some clients omit parts that requests must have.
   if (isNotification(body)) return new Response(null, { status: 202 });
   const message = decode(body);
   if (message.kind !== "request") {
     throw new Fault(
       "invalid_request",
-      "Responses are not sent to a server of this protocol version.",
+      "The body is a JSON-RPC response. This protocol version takes requests and notifications only.",
     );
   }
   checkVersionHeader(exchange.headers, version);
   if (!MODERN_VERSIONS.includes(version)) {
-    throw new Fault("unsupported_version", `Protocol version ${version} is not served.`, {
-      data: { supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS], requested: version },
-    });
+    throw new Fault(
+      "unsupported_version",
+      `Unsupported protocol version ${version}. Use one of data.supported.`,
+      {
+        data: { supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS], requested: version },
+      },
+    );
   }
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message.method, message.params);
@@ -79,7 +83,10 @@ export async function handleModern(
     try {
       const logLevel = meta[`${META}logLevel`];
       if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
-        throw new Fault("invalid_params", `params._meta["${META}logLevel"] is not a log level.`);
+        throw new Fault(
+          "invalid_params",
+          `params._meta["${META}logLevel"] is not a log level. See the log levels of the specification.`,
+        );
       }
       const result = await answer(message, exchange, {
         id: message.id,
@@ -149,7 +156,7 @@ async function answer(request: Request, exchange: Exchange, call: CallContext): 
   return text;
 }
 
-/** Where the lists are in the results of the methods that give them. */
+/** The result member that holds the list, by method. */
 const LISTS: Readonly<Record<string, string>> = {
   "tools/list": "tools",
   "resources/list": "resources",
@@ -176,7 +183,7 @@ function toolsWithoutExecution({ tools }: Json): unknown {
   });
 }
 
-/** What every request says of its client. Throws `invalid_meta`. */
+/** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
 function clientOf({ params }: Request, version: string): { client: Client; meta: Json } {
   const meta = params["_meta"];
   const declared = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;

@@ -41,7 +41,7 @@ const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
     version: "2025-11-25",
     members: {
       argument: [],
-      block: [],
+      block: ["icons"],
       capabilities: [],
       contents: [],
       implementation: ["icons", "websiteUrl", "description"],
@@ -75,7 +75,7 @@ export function knownMembers<T extends object>(value: T, kind: Kind, version: st
   return Object.fromEntries(Object.entries(value).filter(([key]) => !later.includes(key))) as T;
 }
 
-/** Which members of a result are lists, of what. */
+/** Members of a result that are lists, with the kind of their items. */
 const LISTS: Record<string, Kind> = {
   tools: "tool",
   prompts: "prompt",
@@ -103,7 +103,7 @@ export function knownResult(result: Json, version: string): Json {
   return known;
 }
 
-/** What is within an item of a list: a prompt's arguments, an embedded resource, a message's content. */
+/** An item with its nested parts reduced: a prompt's arguments, an embedded resource, a message's content. */
 function inner(item: Json, version: string): Json {
   const { arguments: given, resource, content } = item;
   return {

@@ -2,9 +2,9 @@ import { rpcError, type Fault, type RpcError } from "../errors.ts";
 import { knownMembers, knownResult } from "./older-members.ts";
 import { isObject, type Ask, type ContentBlock, type Json, type Tool } from "../model.ts";
 
-/** What the revisions before 2026-07-28 have in another shape than the newest, and what each has of it. */
+/** Converts messages to the shapes of the revisions before 2026-07-28. */
 
-/** Tasks and streams that a client takes up again came with 2025-11-25. */
+/** Tasks and resumable polling streams came with 2025-11-25. */
 export const isExperimental = (version: string): boolean => version >= "2025-11-25";
 
 /** A result without what clients of this revision refuse. */
@@ -49,7 +49,7 @@ export function olderNotice(message: Json, version: string): Json {
   return { ...message, params: knownMembers(params, "progress", version) };
 }
 
-/** What an `initialize` is answered with. */
+/** The result of `initialize`. */
 export function olderIntroduction<T extends { capabilities: object; serverInfo: object }>(
   introduced: T,
   version: string,
@@ -68,7 +68,7 @@ export function olderError(method: string, fault: Fault | RpcError): RpcError {
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
 }
 
-/** What is asked, as it goes over the wire: a page has an id there. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
+/** Params of a request to the client; url mode needs an `elicitationId`. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
 export function olderAsk({ method, params }: Ask, version: string): Json {
   if (method !== "elicitation/create") return params;
   const isPage = params["mode"] === "url";

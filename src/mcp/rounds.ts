@@ -44,7 +44,7 @@ const SUBJECT: Readonly<Record<string, string>> = {
   "resources/read": "uri",
 };
 
-/** What is sealed. */
+/** The content of a sealed `requestState`. */
 interface State {
   /** Digest of what the call was asked to do. */
   call: string;
@@ -57,7 +57,7 @@ interface State {
   /** How often the client was asked. */
   rounds: number;
   recorded?: Recorded;
-  /** What the servlet gave along when it returned that it needs input. */
+  /** The `requestState` of the servlet itself. */
   state?: string;
   /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
   seed?: string;
@@ -73,7 +73,7 @@ export interface Brought extends Pick<CallContext, "input" | "recorded"> {
   isTask?: boolean;
 }
 
-/** Is this a request that goes on with a call, or that brings answers to what was not asked yet? */
+/** True for a request that resumes a call or carries `inputResponses`. */
 export const comesBack = ({ requestState, inputResponses }: Json): boolean =>
   requestState !== undefined || inputResponses !== undefined;
 
@@ -109,7 +109,9 @@ export async function resume(
   const brought = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
   const resumption = vault.resumption(sealed, {
     name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
-    ...{ until: state.until, recorded: next, keep },
+    until: state.until,
+    recorded: next,
+    keep,
   });
   const goOn = async (): Promise<Json> => {
     if (!isComplete(asks, answers)) {
@@ -147,7 +149,7 @@ function stateIn([first, ...entries]: unknown[]): State {
 }
 
 const refused = (why: string) =>
-  new Fault("invalid_params", `params.requestState ${why}: call again without it.`);
+  new Fault("invalid_params", `params.requestState ${why}. Call again without it.`);
 
 /** Answers all requests that bring the same answers to a single-use state alike. */
 async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
@@ -195,7 +197,7 @@ export async function inputRequired(
   if (state.rounds > limits.inputRounds) {
     throw new Fault(
       "servlet_failed",
-      `The servlet has asked ${limits.inputRounds} times in one call.`,
+      `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`,
     );
   }
   const until = Date.now() + limits.stateMs;
@@ -218,20 +220,23 @@ export async function inputRequired(
   };
 }
 
-/** What an interrupted call waits for, if that is its client. Throws where this client cannot be asked. */
+/** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
 export function stateOf(
   { reason, recorded, state, isSingleUse }: Suspended,
   method: string,
   client: Client,
 ): Omit<State, "call" | "principal" | "until" | "rounds"> {
   if (reason.kind !== "input" || SUBJECT[method] === undefined) {
-    throw new Fault("servlet_failed", "The servlet waits for what it cannot be given here.");
+    throw new Fault(
+      "servlet_failed",
+      "The servlet asked for input in a request that cannot carry any. Use tools/call, prompts/get or resources/read.",
+    );
   }
   demandCapabilities(reason.asks, client);
   const { asks, given } = reason;
   const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
   const goesOn = recorded ? { recorded } : { seed };
-  return { asks, given, once: isSingleUse, ...goesOn, ...(state && { state }) };
+  return { asks, given, once: isSingleUse, ...goesOn, ...(state !== undefined && { state }) };
 }
 
 /**
@@ -258,7 +263,7 @@ const noVault = () =>
     "The servlet asks for input, but this server has no place to keep its call: bind KEY_RING and STATES.",
   );
 
-/** Of what a call is asked to do: later requests of it have another id and `_meta`. */
+/** Digest of method, subject and arguments: retries differ in id and `_meta` only. */
 async function digest(method: string, params: Json): Promise<string> {
   const subject = [method, params[SUBJECT[method]!], params["arguments"] ?? {}];
   return (await sha256(canonical(subject))).toBase64();

@@ -2,11 +2,11 @@ import type { Notification } from "../model.ts";
 import type { RequestId } from "./message.ts";
 
 /**
- * What clients hear on a stream that they opened by `subscriptions/listen`.
+ * Notifications on a stream opened by `subscriptions/listen`.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 
-/** What a stream's client wants to hear. `taskIds` is of the extension for tasks. */
+/** The notifications that a client subscribed to. `taskIds` is part of the tasks extension. */
 export interface Filter {
   toolsListChanged?: boolean;
   promptsListChanged?: boolean;
@@ -29,11 +29,11 @@ export interface Subscription {
   lifeMs: number;
 }
 
-/** Where the streams of one principal are. */
+/** The subscription streams of one principal. */
 export interface Hub {
   /** The new stream, which whoever asks must read or cancel; null where the caller has too many. */
   listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null>;
-  /** Tells each stream what it wants to hear of these. */
+  /** Sends each stream the notifications that match its filter. */
   publish(notifications: Notification[]): Promise<void>;
 }
 

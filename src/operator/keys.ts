@@ -53,7 +53,7 @@ function scopesIn(list: string): string[] {
   const scopes = list.split(",").map((scope) => scope.trim());
   const wrong = scopes.find((scope) => !SCOPE.test(scope));
   if (wrong !== undefined) {
-    fail(`--scopes: "${wrong}" is no scope. Each is servlet:tool, in which * stands for anything, or a name
+    fail(`--scopes: "${wrong}" is not a scope. Each is servlet:tool, in which * stands for anything, or a name
 that SCOPES has; commas between them: --scopes 'hello:*,web:fetch'`);
   }
   return scopes;
@@ -68,7 +68,7 @@ function expiry(text: string): string {
       : Date.now() + Number(count) * (unit === "d" ? DAY : DAY / 24);
   if (!(time > Date.now() && time < END)) {
     fail(
-      `--expires "${text}" is no time to come, before the year 10000. Write 30d, 12h, or a date such as 2027-01-31.`,
+      `--expires "${text}" is not a future time before the year 10000. Write 30d, 12h, or a date such as 2027-01-31.`,
     );
   }
   return new Date(time).toISOString();
@@ -90,7 +90,8 @@ const keys = read();
 /** The name that the command is for, which has to be there. */
 function known(): string {
   if (name === undefined) fail(USAGE);
-  if (!Object.hasOwn(keys, name)) fail(`There is no key ${name}: npm run keys -- list`);
+  if (!Object.hasOwn(keys, name))
+    fail(`There is no key ${name}. For the names: npm run keys -- list`);
   return name;
 }
 
@@ -99,7 +100,8 @@ switch (command) {
     if (name === undefined || !KEY_NAME.test(name)) {
       fail(`The name of a key ${KEY_NAME_RULE}.\n\n${USAGE}`);
     }
-    if (Object.hasOwn(keys, name)) fail(`There is a key ${name} already: revoke it first.`);
+    if (Object.hasOwn(keys, name))
+      fail(`The key ${name} exists already. Revoke it first, or choose another name.`);
     const key = `esk_${randomBytes(32).toString("base64url")}`;
     const hash = createHash("sha256").update(key).digest("hex");
     const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
@@ -119,7 +121,7 @@ switch (command) {
     if (rows.length === 0) {
       console.log(
         existsSync(FILE)
-          ? "There are no keys, so nobody may call by one."
+          ? "There are no keys. To make one: npm run keys -- create NAME"
           : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.",
       );
     }
@@ -136,7 +138,9 @@ switch (command) {
   case "revoke": {
     const { [known()]: _, ...rest } = keys;
     write(rest);
-    console.log(`The key of ${name} is gone here. For the deployed Worker: npm run keys -- push`);
+    console.log(
+      `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`,
+    );
     break;
   }
   case "push":

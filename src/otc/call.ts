@@ -17,7 +17,7 @@ import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { directoryOf } from "./directory.ts";
 
-/** A call whose request has been found to be good. */
+/** A validated call. */
 export interface Call {
   call_id: string;
   trace_id?: string | undefined;
@@ -100,14 +100,14 @@ export async function runTool(
 const WHY =
   "Open Tool Calling cannot ask it. Call again with the answer in the tool's input, if it takes it there.";
 
-/** Nobody can be asked: the call of a servlet that does not handle that ends. */
+/** Fails all asks. Ends the call unless the servlet handles failures. */
 const unasked = (asks: Asks): Answers =>
   Object.fromEntries(Object.entries(asks).map(([key, one]) => [key, cannotAsk(one, WHY, {})]));
 
 const textOf = ({ content }: CallToolResult): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 
-/** What the tool gives: structured, or its one text, or its content as it is. */
+/** The value of a result: structured content, else its only text, else all content. */
 function valueOf({ structuredContent, content }: CallToolResult): unknown {
   if (structuredContent !== undefined) return structuredContent;
   const [first, ...others] = content;

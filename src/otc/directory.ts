@@ -56,13 +56,14 @@ function newDirectory({ versions }: Catalog): Directory {
     find(id) {
       const [name = "", version] = id.split("@");
       const known = byName.get(name);
-      if (known === undefined) throw new Fault("not_found", `There is no tool ${name}.`);
+      if (known === undefined)
+        throw new Fault("not_found", `Unknown tool ${name}. See GET /tools.`);
       if (version === undefined) return known[0]!;
       const exact = version.includes(".") ? version : `${version}.0.0`;
       const offer = offers.get(`${name}@${exact}`);
       if (offer !== undefined) return offer;
       const there = known.map(({ definition }) => definition.version).join(", ");
-      throw new Fault("not_found", `There is no version ${exact} of ${name}: there is ${there}.`);
+      throw new Fault("not_found", `Unknown version ${exact} of ${name}. Available: ${there}.`);
     },
   };
 }

@@ -21,9 +21,9 @@ import {
   type CallToolRequest,
 } from "./request.ts";
 
-/** What answering a request needs. */
+/** Dependencies of the handlers. */
 export interface Setting extends Share {
-  /** What the principal may use. */
+  /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;
   /** The principal's calls that are run once; absent where none is kept. */
@@ -73,7 +73,7 @@ async function call(
   const lent = lentBy(asked, definition);
   const { value: input, issues } = checkWithoutNulls(entry.input, asked.input ?? {});
   if (issues !== undefined) {
-    const message = `The input of ${definition.id} is not valid: ${told(issues)}`;
+    const message = `Tool input does not match the input schema of ${definition.id}: ${told(issues)}.`;
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
   const tool = { tool: definition.id, trace_id, input, lent, principal };
@@ -85,7 +85,7 @@ async function call(
   if (result !== undefined) return result;
   throw new Fault(
     "invalid_request",
-    "This call_id belongs to a call that asked for something else.",
+    "This call_id was used before for a different request. Use a new call_id.",
   );
 }
 
@@ -99,7 +99,7 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
   }
 }
 
-/** What is wrong, by the parameter that it is wrong with. */
+/** Messages of the issues, by parameter. */
 function byParameter(issues: readonly Issue[]): Record<string, string> {
   const named = issues.flatMap(({ path: [parameter, ...path], message }) => {
     const place = path.length > 0 ? `${path.join(".")} ` : "";
@@ -125,6 +125,8 @@ const lists = new WeakMap<Catalog, string>();
 
 function demandMethod({ method }: Request, wanted: string): void {
   if (method !== wanted && !(method === "HEAD" && wanted === "GET")) {
-    throw new Fault("method_not_allowed", `This endpoint takes ${wanted}.`, { data: wanted });
+    throw new Fault("method_not_allowed", `Method ${method} is not allowed. Use ${wanted}.`, {
+      data: wanted,
+    });
   }
 }

@@ -7,10 +7,10 @@ import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/re
  * https://json-schema.org/draft/2020-12/json-schema-core#section-8
  */
 
-/** Why a schema has no form without references. */
+/** The schema cannot be written without references; the message says why. */
 export class NotInlinable extends Error {}
 
-/** What only references need. */
+/** Keywords that only references need. */
 const DROPPED = new Set([
   "$anchor",
   "$defs",
@@ -23,7 +23,7 @@ const DROPPED = new Set([
   "definitions",
 ]);
 
-/** What says nothing of which values fit: beside a reference, it stands for what the other says. */
+/** Annotations; beside a reference they override those of its target. */
 const ANNOTATIONS = new Set([
   "$comment",
   "$schema",

@@ -4,15 +4,15 @@ import { limits } from "../limits.ts";
 import { isObject, type Json, type Lent, type ToolDefinition } from "../model.ts";
 
 /**
- * What clients send.
+ * Request bodies.
  * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
  */
 
-/** What a response says that it follows, where its request has not said what it follows itself. */
+/** The default `$schema` of responses. */
 export const LATEST =
   "https://github.com/OpenToolCalling/Specification/tree/main/spec/http/1.0/openapi.json";
 
-/** Where version 1.0 is or was published, and its names. */
+/** URLs and URNs of version 1.0. */
 const VERSION_1 =
   /^(otc:\/\/1\.0|urn:oxp:1\.0|https:\/\/(github|raw\.githubusercontent)\.com\/(ArcadeAI\/OpenToolCalling|(OpenToolCalling|OpenExecProtocol)\/Specification)\/((tree|blob|raw)\/)?(refs\/heads\/)?[\w.-]+\/spec(ification)?\/http\/1\.0\/openapi\.json)$/;
 
@@ -107,7 +107,7 @@ export const broughtBy = ({ context = {} }: CallToolRequest): Lent => ({
 });
 
 /**
- * What the request brings of what the tool needs, and nothing else: a caller does not get to set other
+ * The credentials in the request that the tool requires, and no others: callers must not set other
  * config of a servlet.
  *
  * Throws `invalid_request` that says what is missing.

@@ -8,20 +8,20 @@ interface PageContent {
   version: string;
   /** The URL to give to a client. */
   endpoint: string;
-  /** What is to be shown of what it offers, if anything. */
+  /** The servlets to list; undefined if visitors may not see them. */
   offers: { servlets: readonly BundledServlet[]; catalog: Catalog } | undefined;
-  /** May anybody call, though nobody has said so? */
+  /** True if anybody may call and AUTH is not set to none. */
   isOpen: boolean;
   /** How callers prove who they are, where they have to. */
   proof: keyof typeof PROOFS | "";
 }
 
 export const HOW_TO_CLOSE =
-  "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if that is as it should be.";
+  "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if public access is intended.";
 
 const PROOFS = {
-  key: "It is for those who have a key of it, which a client sends as Authorization: Bearer.",
-  "sign-in": "It is for those whom it knows: your client opens a page where you sign in.",
+  key: "Requires an API key. Clients send it as Authorization: Bearer.",
+  "sign-in": "Requires sign-in. Your client opens the sign-in page.",
 };
 
 const style = `
@@ -38,7 +38,7 @@ const style = `
   dd { margin: 0; color: var(--dim); white-space: pre-line; overflow-wrap: anywhere; }
 `;
 
-/** What a person sees who opens the server in a browser. */
+/** The page for people who open the server in a browser. */
 export function page({ title, version, endpoint, offers, isOpen, proof }: PageContent) {
   return html`<!doctype html>
     <html lang="en">
@@ -55,7 +55,7 @@ export function page({ title, version, endpoint, offers, isOpen, proof }: PageCo
         <p>An MCP server. Give this URL to an MCP client, as a remote server (Streamable HTTP).</p>
         <code class="url">${endpoint}</code>
         ${proof && html`<p>${PROOFS[proof]}</p>`}
-        ${isOpen ? html`<p class="open">It is open to everybody. ${HOW_TO_CLOSE}</p>` : ""}
+        ${isOpen ? html`<p class="open">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
         ${offers?.servlets.map((servlet) => section(servlet, offers.catalog))}
       </body>
     </html>`;

@@ -161,7 +161,7 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
     return (value, run) => {
       const equal = Array.isArray(value) ? equalItems(value, run.steps) : undefined;
       if (equal === undefined) return true;
-      return run.fail(`must not have equal items: ${equal[0]} and ${equal[1]} are equal`);
+      return run.fail(`must not have equal items: ${equal.first} and ${equal.second} are equal`);
     };
   },
   maxProperties: ofSizes(["at most", "member", "members"], members, atMost),

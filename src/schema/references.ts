@@ -63,7 +63,7 @@ export class References {
 
   /** Returns undefined where the reference leads to nothing in this schema. */
   resolve(reference: string, { uri }: Resource): Target | undefined {
-    const [place, fragment = ""] = parts(reference, uri) ?? [];
+    const { place, fragment = "" } = parts(reference, uri) ?? {};
     const resource = place === undefined ? undefined : this.resources.get(place);
     if (resource === undefined) return undefined;
     if (fragment === "") return { schema: resource.root, resource };
@@ -106,7 +106,7 @@ export class References {
   #homeIn(schema: Json, around: Resource): Resource {
     const id = schema["$id"];
     if (typeof id !== "string") return around;
-    const [place, fragment = ""] = parts(id, around.uri) ?? [];
+    const { place, fragment = "" } = parts(id, around.uri) ?? {};
     if (fragment !== "") around.anchors.set(fragment, schema);
     if (place === undefined || place === around.uri) return around;
     if (schema !== this.root.root) return this.#resource(place, schema);
@@ -135,12 +135,12 @@ const isNamed = (key: string): boolean =>
   NAMED_SCHEMA_KEYWORDS.has(key) || key === "$defs" || key === "definitions";
 
 /** The absolute URI of a reference and its fragment; undefined where it is not a URI. */
-function parts(reference: string, base: string): [place: string, fragment: string] | undefined {
+function parts(reference: string, base: string): { place: string; fragment: string } | undefined {
   try {
     const url = new URL(reference, base);
     const fragment = decodeURIComponent(url.hash.slice(1));
     url.hash = "";
-    return [url.href, fragment];
+    return { place: url.href, fragment };
   } catch {
     return undefined;
   }

@@ -4,9 +4,9 @@ import { Exceeded, type Steps } from "./steps.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
-  /** Where: names and indices, from the outermost on; of a member that is missing too. */
+  /** Path of names and indices from the root; of a missing member too. */
   path: readonly string[];
-  /** In words for whoever sent it, after the place. They repeat names and the schema, never the value. */
+  /** Message for the sender, to follow the path. Quotes names and the schema, never the value. */
   message: string;
 }
 
@@ -19,7 +19,7 @@ type Key = string | number;
 export class Run {
   readonly steps: Steps;
   readonly issues: Issue[] = [];
-  /** Names and indices that `unevaluatedProperties` and `unevaluatedItems` leave to others. */
+  /** Evaluated names and indices, for `unevaluatedProperties` and `unevaluatedItems`. */
   marks: Key[] = [];
   /** The schema resources that the check has gone through, for `$dynamicRef`. */
   readonly scope: Resource[] = [];

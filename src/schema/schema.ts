@@ -153,7 +153,7 @@ function anything(_value: unknown, { steps }: Run): boolean {
   return true;
 }
 
-const nothing: Evaluate = (_value, run) => run.fail("must not be there");
+const nothing: Evaluate = (_value, run) => run.fail("is not allowed");
 
 function evaluator(keywords: readonly Ready[], resource: Resource): Evaluate {
   return (value, run) => {

@@ -1,4 +1,4 @@
-/** Counts the steps of a computation over values and schemas of strangers, and ends it at a limit. */
+/** Step budget of a computation on untrusted values and schemas. */
 export class Steps {
   readonly #limit: number;
   #left: number;

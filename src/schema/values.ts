@@ -48,7 +48,7 @@ export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
 export function equalItems(
   items: readonly unknown[],
   steps: Steps,
-): readonly [number, number] | undefined {
+): { first: number; second: number } | undefined {
   const seen = new Map<unknown, number>();
   const seenTexts = new Map<string, number>();
   for (const [at, item] of items.entries()) {
@@ -57,7 +57,7 @@ export function equalItems(
     const key = isPart ? canonical(item, steps) : item;
     const map: Map<unknown, number> = isPart ? seenTexts : seen;
     const first = map.get(key);
-    if (first !== undefined) return [first, at];
+    if (first !== undefined) return { first, second: at };
     map.set(key, at);
   }
   return undefined;

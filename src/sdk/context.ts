@@ -13,17 +13,17 @@ import type {
   SampleResult,
 } from "./types.ts";
 
-/** What the compiler may set (esbuild's `define`): false where no file of the servlet mentions `fetch`. */
+/** Set by the compiler (esbuild's `define`): false if no file of the servlet mentions `fetch`. */
 declare const SERVLET_FETCH: boolean | undefined;
 
 type Json = Record<string, unknown>;
 
-/** What the user did with a form or a page; `content` is there when it was accepted. */
+/** The user's response to a form or page; `content` only with `accept`. */
 export type ElicitResult<Content = Record<string, unknown>> =
   | { action: "accept"; content: Content }
   | { action: "decline" | "cancel"; content?: undefined };
 
-/** An AbortSignal that never aborts: a call whose client has left ends without a word. */
+/** An AbortSignal that never aborts: a call whose client has disconnected is ended by the host. */
 export interface NeverAborts {
   readonly aborted: false;
   readonly reason: undefined;

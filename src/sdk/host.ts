@@ -1,4 +1,4 @@
-/** What the engine's shim gives the kit, as `globalThis.__host`. Calls block the servlet. */
+/** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
 export interface Host {
   /** The call's input, as JSON. */
   input(): string;
@@ -21,7 +21,7 @@ export interface Host {
 
 export type LogLevel = 0 | 1 | 2 | 3 | 4;
 
-/** What the shim calls, as `globalThis.__servlet`. */
+/** Entry points that the shim calls, as `globalThis.__servlet`. */
 export interface Entry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
@@ -51,7 +51,7 @@ export const running = {
   /** In ms since 1970. */
   startedAt: 0,
   input: {} as Record<string, unknown>,
-  /** What is called, for messages. */
+  /** Name of the running export or tool, for messages. */
   what: "",
   /** Random numbers in stock, since the newest answer of the host. */
   words: NO_WORDS,

@@ -21,7 +21,7 @@ export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
 export type * from "./types.ts";
 
-/** What a servlet offers. */
+/** Definition of a servlet. */
 export interface ServletSpec<
   I extends Record<string, unknown>,
   O extends Record<string, unknown>,
@@ -43,7 +43,7 @@ export interface ServletSpec<
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   /** By name. */
   prompts?: { [K in keyof P]: PromptSpec<P[K]> };
-  /** Called when the client says that its roots are others now. */
+  /** Called when the client's roots have changed. */
   rootsChanged?(context: Context): unknown;
 }
 

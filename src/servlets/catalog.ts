@@ -9,7 +9,7 @@ import { checkOf, type Check } from "./checks.ts";
 import type { May } from "./scopes.ts";
 import { newest } from "./toolkit.ts";
 
-/** Where an entry of the catalog comes from. */
+/** The servlet that an entry comes from. */
 interface Source {
   servlet: BundledServlet;
   /** The name that the servlet itself knows it by. */
@@ -54,7 +54,7 @@ export interface Catalog {
   templates: readonly TemplateEntry[];
 }
 
-/** Two servlets that list the same: the later one's entry is left out. */
+/** Two servlets list the same name; the entry of the later one is left out. */
 export interface Clash {
   kind: keyof Lists;
   name: string;
@@ -134,7 +134,7 @@ export function merge(
   };
 }
 
-/** What the manifest says of a tool's tasks, in the words of its listing. */
+/** `execution.taskSupport` by the manifest's `task`. */
 const TASK_SUPPORT = {
   never: "forbidden",
   auto: "optional",
@@ -179,7 +179,7 @@ function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }
   };
 }
 
-/** What a request is about, if it is about something of one servlet. */
+/** The catalog entry that a request names, if any. */
 export function entryOf(catalog: Catalog, method: unknown, what: string) {
   switch (method) {
     case "tools/call":

@@ -4,7 +4,7 @@ import type { Lending } from "../wasm/call.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { hiding } from "./redaction.ts";
 
-/** What deployments and callers give to a servlet: config, secrets, tokens. */
+/** Config, secrets and tokens of a servlet, from the deployment and from callers. */
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -53,7 +53,7 @@ export function secretOf(
   return allowed && variables[allowed.variable ?? variableOf(asked)];
 }
 
-/** What a caller lends to one call, as the servlet may ask for it. */
+/** A caller's credentials, by the keys that the servlet uses. */
 export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
   const { secrets, tokens, userId } = lent;
   return {
@@ -69,4 +69,4 @@ export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
 }
 
 /** The config key of the caller's user. */
-export const USER_ID = "user_id";
+const USER_ID = "user_id";

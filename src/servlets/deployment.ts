@@ -27,28 +27,28 @@ export interface RunLine {
   replayed: number;
 }
 
-/** How runs are told: as JSON, or for people who look on. */
+/** Format and destination of the run log. */
 export interface Recording {
   format: "json" | "text";
   print(line: string): void;
 }
 
-/** What the deployment gives to its servlets. */
+/** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
   variables: Readonly<Record<string, string>>;
   logLevel: LogLevel;
   log(servlet: string, level: LogLevel, text: string): void;
-  /** Where each run is told, and how; absent where nobody wants to know. */
+  /** Where and how runs are logged; absent if they are not. */
   record?: Recording | undefined;
   /**
    * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each one
    * that was put back with a newborn.
    */
   isolation?: "restored" | "fresh" | "checked";
-  /** What scopes are for, besides those that say it themselves. */
+  /** Patterns of the configured scopes. */
   scopes?: Scopes;
-  /** What servlets see of the world; the real one where it is not given. */
+  /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }
 

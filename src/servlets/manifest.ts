@@ -3,7 +3,7 @@ import { Pattern } from "../schema/pattern.ts";
 
 const identified = { id: z.string().min(1) };
 
-/** What tools need besides their input, in the words of Open Tool Calling. */
+/** Requirements of a tool besides its input, as Open Tool Calling names them. */
 const requirementsSchema = z
   .strictObject({
     authorization: z
@@ -21,7 +21,7 @@ const requirementsSchema = z
   .refine(({ authorization = [], secrets = [] }) => {
     const ids = [...authorization, ...secrets].map(({ id }) => id);
     return new Set([...ids, "user_id"]).size > ids.length;
-  }, "has one id twice, or the id user_id");
+  }, "repeats an id, or uses the reserved id user_id; give each a different one");
 
 /**
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
@@ -86,7 +86,10 @@ export const manifestSchema = z
       ),
     memory_limit: z
       .string()
-      .refine((text) => memoryBytes(text) !== undefined, 'is no size; write, for example, "64Mi"')
+      .refine(
+        (text) => memoryBytes(text) !== undefined,
+        'is not a size; write, for example, "64Mi"',
+      )
       .describe('The most memory that an instance may have, for example "16Mi". 64Mi by default.'),
     compute_limit: z
       .number()
@@ -153,7 +156,7 @@ const UNITS: Record<string, number> = {
   gi: 1024 ** 3,
 };
 
-/** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined for what is no size. */
+/** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined if it is not a size. */
 export function memoryBytes(text: string): number | undefined {
   const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(|[kmg]i?)b?$/i.exec(text.trim()) ?? [];
   if (number === undefined) return undefined;

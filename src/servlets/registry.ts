@@ -22,13 +22,13 @@ import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
-/** What a registry that shows less than all has besides. */
+/** The full registry and the filter of a narrowed one. */
 interface Narrower {
   all: Registry;
   may: May;
 }
 
-/** All servlets as one: finds who offers what, checks what goes in and comes out. */
+/** All servlets as one: finds the servlet for each name, and validates arguments and results. */
 export class Registry {
   readonly #bundle: Bundle;
   readonly #deployment: Deployment;
@@ -46,12 +46,12 @@ export class Registry {
     this.servlets = newest(bundle.servlets);
   }
 
-  /** Does some list depend on more than the bundle? */
+  /** True if some lists are made at run time. */
   readonly isDynamic: boolean;
-  /** Do others have another catalog? */
+  /** True if scopes narrow this registry. */
   readonly isNarrow: boolean;
 
-  /** What a caller with these scopes has of it; all of it where the caller needs none. */
+  /** The registry for a caller with these scopes; the full one without scopes. */
   within(scopes: readonly string[] | undefined): Registry {
     if (scopes === undefined) return this;
     const key = JSON.stringify(scopes.toSorted());
@@ -76,19 +76,23 @@ export class Registry {
     this.demand(entryOf(await this.whole.catalog(), method, subject));
   }
 
-  /** The same of what was found already. */
+  /** `demandScope` for an entry that was looked up already. */
   demand(entry: Pick<ToolEntry, "servlet" | "own"> | undefined): void {
     if (entry === undefined || this.#narrower?.may(entry.servlet.name, entry.own) !== false) return;
     const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
-    throw new Fault("insufficient_scope", `This needs the scope ${scope}.`, { data: { scope } });
+    throw new Fault(
+      "insufficient_scope",
+      `The token lacks the scope ${scope}. Request a token with it.`,
+      { data: { scope } },
+    );
   }
 
-  /** What those have who may use everything. */
+  /** The full registry. */
   get whole(): Registry {
     return this.#narrower?.all ?? this;
   }
 
-  /** The tool of this name; what is no name is none's. */
+  /** The tool with this name; undefined unless `name` is a known tool name. */
   async toolNamed(name: unknown): Promise<ToolEntry | undefined> {
     return typeof name === "string" ? (await this.catalog()).tools.get(name) : undefined;
   }
@@ -111,10 +115,11 @@ export class Registry {
 
   async callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>> {
     const entry = (await this.catalog()).tools.get(name);
-    if (entry === undefined) throw new Fault("invalid_params", `Unknown tool: ${name}`);
+    if (entry === undefined)
+      throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
     const { value, issues } = checkWithoutNulls(entry.input, args);
     if (issues !== undefined) {
-      const text = `The arguments of ${name} are not valid: ${told(issues)}`;
+      const text = `Tool arguments do not match the input schema of ${name}: ${told(issues)}.`;
       return { content: [{ type: "text", text }], isError: true };
     }
     return this.callEntry(entry, value, call);
@@ -178,13 +183,14 @@ export class Registry {
     call: CallContext,
   ): Promise<Outcome<GetPromptResult>> {
     const entry = (await this.catalog()).prompts.get(name);
-    if (entry === undefined) throw new Fault("invalid_params", `Unknown prompt: ${name}`);
+    if (entry === undefined)
+      throw new Fault("invalid_params", `Unknown prompt: ${name}. See prompts/list.`);
     const missing = (entry.prompt.arguments ?? []).filter(
       (argument) => argument.required === true && args[argument.name] === undefined,
     );
     if (missing.length > 0) {
       const names = missing.map((argument) => argument.name).join(", ");
-      throw new Fault("invalid_params", `The prompt ${name} needs the argument: ${names}`);
+      throw new Fault("invalid_params", `Missing arguments of the prompt ${name}: ${names}.`);
     }
     const { servlet, own } = entry;
     return interrupted(
@@ -198,7 +204,8 @@ export class Registry {
     const { ref } = request;
     if (ref.type === "ref/prompt") {
       const entry = prompts.get(ref.name);
-      if (entry === undefined) throw new Fault("invalid_params", `Unknown prompt: ${ref.name}`);
+      if (entry === undefined)
+        throw new Fault("invalid_params", `Unknown prompt: ${ref.name}. See prompts/list.`);
       const own = { ...request, ref: { ...ref, name: entry.own } };
       return this.#completeBy(entry.servlet, own, call);
     }
@@ -207,7 +214,10 @@ export class Registry {
       templateFor(ref.uri, templates);
     const entry = found ?? resources.get(ref.uri);
     if (entry === undefined) {
-      throw new Fault("invalid_params", `Unknown resource template: ${ref.uri}`);
+      throw new Fault(
+        "invalid_params",
+        `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
+      );
     }
     return this.#completeBy(entry.servlet, request, call);
   }
@@ -267,7 +277,7 @@ export class Registry {
 
 const schemeOf = (uri: string) => `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`;
 
-/** Notes on a call that waits what the manifest says of it. */
+/** Applies the manifest's `single_use_state` to a suspended call. */
 function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
   if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
   return outcome;

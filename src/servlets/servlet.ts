@@ -18,11 +18,11 @@ import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 
-/** What `complete` is asked for: an argument of a prompt, or a variable of a resource template. */
+/** A completion request: for an argument of a prompt, or a variable of a resource template. */
 export interface CompletionRequest {
   ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string };
   argument: { name: string; value: string };
-  /** Arguments that are settled already. */
+  /** Arguments that already have a value. */
   context?: { arguments?: Record<string, string> };
 }
 
@@ -41,7 +41,7 @@ export interface Servlet {
     call: CallContext,
   ): Promise<Outcome<GetPromptResult>>;
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
-  /** Tells it that the client's roots are others now; absent where it does not want to know. */
+  /** Handles a change of the client's roots; absent if the servlet has no handler. */
   rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
   /** Can it read resources that it does not list? */
   readonly reads: boolean;
@@ -51,7 +51,7 @@ export interface Servlet {
 /** Runs one export of the servlet with this input. */
 export type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
 
-/** What a dialect needs to know of a servlet in order to speak with it. */
+/** The exports of a servlet and how to run them. */
 export interface Interface {
   /** Names of its exports. */
   exports: readonly string[];
@@ -65,11 +65,17 @@ export type Dialect = (servlet: Interface) => Servlet;
 /** The output of a run as a JSON object. Throws what a failed run means outside of tools. */
 export function outputOf(ending: Ending): Json {
   if (ending.kind === "suspended") {
-    throw new Fault("servlet_failed", "The servlet asked for input where none can be had.");
+    throw new Fault(
+      "servlet_failed",
+      "The servlet asked for input in a list or completion, where no client can be asked. Report this to its author.",
+    );
   }
   if (ending.kind !== "returned") throw new Fault("servlet_failed", ending.message);
   if (ending.output === undefined || ending.output === "") {
-    throw new Fault("servlet_failed", "The servlet gave no output.");
+    throw new Fault(
+      "servlet_failed",
+      "The servlet returned no output; a JSON object was expected. Report this to its author.",
+    );
   }
   let output: unknown;
   try {
@@ -109,7 +115,8 @@ function inputRequired({ inputRequests: requests = {}, requestState: state }: Js
   if (state !== undefined && typeof state !== "string")
     throw bad("its requestState is not a string");
   const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
-    if (!isObject(one) || !ASKS.has(one["method"])) throw bad(`${key} is no request`);
+    if (!isObject(one) || !ASKS.has(one["method"]))
+      throw bad(`${key} is not a request with a known method`);
     const params = isObject(one["params"]) ? one["params"] : {};
     return [key, { method: one["method"] as Ask["method"], params }];
   });
@@ -154,7 +161,13 @@ export async function listAll(servlet: Servlet): Promise<Lists> {
     client: { capabilities: {} },
     signal: () => new AbortController().signal,
     notify: () => {},
-    ask: () => Promise.reject(new Fault("servlet_failed", "Nobody can be asked for a list.")),
+    ask: () =>
+      Promise.reject(
+        new Fault(
+          "servlet_failed",
+          "The servlet asked its client while it was listed. Lists must not depend on a client.",
+        ),
+      ),
   };
   return {
     tools: await servlet.list("tools", nobody),

@@ -40,7 +40,7 @@ function isDateTime(value: unknown): boolean {
 
 type Fits = Readonly<Record<string, (value: unknown) => boolean>>;
 
-/** What members must be that need not be there: clients refuse the whole of what has others. */
+/** Checks of optional members: clients reject a whole object if one has the wrong type. */
 const FITS: Fits = {
   ...{ title: isString, description: isString, lastModified: isDateTime },
   ...{ _meta: isObject, outputSchema: isObject, execution: isObject, icons: Array.isArray },
@@ -68,7 +68,7 @@ function fitting(value: Json, fits: Fits): Json {
   return kept;
 }
 
-/** A member without what in it no client takes. */
+/** A member without the parts that clients reject. */
 function tidied(key: string, member: unknown): unknown {
   if (key === "icons" && Array.isArray(member)) {
     const icons = member.filter((icon) => isObject(icon) && isString(icon["src"]));
@@ -80,7 +80,7 @@ function tidied(key: string, member: unknown): unknown {
   return key === "inputSchema" || key === "outputSchema" ? fitting(member, SCHEMA) : member;
 }
 
-/** The object without its members that are null, are none, or say nothing. */
+/** The object without members that are null, of the wrong type or empty annotations. */
 function present(value: unknown, what: string): Json {
   if (!isObject(value)) throw bad(`${what} is not an object`);
   let kept = value;
@@ -106,7 +106,7 @@ function string(value: unknown, what: string): string {
   return value;
 }
 
-/** What `atob` takes, as for the official client; nothing else is as fast (0.5 ms for 1 MB). */
+/** Validates with `atob`, like the official client; it is the fastest way (0.5 ms for 1 MB). */
 function base64(value: unknown, what: string): string {
   const text = string(value, what);
   try {
@@ -148,7 +148,7 @@ export function content(value: unknown): ContentBlock {
   switch (type) {
     case "text": {
       const text = string(block["text"], "a text block's text");
-      // Of a text's type the protocol has no word.
+      // Text blocks have no mimeType in the protocol.
       const { mimeType: _, ...rest } = withoutEmpty(block, ["data"]);
       return { ...rest, type, text };
     }
@@ -260,7 +260,7 @@ export function completion(output: Json): CompleteResult {
   };
 }
 
-/** What the entries of a list are known by. */
+/** The identifying member of each kind of list entry. */
 const KEYS = { tools: "name", resources: "uri", resourceTemplates: "uriTemplate", prompts: "name" };
 
 /** Its name, or what else it is known by. */

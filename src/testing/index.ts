@@ -36,7 +36,7 @@ export type ScriptedAnswer =
   | Json
   | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
 
-/** What a test decides of a call's world. Whatever it leaves out fails when the servlet needs it. */
+/** The world of a call in a test. Anything left out fails when the servlet uses it. */
 export interface Script {
   /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
   answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
@@ -48,7 +48,7 @@ export interface Script {
   variables?: Record<string, string>;
   /** The request's `_meta`; a progress token by default. */
   meta?: Json;
-  /** What the client says it can do. */
+  /** The client's capabilities. */
   capabilities?: Json;
   /**
    * Ends the run after every answer of the host and begins it again from what is recorded, as a crash
@@ -60,16 +60,16 @@ export interface Script {
   recorded?: Recorded;
 }
 
-/** What came of a call. */
+/** Outcome of a call. */
 export interface Tested<T> {
   result: T;
-  /** What the servlet said to the client on the way, in order. */
+  /** Notifications sent to the client, in order. */
   notifications: Notification[];
-  /** What it asked of the client, in order. */
+  /** Requests made to the client, in order. */
   asked: Ask[];
   /** Lines that it wrote to the server's log. */
   logs: string[];
-  /** What it was answered, for a test that runs it again; absent where it asked for nothing. */
+  /** The journal, for a test that replays it; absent if nothing was recorded. */
   recorded?: Recorded;
 }
 
@@ -218,7 +218,7 @@ class Recorder implements Keeper {
 }
 
 /** Answers from the script; what it has no answer for ends the call. */
-export function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
+function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
   const used = new Map<string, number>();
   const answerOne = ({ method, params }: Ask): Answer => {
     const scripted = answers[method];

@@ -78,7 +78,7 @@ export class Place {
 
   /** Takes more; false where there is no room for it. */
   grow(bytes: number): boolean {
-    const [all, own] = this.#others();
+    const { all, own } = this.#others();
     const isTooMuch =
       (all > 0 && all + this.#bytes + bytes > limits.waitingBytes) ||
       (own > 0 && own + this.#bytes + bytes > limits.waitingBytesOfOne);
@@ -93,9 +93,10 @@ export class Place {
   }
 
   /** Bytes of the other guests: of all, and of the same caller. */
-  #others(): [all: number, own: number] {
+  #others(): { all: number; own: number } {
     const now = Date.now();
-    let [all, own] = [0, 0];
+    let all = 0;
+    let own = 0;
     for (const place of waiting) {
       // Where an object dies, what it waits for never settles, and nobody leaves its guests' places.
       if (place.#until < now) waiting.delete(place);
@@ -104,6 +105,6 @@ export class Place {
         if (this.#caller !== undefined && place.#caller === this.#caller) own += place.#bytes;
       }
     }
-    return [all, own];
+    return { all, own };
   }
 }

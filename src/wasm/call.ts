@@ -20,7 +20,7 @@ export type Ending =
   /** By a `Wait`: the guest is gone, and the call can be run again. */
   | { kind: "suspended"; suspended: Suspended };
 
-/** Where a call comes from and where what it is told goes, if it is to outlive this run. */
+/** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
   recorded?: Recorded | undefined;
   /** Of a call that is begun: 32 bytes in hex; random where it is not given. */
@@ -106,7 +106,7 @@ function unwound(guest: Guest, error: unknown): Ending {
   return { kind: "trapped", message: trap };
 }
 
-/** What a caller may know of a trap; undefined where the error is none, but a mistake of ours. */
+/** The caller's message for a trap; undefined if the error is an internal one. */
 function trapMessage(error: unknown): string | undefined {
   // V8 reports an exhausted stack as a RangeError, whichever side of the border it happens on.
   if (error instanceof RangeError && /call stack/i.test(error.message)) {

@@ -23,10 +23,10 @@ export class Exit {
   }
 }
 
-/** What a prepared servlet exports, the servlet's own functions aside. */
+/** Exports of a prepared servlet other than the servlet's own functions. */
 interface KernelExports {
   memory?: WebAssembly.Memory;
-  /** What the guest may still compute; below zero it traps. The bundle step counts it (fuel.ts). */
+  /** Remaining fuel; the guest traps below zero. Counted by code that the bundle step adds (fuel.ts). */
   edge_fuel: { value: bigint };
   edge_memory: WebAssembly.Memory;
   edge_alloc(length: number): number;
@@ -37,7 +37,7 @@ interface KernelExports {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Where the kernel keeps what a guest has set; see kernel.wat. */
+/** Addresses in the kernel's memory; see kernel.wat. */
 const OUTPUT_ADDRESS = 20;
 const OUTPUT_LENGTH = 24;
 const ERROR_BLOCK = 28;
@@ -52,7 +52,7 @@ export class Guest {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
-  /** What the last HTTP response was, its body aside. */
+  /** The last HTTP response, without its body. */
   http: Omit<GuestResponse, "body"> = { status: 0, headers: {} };
   #kernel!: KernelExports;
   #place: Place | undefined;
@@ -129,9 +129,9 @@ export class Guest {
     } catch {
       value = undefined;
     }
-    if (!isObject(value)) throw new GuestError(`${who} was called with what is no JSON object.`);
+    if (!isObject(value)) throw new GuestError(`${who} expects a JSON object: pass one.`);
     if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {
-      throw new GuestError(`${who} was called with what is nested too deeply.`);
+      throw new GuestError(`${who} expects JSON nested at most ${limits.outputDepth} deep.`);
     }
     return value;
   }
@@ -164,7 +164,7 @@ export class Guest {
     this.#kernel.edge_input(block, written);
   }
 
-  /** What the guest gave as its output; undefined where it gave none. */
+  /** The guest's output; undefined if it set none. */
   output(): string | undefined {
     const bytes = this.outputBytes();
     if (bytes === undefined) return undefined;
@@ -239,7 +239,7 @@ export class Guest {
     while (this.#place?.grow(bytes) === false) await this.setup.world.sleep(100, signal);
   }
 
-  /** The same for what is known at once. */
+  /** `answer` for questions that the host answers synchronously. */
   answerNow(question: Question, live: () => string): string {
     this.pay(limits.answerFuel);
     const known = this.journal.take(question);
@@ -300,14 +300,14 @@ export class Guest {
     this.setup.log(level, (line.length > logCharacters ? `${text}…` : text).trimEnd() + rest);
   }
 
-  /** Tells the client; `bytes` is how long the notification is, which may wait to be read. */
+  /** Sends a notification to the client; `bytes` is its size, charged to the budget. */
   notify(notification: Notification, bytes: number): void {
     if (!this.journal.notice()) return;
     this.budget.hold(bytes);
     if (this.budget.count("notifications") !== undefined) this.setup.notify(notification);
   }
 
-  /** A few bytes come with the call. */
+  /** The first 256 bytes are covered by the price of the host call. */
   #payForBytes(length: number): void {
     if (length > 256) this.pay(length * limits.byteFuel);
   }

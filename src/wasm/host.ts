@@ -33,7 +33,9 @@ function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void 
   const before = guest.vars.get(key);
   const total = guest.varBytes - size(before) + size(value);
   if (total > limits.varBytes) {
-    throw new GuestError(`The servlet's variables take more than ${limits.varBytes} bytes.`);
+    throw new GuestError(
+      `The servlet's Extism variables are too large (limit ${limits.varBytes} bytes). Delete some, or store less.`,
+    );
   }
   const entries = Number(value !== undefined) - Number(before !== undefined);
   guest.budget.hold(total - guest.varBytes + entries * limits.entryBytes);
@@ -95,7 +97,7 @@ async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
   return answers;
 }
 
-/** Tells the log of a request that has not got what it asked for. */
+/** Logs a request that failed, or that the user declined or cancelled. */
 function logAnswer(guest: Guest, method: Ask["method"], answer: Answer | undefined): void {
   if (answer === undefined) return;
   if ("failed" in answer) guest.log("warn", `${method}: ${answer.failed}: ${answer.message}`);
@@ -103,13 +105,13 @@ function logAnswer(guest: Guest, method: Ask["method"], answer: Answer | undefin
   else if (answer.result["action"] === "cancel") guest.log("info", `${method}: cancel`);
 }
 
-/** The same for a guest that knows results only. Throws what ends its call where it has none. */
+/** `askClient` for guests that know results only. Throws `missing_capability` (see `plainAnswer`). */
 async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
   const answers = Object.entries(await askClient(guest, asks));
   return Object.fromEntries(answers.map(([key, answer]) => [key, plainAnswer(answer)]));
 }
 
-/** Of a request to which the guest has given none. */
+/** The key of a request for which the guest gave none. */
 const nextKey = ({ journal }: Guest): string => `ask_${journal.position + 1}`;
 
 async function askOne(guest: Guest, ask: Ask): Promise<Json> {
@@ -136,7 +138,7 @@ const asks =
     return guest.put(JSON.stringify(await askOne(guest, ask)));
   };
 
-/** What is asked, as it goes over the wire. An elicitation's `timeout` is in ms. */
+/** The request in its wire shape. An elicitation's `timeout` is in ms. */
 function askOf(method: Ask["method"], given: Json): Ask {
   if (method !== "elicitation/create") return { method, params: given };
   const { timeout, ...rest } = given;
@@ -174,7 +176,9 @@ async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint
  */
 async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
   if (guest.budget.count("httpRequests") === undefined) {
-    throw new GuestError(`The servlet made more than ${limits.httpRequests} HTTP requests.`);
+    throw new GuestError(
+      `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,
+    );
   }
   const line = `http ${requestLine(head)}`;
   const what = guest.setup.lent?.hide(line) ?? line;

@@ -53,7 +53,9 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
   const { url, method: given } = head;
   const method = typeof given === "string" ? given.toUpperCase() : "GET";
   if (!TOKEN.test(method) || method.length > 32 || FORBIDDEN_METHODS.has(method)) {
-    throw new GuestError("The servlet made an HTTP request with a method that is not allowed.");
+    throw new GuestError(
+      `The servlet made an HTTP request with a method that is not valid or not allowed (${[...FORBIDDEN_METHODS].join(", ")}). Use another method.`,
+    );
   }
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
   let next: Outgoing = {
@@ -105,7 +107,9 @@ function headersOf(value: unknown): Headers {
     }
     length += name.length + content.length;
     if (length > limits.httpHeaderBytes) {
-      throw new GuestError(`The servlet set HTTP headers of over ${limits.httpHeaderBytes} bytes.`);
+      throw new GuestError(
+        `The HTTP headers of the servlet's request are too large (limit ${limits.httpHeaderBytes} bytes). Send fewer.`,
+      );
     }
     headers.set(name, content);
   }
@@ -120,22 +124,24 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
     );
   }
   if (!URL.canParse(address, base)) {
-    throw new GuestError("The servlet made an HTTP request to what is no URL.");
+    throw new GuestError(
+      "The servlet made an HTTP request with an address that is not a URL. Pass an absolute http or https URL.",
+    );
   }
   const url = new URL(address, base);
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new GuestError(`The servlet made a request with ${url.protocol}, which is not HTTP.`);
+    throw new GuestError(`The servlet made a request to a ${url.protocol} URL. Use http or https.`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new GuestError(
-      "The servlet made a request to a URL with a user name or a password in it.",
+      "The servlet made a request to a URL with a user name or password. Send an Authorization header instead.",
     );
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
     // Of an address that has something in it that was lent, the host may be a piece of that.
     const host = (guest.setup.lent?.hide(address) ?? address) === address ? url.host : "that host";
     throw new GuestError(
-      `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host.`,
+      `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host. Add it to allowed_hosts in servlet.json.`,
     );
   }
   return url;

@@ -8,7 +8,7 @@ export interface Image {
   pages: number;
   /** Values of the exports `edge_global_0`, `edge_global_1`, … */
   globals: (number | bigint)[];
-  /** What differs from a new instance's memory. */
+  /** Ranges that differ from a new instance's memory. */
   runs: { at: number; bytes: Uint8Array }[];
 }
 
@@ -16,7 +16,7 @@ const PAGE = 65536;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
+function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
   const found: WebAssembly.Global[] = [];
   for (let at = 0; exports[`edge_global_${at}`] instanceof WebAssembly.Global; at++) {
     found.push(exports[`edge_global_${at}`] as WebAssembly.Global);
@@ -30,8 +30,8 @@ export function memoryOf(exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> 
   return new Uint8Array(memory instanceof WebAssembly.Memory ? memory.buffer : new ArrayBuffer());
 }
 
-export /** A range of a guest's memory. Traps as the guest's own access would where it reaches beyond the end. */
-function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
+/** A range of a guest's memory. Traps like the guest's own access if it reaches beyond the end. */
+export function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
   if ((at >>> 0) + length > buffer.byteLength) {
     throw new WebAssembly.RuntimeError("memory access out of bounds");
   }
@@ -58,7 +58,7 @@ export function isKernelNew(exports: WebAssembly.Exports): boolean {
   return kernel.length === PAGE && kernel.every((byte) => byte === 0);
 }
 
-/** Where an instance keeps its state, looked up once. A memory that grows leaves an empty view behind. */
+/** Views of an instance's state, looked up once. They become empty when a memory grows. */
 export interface Body {
   memory: Uint8Array;
   kernel: Uint8Array;

@@ -9,13 +9,13 @@ import { Exhausted } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** What a guest asks of the world: a label for people, and all that the answer may depend on. */
+/** A question of a guest: a readable label, and everything that the answer may depend on. */
 export interface Question {
   what: string;
   details: string | Details;
 }
 
-/** Text, then bytes in base64: a large body is not put together for this. */
+/** Hashed as text followed by base64, in pieces, so that a large body is not copied. */
 export interface Details {
   head: string;
   body: Uint8Array;
@@ -123,7 +123,8 @@ export class Journal {
 
   /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */
   add(answer: string): void {
-    if (this.#pending === undefined) throw new Error("an answer without a question");
+    if (this.#pending === undefined)
+      throw new Error("add() was called without a pending question: call take() first");
     const at = Math.max(this.now, this.#world.now());
     this.#entries.push({ ...this.#pending, answer, at });
     this.#at++;
@@ -156,7 +157,7 @@ export class Journal {
     if (entry !== undefined) throw this.#diverged(entry, "nothing more");
   }
 
-  /** What this run has come to, for the next one. */
+  /** The record of this run, for the next one. */
   recorded(): Recorded {
     const notices = Math.max(this.#notices, this.#told);
     const head = this.#head();

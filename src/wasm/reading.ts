@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import { GuestError, mebibytes } from "./budget.ts";
 
-/** How what a guest gives is bounded before it is decoded. */
+/** Size limits on guest data, checked before it is decoded. */
 
 const decoder = new TextDecoder();
 
@@ -37,8 +37,10 @@ export const cut = (text: string, characters: number): string =>
 /** Throws where a guest gives more at once than the host reads; `what` names it. */
 export function demandSize(what: string, { length }: Uint8Array, most: number): void {
   if (length <= most) return;
-  const sizes = `${mebibytes(length)}, and at most ${most < 1e5 ? `${most} bytes` : mebibytes(most)}`;
-  throw new GuestError(`${what} is too large: it has ${sizes} are read.`);
+  const limit = most < 1e5 ? `${most} bytes` : mebibytes(most);
+  throw new GuestError(
+    `${what} is too large: ${mebibytes(length)} (limit ${limit}). Send less at once.`,
+  );
 }
 
 /** Throws where a text takes more of V8's heap: two bytes for each character where one is beyond Latin-1. */
@@ -61,7 +63,7 @@ export function demandJson(what: string, bytes: Uint8Array, most: number): void 
   demandHeap(what, bytes, most);
   if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
   throw new GuestError(
-    `${what} is too large: at most ${limits.guestMembers} members and items are read.`,
+    `${what} has too many members and items (limit ${limits.guestMembers}). Send less at once.`,
   );
 }
 
@@ -78,7 +80,7 @@ function jsonMembers(bytes: Uint8Array): number {
 
 const [QUOTE, COMMA, BRACKET, BRACE, BACKSLASH] = [34, 44, 91, 123, 92];
 
-/** Where the string ends that begins here. */
+/** Index of the closing quote of the string that begins at `begin`. */
 function endOfString(bytes: Uint8Array, begin: number): number {
   for (let at = bytes.indexOf(QUOTE, begin + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
     let escapes = at;

@@ -3,7 +3,7 @@ import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** What the caller has lent to one call: the guest gets it past the journal, and its log past this. */
+/** A caller's credentials for one call. They bypass the journal, and are redacted from the log. */
 export interface Lending {
   config(key: string): string | undefined;
   secret(service: string, user: string): string | undefined;
@@ -13,7 +13,7 @@ export interface Lending {
   hide(text: string, most?: number): string;
 }
 
-/** What one call of a guest may use, and where what it says goes. Nothing of it outlives the call. */
+/** Everything that one call of a guest may use, and the sinks of its output. Valid for one call. */
 export interface Setup {
   world: World;
   /** Extism's config: strings that the manifest gives to the servlet. */
@@ -26,11 +26,11 @@ export interface Setup {
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
   logLevel: LogLevel;
-  /** What its HTTP requests are a part of. */
+  /** Trace context for its HTTP requests. */
   trace?: Trace | undefined;
   /** The caller key; absent where it is not known who is calling. */
   caller?: string | undefined;
-  /** What it may compute; `limits.guestFuel` where it is not given. */
+  /** Fuel of the call; default `limits.guestFuel`. */
   fuel?: number | undefined;
   /** Aborts when nobody waits for the call any more. */
   signal(): AbortSignal;
