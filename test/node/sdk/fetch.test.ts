@@ -145,7 +145,10 @@ describe("a request that fails is rejected, and the servlet goes on", () => {
       "The servlet may not make HTTP requests to elsewhere.test: its manifest does not allow that host.",
     ],
     ["https://down.example/?secret", "The host down.example could not be reached."],
-    ["/relative", "The servlet made an HTTP request to what is no URL."],
+    [
+      "/relative",
+      "The servlet made an HTTP request with an address that is not a URL. Pass an absolute http or https URL.",
+    ],
   ])("%s", async (url, why) => {
     const { result } = await servlet.callTool("caught", { url }, { fetch });
     expect(result.structuredContent).toEqual({ failed: `TypeError: ${why}`, after: 204 });

@@ -83,7 +83,7 @@ const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
 /** Runs that may be over before it is seen how far the one before them has come. */
 const SEEN_LATE = 2;
 const CANCELLED = /^The (task was cancelled|client has left)/;
-const GIVEN_UP = /\d+ times.*server stopped/;
+const GIVEN_UP = /stopped \d+ times in a row/;
 const DIED = /^The server (has )?stopped/;
 const WAITED = /^The servlet waited for too long/;
 const UNKNOWN = /outcome .*unknown/;

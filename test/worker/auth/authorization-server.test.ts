@@ -72,7 +72,7 @@ describe("the passphrase", () => {
     const again = await form(path, { handle, decision: "allow", passphrase: "wrong" });
     expect(again.status).toBe(403);
     const text = await again.text();
-    expect(text).toContain("This is not the passphrase.");
+    expect(text).toContain("Wrong passphrase.");
     const next = /name="handle" value="([^"]+)"/.exec(text)![1]!;
     const back = await form(path, {
       handle: next,

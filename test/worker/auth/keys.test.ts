@@ -109,7 +109,9 @@ describe("scopes", () => {
       );
     const refused = await call("hello.greet");
     expect(refused.status).toBe(403);
-    expect(await refused.json()).toMatchObject({ message: "This needs the scope greeter." });
+    expect(await refused.json()).toMatchObject({
+      message: "The token lacks the scope greeter. Request a token with it.",
+    });
     expect((await call("hello.nothing")).status).toBe(400);
   });
 
@@ -122,7 +124,7 @@ describe("scopes", () => {
     );
     const { error } = await answerOf(refused);
     expect(error).toMatchObject({
-      message: "This needs the scope greeter.",
+      message: "The token lacks the scope greeter. Request a token with it.",
       data: { scope: "greeter" },
     });
     const older = await post(
@@ -237,13 +239,17 @@ describe("the page", () => {
 
   test("says to people that the server is open, unless that is on purpose or at home", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    expect(await (await pageOf({})).text()).toContain("open to everybody");
-    expect(warn.mock.calls.join()).toContain("open to everybody");
-    expect(await (await pageOf({ AUTH: "none" })).text()).not.toContain("open to everybody");
-    expect(await (await pageOf({}, "http://localhost:8787/")).text()).not.toContain("open to");
+    expect(await (await pageOf({})).text()).toContain("requires no authentication");
+    expect(warn.mock.calls.join()).toContain("requires no authentication");
+    expect(await (await pageOf({ AUTH: "none" })).text()).not.toContain(
+      "requires no authentication",
+    );
+    expect(await (await pageOf({}, "http://localhost:8787/")).text()).not.toContain(
+      "requires no authentication",
+    );
     const ofKeys = await (await pageOf({ API_KEYS: "{}" })).text();
-    expect(ofKeys).not.toContain("open to everybody");
-    expect(ofKeys).toContain("for those who have a key");
+    expect(ofKeys).not.toContain("requires no authentication");
+    expect(ofKeys).toContain("Requires an API key");
     warn.mockRestore();
   });
 
@@ -252,7 +258,7 @@ describe("the page", () => {
     const server = createApp(bundle, env);
     for (let time = 0; time < 2; time++)
       await server.fetch(new Request("https://tools.example/health"));
-    expect(warn.mock.calls.join()).toContain("open to everybody");
+    expect(warn.mock.calls.join()).toContain("requires no authentication");
     expect(warn).toHaveBeenCalledTimes(1);
     warn.mockRestore();
   });
