@@ -159,18 +159,18 @@ function withAnswer(one: Ready, answer: Answer): Member {
   if (manifest.lists === "dynamic" && answer.error === undefined) {
     return { ...one, startsOnce, warnings: anew };
   }
-  const hint = 'where its lists depend on the world, say "lists": "dynamic" in servlet.json';
+  const hint = 'Where its lists depend on the world, say "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
     const logs = answer.logs.length > 0 ? `\n  its log: ${answer.logs.join("\n  ")}` : "";
     throw new Refusal(
-      `${place}: it could not be asked what it offers: ${answer.error}; ${hint}${logs}`,
+      `${place}: it could not be asked what it offers: ${answer.error} ${hint}.${logs}`,
     );
   }
   const { lists, warnings } = inspect(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
     answer.calls.length > 0
-      ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists; ${hint}`]
+      ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists. ${hint}`]
       : [];
   const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
   return {

@@ -151,7 +151,7 @@ describe("lists", () => {
   });
 
   test.each<[string, RegExp]>([
-    [plugin("(memory 1)").replace("call_tool", "list_tools"), /gave no output.*"dynamic"/],
+    [plugin("(memory 1)").replace("call_tool", "list_tools"), /returned no output.*"dynamic"/],
     [servlet("{not json"), /not JSON/],
     [servlet('{"tools":7}'), /list of tools is not an array/],
     [servlet('{"tools":[{"description":"x"}]}'), /name of an entry of tools is not a string/],

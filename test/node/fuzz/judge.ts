@@ -8,6 +8,7 @@ import {
   ListToolsResultSchema,
   ReadResourceResultSchema,
 } from "@modelcontextprotocol/core";
+import { limits } from "../../../src/limits.ts";
 import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./draft.ts";
 
 /** What came back. */
@@ -171,12 +172,13 @@ function unreadable(sent: Sent): boolean {
   return sent.method !== "POST" || !isRequest || idsIn(body)[0] === null;
 }
 
-/** The ids of a body's messages as they must come back: null for what has none. */
+/** The ids of a body's messages as they must come back: null for what has none, or one that is too long. */
 function idsIn(body: unknown): unknown[] {
   if (Array.isArray(body) && body.length > 0)
     return body.flatMap((one: unknown) => idsIn(Array.isArray(one) ? 0 : one));
   const id: unknown = isObject(body) ? body["id"] : undefined;
-  return [typeof id === "string" || Number.isSafeInteger(id) ? id : null];
+  const isText = typeof id === "string" && id.length <= limits.idCharacters;
+  return [isText || Number.isSafeInteger(id) ? id : null];
 }
 
 function firstOf<T>(all: T[], wrong: (one: T) => string | undefined): string | undefined {

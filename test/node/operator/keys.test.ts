@@ -79,10 +79,10 @@ describe("npm run keys", () => {
   test("takes a key away: without any left nobody may call, and other variables stay", async () => {
     await writeFile(join(folder, ".dev.vars"), "# Mine\n\nOTHER=1\n\nLAST=2");
     await keys("create", "ada");
-    expect(await keys("revoke", "ada")).toContain("gone");
+    expect(await keys("revoke", "ada")).toContain("Revoked");
     expect(await kept()).toEqual({});
     expect(await variables()).toBe("# Mine\n\nOTHER=1\n\nLAST=2\nAPI_KEYS='{}'\n");
-    expect(await keys("list")).toContain("nobody may call by one");
+    expect(await keys("list")).toContain("There are no keys");
   });
 
   test("lets a server in development know, which looks again when its configuration is touched", async () => {
@@ -99,10 +99,10 @@ describe("npm run keys", () => {
     [["create", "a b"], "name of a key"],
     [["create", "owner"], "not anonymous, owner or jwt"],
     [["create", "ada", "hello:*"], "npm run keys -- create NAME"],
-    [["create", "ada", "--expires", "yesterday"], "no time to come"],
-    [["create", "ada", "--expires", ""], "no time to come"],
-    [["create", "ada", "--expires", "3000000d"], "no time to come"],
-    [["create", "ada", "--expires", "99999999999d"], "no time to come"],
+    [["create", "ada", "--expires", "yesterday"], "not a future time"],
+    [["create", "ada", "--expires", ""], "not a future time"],
+    [["create", "ada", "--expires", "3000000d"], "not a future time"],
+    [["create", "ada", "--expires", "99999999999d"], "not a future time"],
     [["create", "ada", "--scopes", ""], "is not a scope"],
     [["create", "ada", "--scopes", "hello:*,"], "is not a scope"],
     [["create", "ada", "--scopes", "clock:* hello:greet"], "is not a scope"],
@@ -118,7 +118,7 @@ describe("npm run keys", () => {
 
   test("does not make a key twice", async () => {
     await keys("create", "ada");
-    await expect(keys("create", "ada")).rejects.toThrow("revoke it first");
+    await expect(keys("create", "ada")).rejects.toThrow("Revoke it first");
   });
 });
 

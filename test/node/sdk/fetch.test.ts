@@ -142,7 +142,7 @@ describe("a request that fails is rejected, and the servlet goes on", () => {
   test.each<[url: string, why: string]>([
     [
       "https://elsewhere.test/?secret",
-      "The servlet may not make HTTP requests to elsewhere.test: its manifest does not allow that host.",
+      "The servlet may not make HTTP requests to elsewhere.test: its manifest does not allow that host. Add it to allowed_hosts in servlet.json.",
     ],
     ["https://down.example/?secret", "The host down.example could not be reached."],
     [

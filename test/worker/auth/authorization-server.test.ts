@@ -209,7 +209,7 @@ describe("what is not let in", () => {
       const late = await other.agree(path);
       expect(late.status).toBe(429);
       expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(3000);
-      expect(await late.text()).toMatch(/Come back in \d+ minutes/);
+      expect(await late.text()).toMatch(/Retry in \d+ minutes/);
       vi.setSystemTime(Date.now() + limits.attemptsMs + 1000);
       expect((await other.agree(path)).status).toBe(303);
     } finally {

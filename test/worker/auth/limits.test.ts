@@ -151,7 +151,9 @@ describe("limits", () => {
       for (let at = 0; at < 2; at++) expect((await keep(server, ada)).status).toBe(200);
       const refused = await keep(server, ada);
       expect(refused.status).toBe(429);
-      expect(await refused.text()).toContain("2 sessions, tasks and the like in a day");
+      expect(await refused.text()).toContain(
+        "stored sessions, tasks, states and calls per day (limit 2)",
+      );
       expect((await keep(server, bob)).status).toBe(200);
       expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
     }),
@@ -214,7 +216,7 @@ describe("limits", () => {
         [200, "ok"],
         [200, "ok"],
       ]);
-      expect(said[2]).toContain("more than 2 HTTP requests");
+      expect(said[2]).toContain("too many HTTP requests in one call (limit 2)");
       expect(sent).toHaveBeenCalledTimes(2);
       sent.mockRestore();
     }));

@@ -31,7 +31,7 @@ const refused = (message: RegExp) => ({
   status: 200,
   error: { code: -32602, message: expect.stringMatching(message) },
 });
-const CALL_AGAIN = /^params\.requestState .*call again without it/;
+const CALL_AGAIN = /^params\.requestState .*Call again without it/;
 
 describe("a state", () => {
   const bytesOf = (state: string) => Uint8Array.fromBase64(state, { alphabet: "base64url" });
@@ -89,7 +89,7 @@ describe("a state", () => {
     const round = await planned({ do: "elicit" });
     const asked = { ...round, ...(method !== undefined && { method }) };
     const answer = await goOn(asked, { ask_1: accept("x") }, other);
-    expect(answer).toMatchObject(refused(/is of another call: call again/));
+    expect(answer).toMatchObject(refused(/is of another call. Call again/));
   });
 
   test("of a resource is refused for another one, and for a prompt", async () => {
@@ -113,7 +113,7 @@ describe("a state", () => {
     const server = await keyed("ada", "bob");
     const round = await beginTool("plan", steps({ do: "elicit" }), { server, ...as("ada") });
     const answer = await goOn(round, { ask_1: accept("x") }, {}, as("bob"));
-    expect(answer).toMatchObject(refused(/is another caller's: call again/));
+    expect(answer).toMatchObject(refused(/is another caller's. Call again/));
     expect((await goOn(round, { ask_1: accept("x") }, {}, { headers: {} })).status).toBe(401);
     expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
     const anonymous = await planned({ do: "elicit" });

@@ -182,7 +182,7 @@ describe("subscriptions/listen", () => {
     const { close } = await listen({ toolsListChanged: true });
     const { status, id, error } = await answerOf(await request({}, { id: 99 }));
     expect({ status, id }).toEqual({ status: 429, id: 99 });
-    expect(error?.message).toContain(`${limits.listenStreams} streams are open`);
+    expect(error?.message).toContain(`(limit ${limits.listenStreams} for one caller`);
     await close();
     const began = Date.now();
     let again = await request({ toolsListChanged: true });

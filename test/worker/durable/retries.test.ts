@@ -368,7 +368,7 @@ describe("a retry with a single-use state", () => {
     const first = await goOn(round, ADA);
     limited({ inputRounds: 10 });
     const second = await goOn(round, ADA);
-    expect(first.error?.message).toMatch(/has asked 1 times/);
+    expect(first.error?.message).toMatch(/too often in one call \(limit 1\)/);
     expect(second.error).toEqual(first.error);
   });
 

@@ -20,7 +20,11 @@ import {
 /** Requests that name a session, an event, a version or a method of HTTP that is none, or is not for them. */
 prepare();
 
-const gone = { status: 404, code: -32600, text: expect.stringContaining("no such session") };
+const gone = {
+  status: 404,
+  code: -32600,
+  text: expect.stringContaining("Unknown or ended session"),
+};
 
 describe("a session", () => {
   const named = (id: string) => ({ "mcp-session-id": id, "mcp-protocol-version": LATEST });

@@ -114,7 +114,7 @@ describe("too much", () => {
     }
     expect((await subscribe("test://c"))["error"]).toMatchObject({
       code: -32600,
-      message: expect.stringContaining("2 resources"),
+      message: expect.stringContaining("limit 2"),
     });
     expect((await subscribe("test://b"))["result"]).toEqual({});
     await client.request("resources/unsubscribe", { uri: "test://a" });

@@ -68,7 +68,7 @@ describe("the state", () => {
       expect(await storage.getAlarm()).toBeNull();
     });
     const { error } = await goOn(round, { ask_2: accept("late") });
-    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/call again/) });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(/Call again/) });
   });
 
   describe("of a servlet that wants it used once", () => {
@@ -87,7 +87,7 @@ describe("the state", () => {
       const again = await goOn(round, { [key]: accept("twice", field) });
       expect(again.error).toMatchObject({
         code: -32602,
-        message: expect.stringMatching(/was used before.*call again/),
+        message: expect.stringMatching(/was used before.*Call again/),
       });
     });
 

@@ -80,15 +80,15 @@ describe("400", () => {
   });
 
   test.each([
-    ["nobody.greet", /no tool nobody\.greet/],
-    ["hello.nothing", /no tool hello\.nothing/],
-    ["Hello.greet", /no tool Hello\.greet/],
-    ["hello.__proto__", /no tool/],
-    ["constructor.constructor", /no tool/],
-    ["hello.greet@2", /no version 2\.0\.0 of hello\.greet: there is 1\.0\.0/],
-    ["hello.greet@01.0.0", /no version/],
-    [`hello.greet@${"9".repeat(400)}`, /no version/],
-    ["otc.Tree", /no tool otc\.Tree/],
+    ["nobody.greet", /Unknown tool nobody\.greet/],
+    ["hello.nothing", /Unknown tool hello\.nothing/],
+    ["Hello.greet", /Unknown tool Hello\.greet/],
+    ["hello.__proto__", /Unknown tool/],
+    ["constructor.constructor", /Unknown tool/],
+    ["hello.greet@2", /Unknown version 2\.0\.0 of hello\.greet\. Available: 1\.0\.0/],
+    ["hello.greet@01.0.0", /Unknown version/],
+    [`hello.greet@${"9".repeat(400)}`, /Unknown version/],
+    ["otc.Tree", /Unknown tool otc\.Tree/],
   ])("%s is unknown", async (id, why) => {
     const { status, message } = await call(id, { name: "Ada" });
     expect(status).toBe(400);
@@ -146,7 +146,9 @@ describe("422", () => {
   ])("%s of %j", async (tool, input, errors) => {
     const { status, message, parameter_errors } = await call(tool, input);
     expect(status).toBe(422);
-    expect(message).toMatch(new RegExp(`^The input of ${tool}@1.0.0 is not valid: `));
+    expect(message).toMatch(
+      new RegExp(`^Tool input does not match the input schema of ${tool}@1.0.0: .`),
+    );
     expect(parameter_errors).toEqual(errors);
   });
 
@@ -167,7 +169,7 @@ describe("what is no row of the specification", () => {
     });
     const { status, message } = await post(body);
     expect(status).toBe(413);
-    expect(message).toContain("larger than");
+    expect(message).toContain("too large");
   });
 
   test("nor one that does not say how large it is", async () => {

@@ -28,7 +28,7 @@ describe("what a guest must not give is its own fault", () => {
   test.each([
     ['{"content":[{"data":"aGk=","mimeType":{"toString":1,"valueOf":1}}]}', /mimeType is not/],
     ['{"content":[{"type":"image","data":"not base64"}]}', /data is not base64/],
-    [`{"content":[],"structuredContent":${DEEP}}`, /nested too deeply/],
+    [`{"content":[],"structuredContent":${DEEP}}`, /nested (too deeply|at most)/],
   ])("an output such as %.60s", async (text, message) => {
     expect((await told(text)).error?.message).toMatch(message);
   });
@@ -55,8 +55,8 @@ describe("what a guest must not give is its own fault", () => {
   });
 
   test.each([
-    ["sample", `{"messages":${DEEP}}`, /nested too deeply/],
-    ["message", `{"data":${DEEP}}`, /nested too deeply/],
+    ["sample", `{"messages":${DEEP}}`, /nested (too deeply|at most)/],
+    ["message", `{"data":${DEEP}}`, /nested (too deeply|at most)/],
     ["secret", '{"service":{"toString":1,"valueOf":1}}', /^$/],
   ])("%s with %.40s", async (through, text, message) => {
     const { result } = await told(text, through);

@@ -17,7 +17,7 @@ describe("a tool that fails gives a result with isError, so that a model can men
     ["exhaust_memory", /ran out of memory/],
     ["out_of_bounds", /crashed/],
     ["throw", /crashed/],
-    ["bad_notification", /no JSON object/],
+    ["bad_notification", /expects a JSON object/],
     ["error_beyond_memory", /code 1/],
     ["forged_text", /crashed/],
     ["forged_json", /crashed/],

@@ -1,5 +1,5 @@
 // hostile: lists what its config says, so that schemas and templates can be of any kind.
-import { block, input, output, read } from "../../../../plugins/lib/assembly/extism";
+import { block, fail, input, output, read } from "../../../../plugins/lib/assembly/extism";
 import { config_get } from "../../host";
 
 const ARGUMENTS = '"arguments":';
@@ -21,6 +21,7 @@ export function call_tool(): i32 {
 }
 
 export function read_resource(): i32 {
+  if (read(config_get(block("templates"))) == "[]") return fail("no templates are configured");
   return output('{"contents":[{"text":"found"}]}');
 }
 
