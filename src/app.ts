@@ -84,7 +84,7 @@ export function createApp(bundle: Bundle, env: object) {
     if (!wantsPage) return next();
     return pageHeaders(c, async () => {
       const html = await showPage(c.req.url);
-      c.res = c.html(html);
+      c.res = await Promise.resolve(c.html(html));
     });
   });
 
