@@ -232,9 +232,13 @@ export class SessionCalls {
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
-    this.#keep(this.#open(about));
-    const owner = { session, isHidden: false };
-    return tasks.create({ ...kept, owner, ttlMs }, undefined, object);
+    const listener = this.#open(about);
+    this.#keep(listener);
+    const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
+    return tasks.create(made, undefined, object).catch(async (error: unknown) => {
+      await this.#reply(listener);
+      throw error;
+    });
   }
 
   /** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */

@@ -73,7 +73,7 @@ export function sessionObject(bundle: Bundle) {
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#calls.recover());
-      state.waitUntil(this.#announceLists());
+      state.waitUntil(this.#announceLists().catch(report));
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {

@@ -144,7 +144,8 @@ function askOf(method: Ask["method"], given: Json): Ask {
   const { timeout, ...rest } = given;
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
-  return { method, params, timeoutMs: timeout };
+  // JSON has no infinity, which 1e999 is.
+  return { method, params, timeoutMs: Math.min(timeout, limits.taskMs) };
 }
 
 /** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */

@@ -116,6 +116,14 @@ describe("a servlet that asks and waits", () => {
     expect(saidIn(await goOn(late, { ask_1: { action: "nonsense" } }))).toEqual(["cancel"]);
     expect(saidIn(await goOn(late, {}))).toEqual(["cancel"]);
   });
+
+  test("a deadline beyond any number is none: its answer is taken", async () => {
+    const text = '{"message":"Who?","requestedSchema":{"properties":{}},"timeout":1e999}';
+    const headers = { "mcp-param-through": "elicit" };
+    const round = await beginTool("told", { through: "elicit", text }, { headers });
+    const answer = await goOn(round, { ask_1: { action: "accept", content: {} } });
+    expect(textIn(answer)).toContain("accept");
+  });
 });
 
 describe("a servlet that returns what it asks", () => {
