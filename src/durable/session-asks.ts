@@ -22,6 +22,7 @@ interface Addressee {
   call: () => { stream: number } | undefined;
   /** Does the client know the task? */
   isListed: boolean;
+  round: number;
 }
 
 /** The requests that the server has sent to a session's client and that are open. */
@@ -33,6 +34,8 @@ export class SessionAsks {
    * and a task never uses a key again, so these are not asked again.
    */
   readonly #closed = new Map<string, Set<string>>();
+  /** The newest round of each task. */
+  readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
   constructor(setting: Setting) {
@@ -51,6 +54,9 @@ export class SessionAsks {
   }
 
   async #settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
+    const round = to?.round ?? Infinity;
+    if (round < (this.#rounds.get(task) ?? 0)) return;
+    this.#rounds.set(task, round);
     const open = [...this.#open.values()].filter((ask) => ask.task === task);
     for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
     const call = to?.call();
@@ -133,6 +139,7 @@ export class SessionAsks {
   /** Frees what is remembered of a task whose call has ended. */
   forget(task: string): void {
     this.#closed.delete(task);
+    this.#rounds.delete(task);
   }
 
   async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {

@@ -143,12 +143,12 @@ export class SessionCalls {
     return true;
   }
 
-  async progressed(task: string, { view, asks }: Progress): Promise<boolean> {
+  async progressed(task: string, { view, asks, round }: Progress): Promise<boolean> {
     const { store, streams } = this.#setting;
     const calls = this.#of(task);
     const isListed = store.hasTask(task);
     const waiting = () => this.#of(task).find((one) => !isListener(one));
-    await this.asks.settle(task, asks, { isListed, call: waiting });
+    await this.asks.settle(task, asks, { isListed, round, call: waiting });
     if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
     if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {
       const params = olderTask(view);

@@ -150,9 +150,10 @@ export class TaskStore implements Keeper {
 
   /** How far the task is, for its owner. */
   async progress(): Promise<Progress> {
+    if (this.isOver) return { view: await this.view(), asks: {}, round: Infinity };
     const waits = await this.waits();
-    const isOpen = waits?.kind === "input" && !this.isOver;
-    return { view: await this.view(), asks: isOpen ? unanswered(waits.asks, waits.given) : {} };
+    const asks = waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {};
+    return { view: await this.view(), asks, round: await this.asked() };
   }
 
   /** Undefined once the task is over. */
@@ -304,8 +305,7 @@ export class TaskStore implements Keeper {
   /** Nothing is written to a task that is over. */
   async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
     const write = await this.#rows.prepare(writes);
-    const isOver = this.#row !== undefined && this.isOver;
-    if (this.#isForgotten || (isOver && !isFinal)) return;
+    if (this.#isForgotten || (this.#row && this.isOver && !isFinal)) return;
     this.#storage.transactionSync(() => {
       also?.();
       write();

@@ -48,6 +48,8 @@ export interface Owner {
 export interface Progress {
   view: DetailedTask;
   asks: Asks;
+  /** How often the servlet has asked: a message that was overtaken by a newer one has fewer. */
+  round: number;
 }
 
 /** How a call that becomes a task has come to it: it is over already, or waits for something. */

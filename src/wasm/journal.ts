@@ -52,7 +52,14 @@ export class Journal {
     const recorded = "head" in begun ? begun : undefined;
     this.#begun =
       "head" in begun ? begun.head : { version: JOURNAL_VERSION, time: world.now(), ...begun };
-    this.#entries = [...(recorded?.entries ?? [])];
+    // The record of an earlier request with the same answers may be older than the answers of this one.
+    let { time } = this.#begun;
+    let before = time;
+    this.#entries = (recorded?.entries ?? []).map((entry) => {
+      time += Math.max(0, entry.at - before);
+      before = entry.at;
+      return { ...entry, at: time };
+    });
     this.#isNew = recorded === undefined;
     this.#kept = this.#entries.length;
     this.#told = recorded?.notices ?? 0;

@@ -159,11 +159,14 @@ function effects(
     }
   }
   // Nothing is kept of a carried call that has sent no POST: a retry that is told something else is another call,
-  // and so is one that comes later, where the servlet sleeps for as long as is left of a time.
+  // and so is one that comes later, where the servlet sleeps for as long as is left of a time, or a question's time
+  // is over by then.
   const others = flat(steps).filter((one) => one !== step);
   const isToldElse = others.some(({ message = "" }) => troubled.has(message));
   const branches = steps.flatMap((one) => one.branches ?? []);
-  if (isCarried && (isToldElse || branches.flat().some((one) => one.do === "sleep"))) return;
+  const isLate = step.method === "GET" && others.some(({ timeout }) => timeout !== undefined);
+  const sleeps = branches.flat().some((one) => one.do === "sleep");
+  if (isCarried && (isToldElse || isLate || sleeps)) return;
   if (new Set(arrivals.map(({ key }) => key ?? {})).size > 1 && step.method !== "POST") {
     against("same key", `${step.method} ${step.message}: ${lines.join("; ")}`);
   }

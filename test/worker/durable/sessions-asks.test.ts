@@ -1,5 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
+import type { SessionObject } from "../../../src/durable/session.ts";
 import { ABLE, accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
 import { objectOf as taskOf } from "./faults.ts";
 import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";
@@ -38,6 +39,25 @@ describe("a servlet that asks", () => {
     expect((await client.answer(asked["id"], answer)).status).toBe(202);
     expect(saidIn(await events.message())).toEqual([said]);
     expect(await events.rest()).toEqual([]);
+  });
+
+  test("keeps its question where a message of the time before it comes late", async () => {
+    const client = await begin();
+    const events = await planned(client, ELICIT, ELICIT);
+    await client.answer((await events.message())["id"], accept("one"));
+    const second = await events.message();
+    const task = await taskIn(client);
+    await runInDurableObject<SessionObject, boolean>(
+      objectOf(client) as DurableObjectStub<SessionObject>,
+      (session) =>
+        session.progressed(task, {
+          view: { taskId: task, status: "working" },
+          asks: {},
+          round: 1,
+        }) as Promise<boolean>,
+    );
+    await client.answer(second["id"], accept("two"));
+    expect(saidIn(await events.message())).toEqual(["one", "two"]);
   });
 
   test("is asked one after the other, each under its own id, and says everything once", async () => {

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { Journal } from "../../../src/wasm/journal.ts";
+import { liveWorld } from "../../../src/wasm/world.ts";
+
+/** The clock of a guest that is given again what earlier runs were given. */
+const QUESTION = { what: "sleep", details: "10" };
+const began = Date.now();
+
+/** The times that a guest sees which is given these entries' answers, in ms since its call began. */
+function timesOf(ats: number[]): number[] {
+  const world = { ...liveWorld, now: () => began };
+  const first = new Journal({ hash: "", input: "" }, world, undefined);
+  for (const _ of ats) {
+    first.take(QUESTION);
+    first.add("done");
+  }
+  const recorded = first.recorded();
+  const entries = recorded.entries.map((entry, at) => ({ ...entry, at: began + ats[at]! }));
+  const journal = new Journal({ ...recorded, entries }, world, undefined);
+  return ats.map(() => {
+    journal.take(QUESTION);
+    return journal.now - began;
+  });
+}
+
+test.each([
+  ["the times are those of the answers", [0, 10, 10, 5000], [0, 10, 10, 5000]],
+  ["time does not go back where a record is older, and as much passes", [80, 20, 30], [80, 80, 90]],
+])("%s", (_, ats, expected) => {
+  expect(timesOf(ats)).toEqual(expected);
+});
