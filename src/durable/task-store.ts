@@ -135,25 +135,24 @@ export class TaskStore implements Keeper {
     return runs;
   }
 
-  /** The task as its client sees it. */
+  /** The task as its client sees it. All is read before anything is awaited: the task may go on meanwhile. */
   async view(): Promise<DetailedTask> {
-    const { status } = this.#known;
-    return {
-      taskId: this.#id,
-      ...rows.viewOf(this.#known, {
-        message: status === "cancelled" ? undefined : await this.#read("message"),
-        waits: await this.waits(),
-      }),
-      ...(this.isOver ? await this.#read("end") : undefined),
-    };
+    const known = { ...this.#known };
+    const [message, waits, end] = await Promise.all([
+      known.status === "cancelled" ? undefined : this.#read("message"),
+      this.waits(),
+      this.isOver ? this.#read("end") : undefined,
+    ]);
+    return { taskId: this.#id, ...rows.viewOf(known, { message, waits }), ...end };
   }
 
-  /** How far the task is, for its owner. */
+  /** The task's progress for its owner, read in the same way. */
   async progress(): Promise<Progress> {
     if (this.isOver) return { view: await this.view(), asks: {}, round: Infinity };
-    const waits = await this.waits();
+    const all = [this.view(), this.waits(), this.asked()] as const;
+    const [view, waits, round] = await Promise.all(all);
     const asks = waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {};
-    return { view: await this.view(), asks, round: await this.asked() };
+    return { view, asks, round };
   }
 
   /** Undefined once the task is over. */

@@ -23,6 +23,13 @@ describe("durable calls in a simulated world", () => {
     expect(await simulate("--regressions")).toContain("No scene fails.");
   });
 
+  test.each(["902", "3280", "3987", "5374", "6019", "9438"])(
+    "seed %s, which has failed before",
+    async (seed) => {
+      expect(await simulate("--seed", seed)).not.toContain("VIOLATION");
+    },
+  );
+
   test("the same seed plays the same to the byte, whatever was played before it", async () => {
     const [alone, again] = [await simulate("--seed", "28"), await simulate("--seed", "28")];
     expect(alone).toBe(again);
