@@ -26,6 +26,8 @@ export interface Client {
 const SESSIONS = ["2025-11-25"];
 /** The Kotlin client keeps the answer to a POST until it is complete. */
 const BUFFERS = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/616";
+/** The Kotlin client has one stream of its own: where it resumes that of a call, it ends the session's. */
+const REPLACES = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/596";
 const BOTH = ["2025-11-25", "2026-07-28"];
 
 export const CLIENTS: readonly Client[] = [
@@ -116,8 +118,8 @@ export const CLIENTS: readonly Client[] = [
     version: "0.16.0",
     program: "kotlin/Matrix.kt",
     revisions: SESSIONS,
-    upstream: { answer: BUFFERS, refuse: BUFFERS, late: BUFFERS, wrong: BUFFERS },
-    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. It hears of no changes after its streams have broken; on whose side that fault is, is not known yet. Has no code for signing in; give it an API key.",
+    upstream: { answer: BUFFERS, refuse: BUFFERS, late: BUFFERS, wrong: BUFFERS, drops: REPLACES },
+    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. To resume the stream of a call it ends the stream of the session, and does not open that again: from then on it hears of no changes. Has no code for signing in; give it an API key.",
   },
   {
     name: "typescript-1",
