@@ -97,13 +97,14 @@ export class SessionCalls {
     }
     const registry = this.#setting.registry.within(scopes);
     for (const bundled of registry.servlets) {
-      if (change !== this.#rootsChanges) return;
+      if (change !== this.#rootsChanges || !this.#setting.store.exists) return;
       if (registry.servlet(bundled).rootsChanged === undefined) continue;
       const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };
         if (await this.#start(call, notified[ROOTS_CHANGED]!, params, {})) await this.#reply(call);
       } catch (error) {
+        if (!this.#setting.store.exists) return; // It has ended meanwhile.
         report(error);
         await this.#reply(call);
       }

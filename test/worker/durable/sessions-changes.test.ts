@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../src/durable/hub.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
@@ -145,6 +145,17 @@ describe("changes", () => {
     await hub.publish([{ method: LIST }]);
     expect(await enlisted(hub)).toEqual([three.id]);
   });
+});
+
+test("a session that ends while servlets are told of changed roots is no fault", async () => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  for (let time = 0; time < 5; time++) {
+    const client = await begin();
+    await Promise.all([client.notify("notifications/roots/list_changed"), client.end()]);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(log.mock.calls.join()).not.toContain("has ended");
+  log.mockRestore();
 });
 
 test("roots/list_changed is told to the servlets that want to know", async () => {
