@@ -84,7 +84,7 @@ const NAMES: Readonly<Record<string, string>> = {
   "7c": "f64",
 };
 
-/** What a plugin must import a function as, if that is not what it does: for a message. */
+/** The expected and the found type of an import that does not fit, for an error message. */
 export interface Mismatch {
   expected: string;
   found: string;

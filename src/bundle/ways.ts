@@ -27,7 +27,7 @@ export interface Block {
 export const begin = (): Block[] => [{ opcode: OP.block, before: 0, atLabel: NOWHERE }];
 
 /**
- * What the longest way costs through what is outside of loops, then through each loop without the loops
+ * The cost of the longest path through the code outside of loops, then through each loop without the loops
  * in it, in their order.
  */
 export function longestWays(

@@ -170,7 +170,7 @@ export function sessionObject(bundle: Bundle) {
       return this.#hearing(() => this.#calls.progressed(task, progress));
     }
 
-    /** Does what a task wants of the session; false where there is none, or none that can be read. */
+    /** Runs a request of a task to this session; false if the session has ended or cannot be read. */
     async #hearing(work: () => Promise<boolean>): Promise<boolean> {
       if (!this.#store.exists) return false;
       try {

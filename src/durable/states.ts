@@ -92,7 +92,7 @@ export function statesObject() {
       return outcome === undefined ? {} : { outcome };
     }
 
-    /** Stores a value under a name where there is none yet; gives the one that is stored. */
+    /** Stores a value under a name unless it has one already; returns the stored value. */
     once<T>(name: "claim" | "outcome", value: T, until: number): Promise<T> {
       return this.#inTurn(async () => {
         const known = (await this.#read(name)) as T | undefined;
@@ -228,5 +228,5 @@ export function statesObject() {
 const busyMs = (run: Run | undefined, attempt: string): number =>
   run === undefined || run.attempt === attempt ? 0 : run.sendingUntil - Date.now();
 
-/** What others may ask of a state. */
+/** RPC interface of a stored state. */
 export type States = InstanceType<ReturnType<typeof statesObject>>;

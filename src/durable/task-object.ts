@@ -4,7 +4,7 @@ import type { Part } from "../parts.ts";
 import type { Brought, Texts } from "./task-rows.ts";
 import type { Place } from "./vault.ts";
 
-/** What others may ask of a task. `principal` is whoever asks; to all but its own there is no such task. */
+/** RPC interface of a task. For any `principal` but its owner the task does not exist. */
 export interface TaskObject extends Rpc.DurableObjectBranded {
   /** Takes a part of a call that is about to be made a task of: what is large does not come with it. */
   bring(what: keyof Texts | number, part: Part & Place): Promise<void>;
@@ -12,6 +12,6 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
   get(principal: string): Promise<DetailedTask | undefined>;
   update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;
-  /** From now on this session is told how the task goes on. */
+  /** Subscribes a session to the task's progress. */
   adopt(principal: string, session: string): Promise<void>;
 }

@@ -29,7 +29,7 @@ export class TaskOwners {
     return this.#last;
   }
 
-  /** Stores what a call is told: after its owners have heard what was said before, for that is not said again. */
+  /** Stores a call's answers, each after its owners were sent the earlier notifications, which are not repeated. */
   keeper(): Keeper {
     const store = this.#store;
     return {

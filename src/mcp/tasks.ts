@@ -73,7 +73,7 @@ export interface Tasks {
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
   /** False where there is no such task. */
   cancel(id: string): Promise<boolean>;
-  /** From now on this session is told how the task goes on. */
+  /** Subscribes a session to the task's progress. */
   adopt(id: string, session: string): Promise<void>;
 }
 
