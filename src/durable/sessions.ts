@@ -1,5 +1,5 @@
 import { namespaceOf } from "../env.ts";
-import type { Sessions } from "../mcp/session.ts";
+import type { Sessions } from "../mcp/wire/session.ts";
 import type { Principal } from "../model.ts";
 import type { SessionObject } from "./session.ts";
 

@@ -1,8 +1,8 @@
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { changes } from "../mcp/changes.ts";
-import { progressOf, type TaskCall } from "../mcp/tasks.ts";
+import { changes } from "../mcp/wire/changes.ts";
+import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
 import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";

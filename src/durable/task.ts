@@ -8,12 +8,12 @@ import {
   fittingAnswers,
   isComplete,
   unanswered,
-} from "../mcp/answers.ts";
-import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
+} from "../mcp/wire/answers.ts";
+import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
 import { methods, notified } from "../mcp/methods.ts";
-import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
-import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import { roundAsker } from "../mcp/modern/input-required.ts";
+import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
+import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
 import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
 import type { Part } from "../parts.ts";
 import type { Bundle } from "../servlets/bundle.ts";

@@ -2,12 +2,12 @@ import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, type Share } from "../model.ts";
-import { classify, isModern } from "./classify.ts";
-import { handleLegacy, handleSession } from "./legacy.ts";
-import type { Exchange } from "./exchange.ts";
-import { idOf } from "./message.ts";
-import { handleModern } from "./modern.ts";
-import { accepts, refusalResponse } from "./reply.ts";
+import { classify, isModern } from "./wire/classify.ts";
+import { handleLegacy, handleSession } from "./legacy/handle.ts";
+import type { Exchange } from "./wire/exchange.ts";
+import { idOf } from "./wire/message.ts";
+import { handleModern } from "./modern/handle.ts";
+import { accepts, refusalResponse } from "./wire/reply.ts";
 
 interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving">, Share {
   /** The `WWW-Authenticate` that goes with a fault, if one does. */

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, type CallContext, type Json, type Lists, type Outcome } from "../model.ts";
-import { TASKS_EXTENSION } from "./extensions.ts";
+import { TASKS_EXTENSION } from "./wire/extensions.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 

@@ -27,14 +27,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   "app.ts": ["auth", "durable", "mcp", "otc", "page", "servlets", ...LEAVES],
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
-  mcp: ["servlets", ...LEAVES],
+  mcp: ["durable", "servlets", ...LEAVES],
   otc: ["servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
-  bundle: ["otc", "servlets", "wasm", ...LEAVES],
-  operator: ["auth", ...LEAVES],
+  bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
@@ -54,7 +53,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
-  { what: /from "node:/, rooms: ["bundle", "operator", "testing"] },
+  { what: /from "node:/, rooms: ["bundle", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { assemble } from "../../../src/bundle/binaryen.ts";
-import { metered } from "../../../src/bundle/fuel.ts";
-import { OP } from "../../../src/bundle/instructions.ts";
-import { priceOf } from "../../../src/bundle/prices.ts";
+import { assemble } from "../../../src/bundle/wasm/binaryen.ts";
+import { metered } from "../../../src/bundle/wasm/fuel.ts";
+import { OP } from "../../../src/bundle/wasm/instructions.ts";
+import { priceOf } from "../../../src/bundle/wasm/prices.ts";
 import { hostFunctions, hostRows } from "../bench/fuel-host.ts";
 
 let folder: string;
