@@ -149,7 +149,7 @@ export const limits = {
   /** Length of a client's error message as passed on to servlets and callers. */
   clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
-  declinedRounds: 8,
+  unableRetries: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
   /** Open `subscriptions/listen` streams of one caller. */

@@ -6,7 +6,7 @@ import { eventText } from "../mcp/wire/reply.ts";
 import { tagged, wants, type Hub as Streams, type Subscription } from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
 import { Connection } from "./connection.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 
 /**
  * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client

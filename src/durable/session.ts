@@ -16,24 +16,11 @@ import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
 import { SessionCalls } from "../mcp/legacy/session-calls.ts";
 import { OpenPost } from "../mcp/legacy/open-post.ts";
+import type { SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
-
-/** RPC interface of a session. For any `principal` but its owner the session does not exist. */
-export interface SessionObject extends Rpc.DurableObjectBranded {
-  create(principal: Principal, client: Introduced): Promise<void>;
-  post(principal: string, post: Post): Promise<Response | Reply | undefined>;
-  listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
-  end(principal: string): Promise<true | undefined>;
-  /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
-  told(task: string, nth: number, notice: Notification): Promise<boolean>;
-  /** Takes how far a task is; false where nobody wants to know. */
-  progressed(task: string, progress: Progress): Promise<boolean>;
-  /** Takes what has changed; false where the session has ended. */
-  heard(changes: Notification[]): Promise<boolean>;
-}
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on

@@ -6,7 +6,7 @@ import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
 import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
 type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;

@@ -10,8 +10,8 @@ import {
   unanswered,
 } from "../mcp/wire/answers.ts";
 import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
-import { methods, notified } from "../mcp/methods.ts";
-import { roundAsker } from "../mcp/modern/input-required.ts";
+import { findAgain } from "../mcp/methods.ts";
+import { inputAsker } from "../mcp/modern/input-required.ts";
 import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
 import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
@@ -227,7 +227,7 @@ export function taskObject(bundle: Bundle) {
         notify: this.#owners.teller(call, recorded, (message) =>
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
         ),
-        ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
+        ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -237,9 +237,9 @@ export function taskObject(bundle: Bundle) {
         },
       };
       try {
-        const run = methods[call.method] ?? notified[call.method]!;
         const allowed = this.#registry.within(call.principal.scopes);
-        const outcome = await run(call.params, context, allowed);
+        const { subject, run } = await findAgain(call, allowed);
+        const outcome = await run({ ...context, ...(subject !== undefined && { subject }) });
         if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
           demandCapabilities(outcome.reason.asks, call.client);
         }

@@ -1,29 +1,21 @@
 import { Fault, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { isObject, Suspended } from "../../model.ts";
-import type { CallContext, Json } from "../../model.ts";
+import { isObject } from "../../model.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
-import type { Registry } from "../../servlets/registry.ts";
+import type { FoundRequest, Incoming } from "../method.ts";
 import { changes } from "../wire/changes.ts";
-import { unableAsker } from "./askers.ts";
-import { LEGACY_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import {
-  errorMessage,
-  readable,
-  resultMessage,
-  type Message,
-  type Request,
-  type Unreadable,
-} from "../wire/message.ts";
 import { traceIn } from "../wire/headers.ts";
-import { capabilities, methods, type Method } from "../methods.ts";
-import { logLevelIn, notices, progressTokenOf } from "../wire/notifications.ts";
-import { TASK_CAPABILITY } from "./tasks.ts";
-import { isExperimental, older, olderError, olderIntroduction, olderNotice } from "./shapes.ts";
-import { Replies } from "./batch.ts";
+import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { clientName } from "../wire/params.ts";
+import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { eventText, jsonResponse, respond, type Reply, type Talk } from "../wire/reply.ts";
 import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts";
+import { unableAsker } from "./askers.ts";
+import { Replies } from "./batch.ts";
+import { initialize } from "./introduction.ts";
+import { settled } from "./settled.ts";
+import { older, olderError, olderNotice } from "./shapes.ts";
 
 /**
  * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
@@ -31,7 +23,7 @@ import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts"
  * https://modelcontextprotocol.io/specification/2025-11-25
  */
 export async function handleLegacy(
-  body: unknown,
+  { body, incoming }: { body: unknown; incoming: readonly Incoming[] },
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
@@ -39,35 +31,27 @@ export async function handleLegacy(
   const session = sessionOf(exchange);
   if (session !== undefined) {
     const { accepts, principal } = exchange;
-    const messages = isBatch ? batch(body) : [body];
-    return responseOf(
-      known(
-        await session.post({
-          messages,
-          isBatch,
-          accepts,
-          scopes: principal.scopes,
-          trace: traceIn(exchange.headers),
-        }),
-      ),
-    );
+    const { scopes } = principal;
+    const messages = isBatch ? checkBatch(body) : [body];
+    const trace = traceIn(exchange.headers);
+    return responseOf(known(await session.post({ messages, isBatch, accepts, scopes, trace })));
   }
-  const messages = (isBatch ? oldBatch(body, version) : [body]).map(readable);
-  const single = messages[0];
-  if (!isBatch && single?.kind === "unreadable") throw single.fault;
+  if (isBatch) checkBatch(body, version);
+  const single = isBatch ? undefined : incoming[0];
+  if (single?.kind === "unreadable") throw single.fault;
   if (exchange.sessions !== undefined) {
-    if (messages.some(belongsToSession)) throw noSession();
-    if (!isBatch && single?.kind === "request" && single.method === "initialize") {
-      return initialize(single, exchange, exchange.sessions);
+    if (incoming.some(needsSession)) throw noSession();
+    if (single?.kind === "request" && single.method === "initialize") {
+      return begin(single, exchange, exchange.sessions);
     }
   }
-  if (messages.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
+  if (incoming.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
     return new Response(null, { status: 202 });
   }
   return respond(exchange.accepts, exchange.leaving, async (talk): Promise<Reply> => {
     const replies = new Replies(isBatch);
     // One after the other: of several large results at once none could be refused in time.
-    for (const message of messages) {
+    for (const message of incoming) {
       if (message.kind === "unreadable") {
         replies.add(errorMessage(message.id, message.fault), message.id);
       }
@@ -95,6 +79,10 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   );
 }
 
+/** Does the request name a session? */
+export const hasSession = ({ headers, sessions }: Exchange): boolean =>
+  sessions !== undefined && headers.has(SESSION_HEADER);
+
 /** The session that a request names; undefined where it names none. Throws `no_session`. */
 function sessionOf({ headers, sessions }: Exchange): Session | undefined {
   const id = headers.get(SESSION_HEADER);
@@ -113,11 +101,11 @@ const noSession = () =>
     "This method needs a session. Send initialize first, then its Mcp-Session-Id with every request.",
   );
 
-const SESSION_METHODS = /^(resources\/(un)?subscribe|logging\/setLevel|tasks\/\w+)$/;
-
-const belongsToSession = (message: Message | Unreadable): boolean =>
+const needsSession = (message: Incoming): boolean =>
   message.kind === "response" ||
-  (message.kind === "request" && SESSION_METHODS.test(message.method));
+  (message.kind === "request" &&
+    message.row.session !== undefined &&
+    (message.row.stateless === undefined || message.row.sessionFirst === true));
 
 function responseOf(told: Response | Reply): Response {
   if (told instanceof Response) return told;
@@ -125,21 +113,19 @@ function responseOf(told: Response | Reply): Response {
 }
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
-async function initialize(
+async function begin(
   { id, params }: Request,
   exchange: Exchange,
   sessions: Sessions,
 ): Promise<Response> {
-  const result = await introduction(params, exchange);
-  const { capabilities: declared, clientInfo } = params;
-  const text = (key: string) =>
-    isObject(clientInfo) && typeof clientInfo[key] === "string" ? { [key]: clientInfo[key] } : {};
+  const result = await initialize(params, exchange);
+  const { protocolVersion } = result;
+  const { capabilities, clientInfo } = params;
   await exchange.keep();
   const session = await sessions.create({
-    protocolVersion: result.protocolVersion,
-    capabilities: isObject(declared) ? declared : {},
-    ...text("name"),
-    ...text("version"),
+    protocolVersion,
+    capabilities: isObject(capabilities) ? capabilities : {},
+    ...clientName(clientInfo),
   });
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
@@ -149,112 +135,58 @@ async function initialize(
   return response;
 }
 
-async function introduction({ protocolVersion }: Json, { server, registry, sessions }: Exchange) {
-  const version =
-    LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
-  const hasTasks = sessions !== undefined && isExperimental(version);
-  const introduced = {
-    protocolVersion: version,
-    capabilities: {
-      ...(await capabilities(registry, { listens: sessions !== undefined })),
-      ...(hasTasks && { tasks: TASK_CAPABILITY }),
-    },
-    serverInfo: server.info,
-    ...(server.instructions === undefined ? {} : { instructions: server.instructions }),
-  };
-  return olderIntroduction(introduced, version);
-}
-
-/** https://modelcontextprotocol.io/specification/2025-03-26/basic#batching */
-function oldBatch(body: unknown[], version: string): unknown[] {
-  if (version !== "2025-03-26" && version !== "2024-11-05") {
+/**
+ * Throws `invalid_request` for an empty or too long batch, and for one in a version without batches.
+ * https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
+ */
+function checkBatch(body: unknown[], version?: string): unknown[] {
+  if (version !== undefined && version !== "2025-03-26" && version !== "2024-11-05") {
     throw new Fault(
       "invalid_request",
       `Batches are not part of protocol version ${version}. Send each message in its own request.`,
     );
   }
-  return batch(body);
-}
-
-/** Throws `invalid_request` if the batch is empty or too long. */
-function batch(body: unknown[]): unknown[] {
   if (body.length === 0)
     throw new Fault("invalid_request", "The batch is empty. Send at least one message.");
-  if (body.length > limits.batchMessages) {
-    throw new Fault(
-      "invalid_request",
-      `The batch has ${body.length} messages (limit ${limits.batchMessages}). Send several batches.`,
-    );
-  }
-  return body;
+  if (body.length <= limits.batchMessages) return body;
+  throw new Fault(
+    "invalid_request",
+    `The batch has ${body.length} messages (limit ${limits.batchMessages}). Send several batches.`,
+  );
 }
 
 async function answer(
-  request: Request,
+  request: FoundRequest,
   version: string,
   exchange: Exchange,
   { send, signal }: Talk,
 ): Promise<string> {
-  const { id, method, params } = request;
-  const meta = isObject(params["_meta"]) ? params["_meta"] : {};
+  const { id, method, params, row, target } = request;
   const sender: Sender = {};
-  const call: CallContext = {
-    id,
-    meta,
-    principal: exchange.principal,
-    client: { protocolVersion: version, capabilities: {} },
-    trace: traceIn(exchange.headers),
-    signal,
-    sending() {
-      sender.hasSent = true;
-    },
-    notify: changes(
-      exchange,
-      notices({ progressToken: progressTokenOf(meta), logLevel: "debug" }, (message) =>
-        send(olderNotice(message, version)),
-      ),
-    ),
-    ask: unableAsker("no session"),
-  };
   try {
-    const own = Object.hasOwn(ownMethods, method) ? ownMethods[method] : undefined;
-    if (own !== undefined) return resultMessage(id, JSON.stringify(await own(params, exchange)));
-    const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
-    if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
-    const result = older(await settled(run, params, call, exchange.registry), version);
-    return resultMessage(id, JSON.stringify(result));
+    if (row.stateless) {
+      return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
+    }
+    if (target === undefined) throw methodNotFound(method);
+    if (target instanceof Fault) throw target;
+    const meta = isObject(params["_meta"]) ? params["_meta"] : {};
+    const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
+    const notify = notices(wanted, (message) => send(olderNotice(message, version)));
+    const result = await settled(target, {
+      id,
+      meta,
+      principal: exchange.principal,
+      client: { protocolVersion: version, capabilities: {} },
+      trace: traceIn(exchange.headers),
+      signal,
+      sending() {
+        sender.hasSent = true;
+      },
+      notify: changes(exchange, notify),
+      ask: unableAsker("no session"),
+    });
+    return resultMessage(id, JSON.stringify(older(result, version)));
   } catch (error) {
     return errorMessage(id, olderError(method, report(afterSending(sender, error))));
   }
 }
-
-/** Runs a method whose `call.ask` never waits: a servlet that returns what it asks is called again. */
-export async function settled(
-  run: Method,
-  params: Json,
-  call: CallContext,
-  registry: Registry,
-): Promise<Json> {
-  let context = call;
-  for (let round = 0; round < limits.declinedRounds; round++) {
-    const outcome = await run(params, context, registry);
-    if (!(outcome instanceof Suspended)) return outcome;
-    if (outcome.reason.kind !== "input") break;
-    const responses = await call.ask(outcome.reason.asks, call.signal());
-    const state = outcome.state === undefined ? {} : { state: outcome.state };
-    context = { ...call, input: { responses, ...state } };
-  }
-  throw new Fault("servlet_failed", "The servlet keeps asking a client that cannot be asked.");
-}
-
-type OwnMethod = (params: Json, exchange: Exchange) => Promise<Json> | Json;
-
-/** Methods that only these revisions have. */
-const ownMethods: Readonly<Record<string, OwnMethod>> = {
-  ping: () => ({}),
-  initialize: introduction,
-  "logging/setLevel": (params) => {
-    logLevelIn(params);
-    return {};
-  },
-};

@@ -1,9 +1,10 @@
 import { Fault, report } from "../../errors.ts";
 import { sessionAsker, unableAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
-import { settled } from "./handle.ts";
-import { errorMessage, resultMessage, type Request } from "../wire/message.ts";
-import { methods, notified, ROOTS_CHANGED, type Method } from "../methods.ts";
+import { settled } from "./settled.ts";
+import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import type { Target } from "../method.ts";
+import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { isExperimental, older, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
@@ -14,6 +15,7 @@ import {
   type CallContext,
   type Json,
   type Notification,
+  type Tool,
 } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
@@ -21,14 +23,14 @@ import { insist } from "../../durable/again.ts";
 import type { Hub } from "../../durable/hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
-import { addTask, demandRoom, expiryOf, sessionMethods } from "./session-methods.ts";
-import { taskCallOf, taskIn, type Call, type Scope } from "./session-methods.ts";
+import { addTask, demandRoom, expiryOf, taskCallOf } from "./session-methods.ts";
+import type { SessionCall as Call, SessionParts } from "./session-parts.ts";
 import { hearing, isListener } from "./session-notifications.ts";
 import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "../../durable/session-streams.ts";
 
 /** Dependencies of `SessionCalls`. */
-interface Setting extends Scope {
+interface Setting extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
   id: string;
   streams: SessionStreams;
@@ -37,7 +39,7 @@ interface Setting extends Scope {
 }
 
 /** The open calls of a session, and what their servlets ask of its client. */
-export class SessionCalls {
+export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   readonly #setting: Setting;
   readonly #calls = new Map<number, Call>();
   readonly asks: SessionAsks;
@@ -74,14 +76,15 @@ export class SessionCalls {
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
-  async answer({ id, method, params }: Request, post: OpenPost): Promise<void> {
+  async answer(request: Request, post: OpenPost): Promise<void> {
+    const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
     const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
     const { version } = this.#setting.store.row;
     const run = async () => {
       post.demandRoom();
-      const result = await this.#run(call, params, meta);
+      const result = await this.#run(call, request, meta);
       return result && resultMessage(id, JSON.stringify(older(result, version)));
     };
     await post.inTurn(async () => {
@@ -108,7 +111,8 @@ export class SessionCalls {
       const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };
-        if (await this.#start(call, notified[ROOTS_CHANGED]!, params, {})) await this.#reply(call);
+        const target = await findAgain({ method: ROOTS_CHANGED, params }, registry);
+        if (await this.#start(call, target, params, {})) await this.#reply(call);
       } catch (error) {
         if (!this.#setting.store.exists) return; // It has ended meanwhile.
         report(error);
@@ -172,23 +176,25 @@ export class SessionCalls {
   }
 
   /** Gives the result of a request; undefined where its call goes on. */
-  async #run(call: Call, params: Json, meta: Json): Promise<Json | undefined> {
+  async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
     demandRoom([...this.#calls.values()].filter((one) => !isListener(one)));
-    const { method } = call;
-    const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
-    if (own !== undefined) return own(params, this.#setting);
-    if (method === TASK_RESULT) return this.#resultOf(call, params);
-    const task = method === "tools/call" ? await this.#asTask(call, params, meta) : undefined;
-    if (task !== undefined) return { task: olderTask(task) };
-    const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
-    if (run === undefined) throw new Fault("method_not_found", `Method not found: ${method}`);
-    return this.#start(call, run, params, meta);
+    const registry = this.#setting.registry.within(call.scopes);
+    const { row, target } = await find(request, registry);
+    const { params } = request;
+    if (row.session) {
+      const { store, tasks, enlist } = this.#setting;
+      const awaitTask = this.awaitTask.bind(this);
+      return row.session(params, { store, tasks, enlist, awaitTask }, call);
+    }
+    if (target === undefined) throw methodNotFound(request.method);
+    if (target instanceof Fault) throw target;
+    const task = target.tool && (await this.#asTask(call, target.tool.tool, params, meta));
+    return task ? { task: olderTask(task) } : this.#start(call, target, params, meta);
   }
 
   /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
-  async #start(call: Call, run: Method, params: Json, meta: Json): Promise<Json | undefined> {
+  async #start(call: Call, target: Target, params: Json, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#setting;
-    const registry = this.#setting.registry.within(call.scopes);
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
@@ -204,10 +210,12 @@ export class SessionCalls {
       keeper: sendingKeeper(call, () => call.isKept && this.#keep(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
-      return settled(run, params, context, registry);
+      return settled(target, context);
     }
-    const asking = { ...context, ask: sessionAsker(kept.client), gate: taskGate("auto") };
-    const outcome = await run(params, asking, registry);
+    const { subject } = target;
+    const ask = sessionAsker(kept.client);
+    const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
+    const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
     await this.#setting.streams.settled(); // What it has said is not said again.
     if (this.#calls.has(call.number)) await this.#goOn(call, kept, outcome);
@@ -227,11 +235,10 @@ export class SessionCalls {
   }
 
   /** Makes a task of a call whose client wants one; undefined where it does not. */
-  async #asTask(call: Call, { task, ...params }: Json, meta: Json) {
-    const { store, registry, id: session } = this.#setting;
-    const entry = await registry.within(call.scopes).toolNamed(params["name"]);
-    if (entry === undefined || !isExperimental(store.row.version)) return undefined;
-    const ttlMs = wantedTtl(entry.tool, { task });
+  async #asTask(call: Call, tool: Tool, { task, ...params }: Json, meta: Json) {
+    const { store, id: session } = this.#setting;
+    if (!isExperimental(store.row.version)) return undefined;
+    const ttlMs = wantedTtl(tool, { task });
     if (ttlMs === undefined) return undefined;
     const tasks = this.#setting.tasks();
     const object = tasks.newId();
@@ -248,19 +255,13 @@ export class SessionCalls {
     });
   }
 
-  /** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
-  async #resultOf(call: Call, params: Json): Promise<Json | undefined> {
-    const task = await taskIn(params, this.#setting);
+  async awaitTask(call: Call, task: DetailedTask): Promise<void> {
     const { taskId } = task;
-    if (isOver(task)) {
-      await this.#end(call, task);
-      return undefined;
-    }
+    if (isOver(task)) return this.#end(call, task);
     if (call.post !== undefined) this.begin(call.post);
     this.#keep(Object.assign(call, { task: taskId }));
     this.#setting.store.addTask(taskId, expiryOf(task));
     await this.#setting.tasks().adopt(taskId, this.#setting.id);
-    return undefined;
   }
 
   async #end(call: Call, task: DetailedTask): Promise<void> {

@@ -1,102 +1,91 @@
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { cursorText, string, uriIn } from "../methods.ts";
+import type { Json } from "../../model.ts";
 import { logLevelIn } from "../wire/notifications.ts";
-import { isOver, olderTask } from "./tasks.ts";
+import { cursorText, string, uriIn } from "../wire/params.ts";
+import type { DetailedTask, TaskCall } from "../wire/tasks.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import type { SessionCall, SessionParts } from "./session-parts.ts";
 import { isExperimental } from "./shapes.ts";
-import type { Post } from "../wire/session.ts";
-import type { DetailedTask, TaskCall, Tasks } from "../wire/tasks.ts";
-import type { Json, Notification } from "../../model.ts";
-import type { OpenPost } from "./open-post.ts";
-import type { KeptCall, SessionStore } from "../../durable/session-store.ts";
+import { isOver, olderTask } from "./tasks.ts";
 
-/** The parts of a session that its methods use. */
-export interface Scope {
-  store: SessionStore;
-  /** The principal's. */
-  tasks: () => Tasks;
-  /** Has the session told of changes from now on. */
-  enlist(): Promise<void>;
+/** Methods as sessions have them. */
+
+export function initializeAgain(): never {
+  const message =
+    "This session is initialized already: to begin another, send initialize without Mcp-Session-Id.";
+  throw new Fault("invalid_request", message);
 }
 
-/** A call of a session that is not over. */
-export interface Call extends KeptCall {
-  isKept: boolean;
-  /** Is its end nothing to its client any more? */
-  isUnwanted?: boolean;
-  /** Absent once another instance of the session's object has taken the call over. */
-  post?: OpenPost;
-  scopes: Post["scopes"];
-  /** Ends it, where it runs here. */
-  stop?: AbortController;
-  hear?: (notice: Notification) => void;
+export function setLevel(params: Json, { store }: SessionParts): Json {
+  store.set({ level: logLevelIn(params) });
+  return {};
 }
 
-type SessionMethod = (params: Json, scope: Scope) => Promise<Json> | Json;
+export async function subscribe(params: Json, { store, enlist }: SessionParts): Promise<Json> {
+  if (!store.subscribe(uriIn(params))) {
+    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
+    throw new Fault("too_many", message);
+  }
+  await enlist();
+  return {};
+}
 
-/** Methods that exist only in sessions, answered at once. */
-export const sessionMethods: Readonly<Record<string, SessionMethod>> = {
-  ping: () => ({}),
-  initialize() {
-    const message =
-      "This session is initialized already: to begin another, send initialize without Mcp-Session-Id.";
-    throw new Fault("invalid_request", message);
-  },
-  "logging/setLevel"(params, { store }) {
-    store.set({ level: logLevelIn(params) });
-    return {};
-  },
-  async "resources/subscribe"(params, { store, enlist }) {
-    if (!store.subscribe(uriIn(params))) {
-      const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
-      throw new Fault("too_many", message);
-    }
-    await enlist();
-    return {};
-  },
-  "resources/unsubscribe"(params, { store }) {
-    store.unsubscribe(uriIn(params));
-    return {};
-  },
-  async "tasks/get"(params, scope) {
-    return olderTask(await taskIn(params, scope));
-  },
-  async "tasks/list"({ cursor }, scope) {
-    demandTasks(scope);
-    const { store } = scope;
-    const tasks = scope.tasks();
-    const found = store.tasks(cursor === undefined ? 0 : placeOf(cursor), limits.taskPage);
-    const views = await Promise.all(
-      found.map(async ({ id }) => {
-        const task = await tasks.get(id);
-        if (task === undefined) store.dropTask(id); // Its time is over.
-        return task;
-      }),
-    );
-    const last = found.at(-1);
-    return {
-      tasks: views.filter((task) => task !== undefined).map(olderTask),
-      ...(last !== undefined && found.length === limits.taskPage
-        ? { nextCursor: btoa(`tasks:${last.at}`) }
-        : {}),
-    };
-  },
-  async "tasks/cancel"(params, scope) {
-    const task = await taskIn(params, scope);
-    if (isOver(task)) {
-      const message = `The task is ${task.status} already, so it cannot be cancelled.`;
-      throw new Fault("invalid_params", message);
-    }
-    await scope.tasks().cancel(task.taskId);
-    return olderTask(await taskIn(params, scope));
-  },
-};
+export function unsubscribe(params: Json, { store }: SessionParts): Json {
+  store.unsubscribe(uriIn(params));
+  return {};
+}
+
+export async function getTask(params: Json, session: SessionParts): Promise<Json> {
+  return olderTask(await taskIn(params, session));
+}
+
+export async function listTasks({ cursor }: Json, session: SessionParts): Promise<Json> {
+  demandTasks(session);
+  const { store } = session;
+  const tasks = session.tasks();
+  const found = store.tasks(cursor === undefined ? 0 : placeOf(cursor), limits.taskPage);
+  const views = await Promise.all(
+    found.map(async ({ id }) => {
+      const task = await tasks.get(id);
+      if (task === undefined) store.dropTask(id); // Its time is over.
+      return task;
+    }),
+  );
+  const last = found.at(-1);
+  return {
+    tasks: views.filter((task) => task !== undefined).map(olderTask),
+    ...(last !== undefined && found.length === limits.taskPage
+      ? { nextCursor: btoa(`tasks:${last.at}`) }
+      : {}),
+  };
+}
+
+export async function cancelTask(params: Json, session: SessionParts): Promise<Json> {
+  const task = await taskIn(params, session);
+  if (isOver(task)) {
+    const message = `The task is ${task.status} already, so it cannot be cancelled.`;
+    throw new Fault("invalid_params", message);
+  }
+  await session.tasks().cancel(task.taskId);
+  return olderTask(await taskIn(params, session));
+}
+
+/** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
+export async function awaitTask(
+  params: Json,
+  session: SessionParts,
+  call: SessionCall,
+): Promise<undefined> {
+  await session.awaitTask(call, await taskIn(params, session));
+  return undefined;
+}
 
 /** The task that params name. Throws `invalid_params` where there is none, or none of this principal. */
-export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> {
-  demandTasks(scope);
+async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask> {
+  demandTasks(session);
   const id = string(params, "taskId");
-  const task = await scope.tasks().get(id);
+  const task = await session.tasks().get(id);
   if (task === undefined)
     throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}. See tasks/list.`);
   return task;
@@ -104,7 +93,7 @@ export async function taskIn(params: Json, scope: Scope): Promise<DetailedTask> 
 
 /** The session's call as a task keeps it; its servlet is run with this even where it never becomes one. */
 export async function taskCallOf(
-  { request, method, scopes, post }: Call,
+  { request, method, scopes, post }: SessionCall,
   store: SessionStore,
   params: Json,
   meta: Json,
@@ -135,7 +124,7 @@ export function addTask(store: SessionStore, id: string, ttlMs: number): void {
 export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
   Date.parse(String(createdAt)) + Number(ttlMs);
 
-function demandTasks({ store }: Scope): void {
+function demandTasks({ store }: SessionParts): void {
   if (isExperimental(store.row.version)) return;
   const message = `Tasks are not part of protocol version ${store.row.version}. Initialize with 2025-11-25 to use them.`;
   throw new Fault("method_not_found", message);

@@ -29,20 +29,13 @@ import {
 } from "../wire/answers.ts";
 import { hashText } from "../../parts.ts";
 import type { Exchange, Resumption } from "../wire/exchange.ts";
-import type { Request } from "../wire/message.ts";
+import { canAsk, type FoundRequest } from "../method.ts";
 
 /**
  * Calls that go back to their client for input, and go on with the next request: all that they have
  * come to is sealed into the `requestState` that the client brings back.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
-
-/** Requests that may be answered with `input_required`, and the param that says what they are about. */
-const SUBJECT: Readonly<Record<string, string>> = {
-  "tools/call": "name",
-  "prompts/get": "name",
-  "resources/read": "uri",
-};
 
 /** The content of a sealed `requestState`. */
 interface State {
@@ -63,8 +56,8 @@ interface State {
   seed?: string;
 }
 
-/** Input of a request to its call. */
-export interface Brought extends Pick<CallContext, "input" | "recorded"> {
+/** What a request brings to its call. */
+export interface Leg extends Pick<CallContext, "input" | "recorded"> {
   /** How often the client was asked. */
   rounds: number;
   /** Absent where the request brings no state. */
@@ -74,7 +67,7 @@ export interface Brought extends Pick<CallContext, "input" | "recorded"> {
 }
 
 /** True for a request that resumes a call or carries `inputResponses`. */
-export const comesBack = ({ requestState, inputResponses }: Json): boolean =>
+export const resumes = ({ requestState, inputResponses }: Json): boolean =>
   requestState !== undefined || inputResponses !== undefined;
 
 /**
@@ -83,14 +76,14 @@ export const comesBack = ({ requestState, inputResponses }: Json): boolean =>
  * wrong with them.
  */
 export async function resume(
-  request: Request,
+  request: FoundRequest,
   exchange: Exchange,
-  run: (brought: Brought) => Promise<Json>,
+  run: (leg: Leg) => Promise<Json>,
 ): Promise<Json> {
-  const { method, params } = request;
+  const { params } = request;
   const { vault, principal, keep } = exchange;
   const { requestState: sealed, inputResponses: given } = params;
-  if (SUBJECT[method] === undefined) return run({ rounds: 0 });
+  if (!canAsk(request.row)) return run({ rounds: 0 });
   const responses = given === undefined ? {} : responsesIn(given);
   if (sealed === undefined) return run({ rounds: 0, input: { responses, unasked: true } });
   if (typeof sealed !== "string") throw refused("is not a string");
@@ -101,7 +94,7 @@ export async function resume(
   const state = stateIn(opened);
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
-  if (state.call !== (await digest(method, params))) throw refused("is of another call");
+  if (state.call !== (await digest(request))) throw refused("is of another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed } = state;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
@@ -189,7 +182,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
 
 /** The result that asks the client for input. */
 export async function inputRequired(
-  { method, params }: Request,
+  request: FoundRequest,
   { vault, principal, keep }: Exchange,
   state: Omit<State, "call" | "principal" | "until">,
 ): Promise<Json> {
@@ -201,7 +194,7 @@ export async function inputRequired(
     );
   }
   const until = Date.now() + limits.stateMs;
-  const call = await digest(method, params);
+  const call = await digest(request);
   const asks = dated(state.asks, Date.now());
   const { recorded } = state;
   const whole = { ...state, asks, call, principal: principal.name, until };
@@ -223,10 +216,10 @@ export async function inputRequired(
 /** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
 export function stateOf(
   { reason, recorded, state, isSingleUse }: Suspended,
-  method: string,
+  { row }: FoundRequest,
   client: Client,
 ): Omit<State, "call" | "principal" | "until" | "rounds"> {
-  if (reason.kind !== "input" || SUBJECT[method] === undefined) {
+  if (reason.kind !== "input" || !canAsk(row)) {
     throw new Fault(
       "servlet_failed",
       "The servlet asked for input in a request that cannot carry any. Use tools/call, prompts/get or resources/read.",
@@ -243,7 +236,7 @@ export function stateOf(
  * Interrupts the call for its client's answers. Those that came before anything was asked are used, each
  * once. Where the client cannot be asked one of them, it is asked none.
  */
-export function roundAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
+export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
   const responses = input?.unasked === true ? input.responses : {};
   const used = new Set<string>();
   return (asks) => {
@@ -264,8 +257,8 @@ const noVault = () =>
   );
 
 /** Digest of method, subject and arguments: retries differ in id and `_meta` only. */
-async function digest(method: string, params: Json): Promise<string> {
-  const subject = [method, params[SUBJECT[method]!], params["arguments"] ?? {}];
+async function digest({ method, params, row }: FoundRequest): Promise<string> {
+  const subject = [method, params[row.namedBy!], params["arguments"] ?? {}];
   return (await sha256(canonical(subject))).toBase64();
 }
 

@@ -2,22 +2,22 @@ import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { callerKey, isObject, type Client, type Json } from "../../model.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { resultMessage, type Request } from "../wire/message.ts";
-import { capabilities } from "../methods.ts";
+import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { capabilities } from "../wire/capabilities.ts";
 import { streamResponse } from "../wire/reply.ts";
-import { demandTasks } from "../wire/tasks.ts";
-import { SUBSCRIPTION_ID_META, tagged, type Filter, type Hub } from "../wire/subscription.ts";
+import { demandTasks } from "./tasks.ts";
+import { SUBSCRIPTION_ID_META, tagged, type Filter } from "../wire/subscription.ts";
 
 /**
  * Answers `subscriptions/listen` with a stream of the hub, which begins with what is agreed on.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 export async function listen(
-  { id, params }: Request,
-  client: Client,
+  { id, method, params }: Request,
   exchange: Exchange,
-  hub: Hub,
+  client: Client,
 ): Promise<Response> {
+  if (exchange.hub === undefined) throw methodNotFound(method);
   if (!exchange.accepts.sse) {
     throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
   }
@@ -27,7 +27,7 @@ export async function listen(
     [SUBSCRIPTION_ID_META]: id,
     "io.modelcontextprotocol/serverInfo": exchange.server.info,
   };
-  const stream = await hub.listen({
+  const stream = await exchange.hub().listen({
     id,
     caller: callerKey(exchange.principal),
     filter,

@@ -1,5 +1,6 @@
 import { Fault } from "../../errors.ts";
-import { isObject, type Json, type Tool, type Trace } from "../../model.ts";
+import { isObject, type Tool, type Trace } from "../../model.ts";
+import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 
 /**
@@ -8,25 +9,15 @@ import { paramHeaders } from "../../servlets/param-headers.ts";
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata
  */
 
-/** The part of a method's params that `Mcp-Name` repeats. */
-const NAMED_BY: Readonly<Record<string, string>> = {
-  "tools/call": "name",
-  "prompts/get": "name",
-  "resources/read": "uri",
-  "tasks/get": "taskId",
-  "tasks/update": "taskId",
-  "tasks/cancel": "taskId",
-};
-
 /** Throws `header_mismatch`. */
 export function checkVersionHeader(headers: Headers, version: string): void {
   agree(headers, "mcp-protocol-version", version);
 }
 
 /** Throws `header_mismatch`. */
-export function checkHeaders(headers: Headers, method: string, params: Json): void {
+export function checkHeaders(headers: Headers, { method, params, row }: FoundRequest): void {
   agree(headers, "mcp-method", method);
-  const part = NAMED_BY[method];
+  const part = row.namedBy;
   const name = part === undefined ? undefined : params[part];
   // FastMCP's tasks send none. That such a request is about its own taskId is all that it can mean.
   const isLenient = part === "taskId" && !headers.has("mcp-name");

@@ -70,6 +70,8 @@ export interface Unreadable {
   kind: "unreadable";
   id: RequestId | null;
   fault: Fault;
+  /** Does it have a method and no id? Then nothing is done on it. */
+  isNotification: boolean;
 }
 
 /** A message of a body, or what is wrong with it: the others of a batch are answered all the same. */
@@ -77,7 +79,8 @@ export function readable(body: unknown): Message | Unreadable {
   try {
     return decode(body);
   } catch (error) {
-    return { kind: "unreadable", id: idOf(body), fault: Fault.from(error) };
+    const fault = Fault.from(error);
+    return { kind: "unreadable", id: idOf(body), fault, isNotification: isNotification(body) };
   }
 }
 
@@ -102,3 +105,6 @@ export function errorMessage(id: RequestId | null, error: Fault | RpcError): str
   const told = error instanceof Fault ? rpcError(error) : error;
   return JSON.stringify({ jsonrpc: "2.0", id, error: told });
 }
+
+export const methodNotFound = (method: string): Fault =>
+  new Fault("method_not_found", `Method not found: ${method}`);

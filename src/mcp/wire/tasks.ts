@@ -1,7 +1,6 @@
 import { Fault, rpcError, type RpcError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import {
-  isObject,
   Wait,
   type Answers,
   type Asks,
@@ -14,11 +13,11 @@ import {
   type Suspended,
 } from "../../model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
-import { responsesIn } from "./answers.ts";
-import { TASKS_EXTENSION } from "./extensions.ts";
-import { string } from "../methods.ts";
 
 /** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+
+/** https://modelcontextprotocol.io/seps/2663-tasks-extension#extension-identifier */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** A call as its task keeps it. */
 export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input" | "trace"> {
@@ -91,17 +90,6 @@ export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
   return said ?? MODES[String(tool.execution?.taskSupport)] ?? "auto";
 }
 
-export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
-  isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
-
-/** Throws `missing_capability` where the client did not declare the extension. */
-export function demandTasks(client: Client): void {
-  if (takesTasks(client)) return;
-  const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
-  const message = `This needs a client with the extension ${TASKS_EXTENSION}.`;
-  throw new Fault("missing_capability", message, { data });
-}
-
 /**
  * Sends the call on as a task when its servlet begins to wait: at once where all of its calls are tasks,
  * else when it would have lasted for longer than a request should.
@@ -116,12 +104,6 @@ export function taskGate(mode: TaskMode): CallContext["gate"] {
   };
 }
 
-/** The result that gives the client its task instead of the call's own: without what only `tasks/get` tells. */
-export function createTaskResult(task: DetailedTask): Json {
-  const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
-  return { ...plain, resultType: "task" };
-}
-
 /** How far a call is, in words, where that is what a notification tells; a task's `statusMessage`. */
 export function progressOf({ method, params = {} }: Notification): string | undefined {
   if (method !== "notifications/progress") return undefined;
@@ -132,29 +114,3 @@ export function progressOf({ method, params = {} }: Notification): string | unde
 
 /** How a call that has thrown ends its task. */
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
-
-type TaskMethod = (params: Json, tasks: Tasks) => Promise<Json>;
-
-/** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
-export const taskMethods: Readonly<Record<string, TaskMethod>> = {
-  "tasks/get": async (params, tasks) => {
-    const id = string(params, "taskId");
-    return found(await tasks.get(id), id);
-  },
-  "tasks/update": async (params, tasks) => {
-    const id = string(params, "taskId");
-    const { wrong } = found(await tasks.update(id, responsesIn(params["inputResponses"])), id);
-    if (wrong !== undefined) throw new Fault("invalid_params", wrong);
-    return {};
-  },
-  "tasks/cancel": async (params, tasks) => {
-    const id = string(params, "taskId");
-    found((await tasks.cancel(id)) || undefined, id);
-    return {};
-  },
-};
-
-function found<T>(value: T | undefined, id: string): T {
-  if (value !== undefined) return value;
-  throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
-}
