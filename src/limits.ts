@@ -11,6 +11,11 @@ export const limits = {
   bodyMembers: 200_000,
   /** Requests that one caller has in an isolate at once: others are to be served meanwhile. */
   concurrentCalls: 200,
+  /**
+   * What all networks of a /48 may have together of that which is bounded for one caller. Providers give a home a
+   * /48 or /56, which is 65,536 or 256 networks, and a phone one of a /48 that it shares.
+   */
+  siteShares: 4,
   /** Calls of one caller per minute, in total and per tool; 0 disables the limit. */
   callsPerMinute: 0,
   toolCallsPerMinute: 0,
@@ -71,7 +76,7 @@ export const limits = {
    * instances, and the call that runs.
    */
   waitingBytes: 64 * 1024 * 1024,
-  /** The part of it for one caller, where it is known which one it is: others are to be served meanwhile. */
+  /** The part of it for one caller or /48, where it is known which one it is: others are to be served meanwhile. */
   waitingBytesOfOne: 32 * 1024 * 1024,
   /** Cost of each of them beyond its own memory: V8's stack, its request, our objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,

@@ -1,7 +1,8 @@
+import { countedBy, siteOf } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
-import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Share } from "../model.ts";
+import { storageQuota, tooMany } from "../quotas.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {
@@ -13,18 +14,11 @@ interface Quota extends Rpc.DurableObjectBranded {
   take(what: string, perMinute: number): Promise<number>;
 }
 
-/** Counts attempts of any kind in a Durable Object. */
-export interface Attempts extends Rpc.DurableObjectBranded {
-  take(most: number, ms: number): Promise<number>;
-}
-
-const DAY = 86_400_000;
-
 /** Limits the calls, concurrent requests and stored objects of each caller. */
 export class Gatekeeper {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
-  readonly #attempts: DurableObjectNamespace<Attempts> | undefined;
+  readonly #keep: ReturnType<typeof storageQuota>;
   readonly #inside = new Map<string, number>();
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws where neither can. */
@@ -32,7 +26,7 @@ export class Gatekeeper {
     const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
     this.#rateLimit = isRateLimit(bound) ? bound : undefined;
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
-    this.#attempts = namespaceOf<Attempts>(env, "ATTEMPTS");
+    this.#keep = storageQuota(env);
     if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
       throw new Error("LIMITS bounds calls in a minute, which needs the Durable Object QUOTAS.");
     }
@@ -45,14 +39,14 @@ export class Gatekeeper {
     work: (share: Share) => Promise<Response>,
   ): Promise<Response> {
     if (caller === undefined) return work(BOUNDLESS);
-    const inside = this.#inside.get(caller) ?? 0;
-    if (inside >= limits.concurrentCalls) {
-      throw tooMany(1000, `concurrent requests (limit ${limits.concurrentCalls})`);
-    }
-    this.#inside.set(caller, inside + 1);
+    const { concurrentCalls } = limits;
+    const counted = countedBy(caller);
+    if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
+      throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
+    for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
     let isInside = true;
     const leave = () => {
-      if (isInside) this.#leave(caller);
+      if (isInside) for (const { key } of counted) this.#leave(key);
       isInside = false;
     };
     try {
@@ -81,30 +75,27 @@ export class Gatekeeper {
 
   async #count(caller: string, tool = ""): Promise<void> {
     if (this.#rateLimit !== undefined && tool === "") {
-      const { success } = await this.#rateLimit.limit({ key: caller });
+      const { success } = await this.#rateLimit.limit({ key: siteOf(caller) ?? caller });
       if (success) return;
       throw tooMany(60_000, "calls per minute");
     }
     const perMinute = tool === "" ? limits.callsPerMinute : limits.toolCallsPerMinute;
     if (perMinute === 0) return;
-    const waitMs = await this.#quotas?.getByName(caller).take(tool, perMinute);
-    if (waitMs)
-      throw tooMany(waitMs, `calls${tool && ` of ${tool}`} per minute (limit ${perMinute})`);
+    for (const { key, shares } of countedBy(caller)) {
+      const waitMs = await this.#quotas?.getByName(key).take(tool, perMinute * shares);
+      if (waitMs)
+        throw tooMany(waitMs, `calls${tool && ` of ${tool}`} per minute (limit ${perMinute})`);
+    }
   }
 
-  async #keep(caller: string): Promise<void> {
-    const waitMs = await this.#attempts?.getByName(`kept ${caller}`).take(limits.keptPerDay, DAY);
-    if (waitMs)
-      throw tooMany(
-        waitMs,
-        `stored sessions, tasks, states and calls per day (limit ${limits.keptPerDay})`,
-      );
+  #requestsOf(key: string): number {
+    return this.#inside.get(key) ?? 0;
   }
 
-  #leave(caller: string): void {
-    const inside = this.#inside.get(caller) ?? 1;
-    if (inside > 1) this.#inside.set(caller, inside - 1);
-    else this.#inside.delete(caller);
+  #leave(key: string): void {
+    const inside = this.#requestsOf(key);
+    if (inside > 1) this.#inside.set(key, inside - 1);
+    else this.#inside.delete(key);
   }
 }
 
@@ -139,10 +130,3 @@ function untilEnd(response: Response, ended: () => void): Response {
 
 const isRateLimit = (bound: unknown): bound is RateLimit =>
   typeof bound === "object" && bound !== null && "limit" in bound;
-
-function tooMany(waitMs: number, what: string): Fault {
-  const retryAfter = Math.ceil(waitMs / 1000);
-  const seconds = retryAfter === 1 ? "1 second" : `${retryAfter} seconds`;
-  const message = `Too many ${what}. Retry in ${seconds}.`;
-  return new Fault("too_many", message, { data: { retryAfter } });
-}

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { countedBy, siteOf } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -16,8 +17,7 @@ export class Hub extends DurableObject implements Streams {
   readonly #streams = new Map<Connection, Subscription>();
 
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
-    const own = [...this.#streams].filter(([, { caller }]) => caller === subscription.caller);
-    if (own.length >= limits.listenStreams || this.#streams.size >= limits.hubStreams) {
+    if (!this.#hasRoomFor(subscription)) {
       // Writing detects disconnected clients and frees their places for the next attempt.
       for (const stream of this.#streams.keys()) stream.showLife();
       return null;
@@ -30,6 +30,16 @@ export class Hub extends DurableObject implements Streams {
     this.#streams.set(stream, subscription);
     stream.write(eventText(subscription.opening));
     return stream.body;
+  }
+
+  /** Has the hub, the stream's caller and the caller's /48 room for one more? */
+  #hasRoomFor({ caller = "" }: Subscription): boolean {
+    if (this.#streams.size >= limits.hubStreams) return false;
+    const open = [...this.#streams.values()].flatMap((one) => countedBy(one.caller ?? ""));
+    return countedBy(caller).every(
+      ({ key, shares }) =>
+        open.filter((one) => one.key === key).length < limits.listenStreams * shares,
+    );
   }
 
   /** Would a stream be told of this? What is large is put together only then. */
@@ -68,7 +78,7 @@ export class Hub extends DurableObject implements Streams {
     );
     sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
-    sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, caller);
+    sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, siteOf(caller) ?? caller);
     // Above the limit, drop the oldest session of the caller with the most.
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
     for (let left = count; left > limits.hubSessions; left--) {
