@@ -235,11 +235,12 @@ async function runMethod(
     if (!(outcome instanceof Suspended)) {
       return become?.end ? become.end({ result: outcome }, resumption) : outcome;
     }
-    const { recorded, reason } = outcome;
+    const { recorded, reason, fuelUsed } = outcome;
     if (reason.kind === "earlier") {
       return goOn({
         rounds,
         ...going,
+        fuelUsed,
         recorded: reason.recorded,
         ...(resumption && { resumption }),
       });
@@ -247,7 +248,7 @@ async function runMethod(
     // A task waits for room, too.
     const isPromoted = reason.kind === "task" || reason.kind === "retry";
     if (isPromoted && become !== undefined) {
-      return become.task({ ...going, ...(recorded && { recorded }) }, resumption);
+      return become.task({ ...going, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, method, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });

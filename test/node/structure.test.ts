@@ -12,6 +12,7 @@ const LEAVES = [
   "errors.ts",
   "body.ts",
   "glob.ts",
+  "key-name.ts",
   "private-hosts.ts",
   "text.ts",
   "version.ts",
