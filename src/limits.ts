@@ -57,6 +57,11 @@ export const limits = {
    */
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
+  /**
+   * Fuel of all runs of one call together, in tanks of one run: each run repeats what those before it computed.
+   * Enough for thousands of sleeps or questions.
+   */
+  callTanks: 100,
   /** Fuel for a host function, and for one that suspends the guest or throws. */
   hostCallFuel: 800,
   slowCallFuel: 2000,

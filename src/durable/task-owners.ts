@@ -51,9 +51,9 @@ export class TaskOwners {
     recorded: Recorded | undefined,
     onProgress: (message: string) => void,
   ): (notice: Notification) => void {
-    const { owner, principal } = this.#store;
+    const { owner, row } = this.#store;
     const hubs = namespaceOf<Hub>(this.#env, "HUBS");
-    const hub = hubs && (() => hubs.getByName(principal));
+    const hub = hubs && (() => hubs.getByName(row.principal));
     let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;

@@ -223,6 +223,7 @@ export function taskObject(bundle: Bundle) {
       const context: CallContext = {
         ...call,
         ...(recorded && { recorded }),
+        fuelUsed: this.#store.row.fuel,
         signal: () => signal,
         notify: this.#owners.teller(call, recorded, (message) =>
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
@@ -255,7 +256,7 @@ export function taskObject(bundle: Bundle) {
     /** Says how far the task is to those who listen; false where its owner could not be told. */
     async #publish(): Promise<boolean> {
       if (!this.#store.exists) return true;
-      const { owner, principal } = this.#store;
+      const { owner, row } = this.#store;
       try {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
@@ -276,7 +277,7 @@ export function taskObject(bundle: Bundle) {
         if (owner !== undefined) return false;
       }
       try {
-        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
+        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(row.principal);
         const method = "notifications/tasks";
         const params = { taskId: this.ctx.id.toString() };
         if (await hub?.isHeard({ method, params })) {

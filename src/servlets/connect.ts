@@ -44,6 +44,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         caller: callerKey(call.principal),
         trace: call.trace,
         fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
+        fuelUsed: call.fuelUsed,
         signal: call.signal,
         log: (level, text) => log(bundled.name, level, text),
         notify: call.notify,

@@ -13,6 +13,7 @@ const LEAVES = [
   "body.ts",
   "callers.ts",
   "glob.ts",
+  "key-name.ts",
   "private-hosts.ts",
   "quotas.ts",
   "text.ts",

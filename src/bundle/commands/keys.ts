@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { KEY_NAME, KEY_NAME_RULE } from "../../model.ts";
+import { KEY_NAME, KEY_NAME_RULE } from "../../key-name.ts";
 import { printable, printableText } from "../../text.ts";
 
 /** A key as the Worker's secret API_KEYS has it. */

@@ -223,14 +223,14 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Sends a call on as a task that its client sees nothing of. */
-  async #goOn(call: Call, kept: TaskCall, { reason, recorded, state }: Suspended): Promise<void> {
+  async #goOn(call: Call, kept: TaskCall, suspended: Suspended): Promise<void> {
     if (call.post !== undefined) this.begin(call.post);
     const tasks = this.#setting.tasks();
     const id = tasks.newId();
     // Before the task is created: it reports its asks at once.
     this.#keep(Object.assign(call, { task: id }));
     const owner = { session: this.#setting.id, isHidden: true };
-    await tasks.create({ ...kept, owner }, { reason, recorded, state }, id);
+    await tasks.create({ ...kept, owner }, Object.assign({}, suspended), id);
     if (!this.#calls.has(call.number)) await tasks.cancel(id);
   }
 

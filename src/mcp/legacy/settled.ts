@@ -11,9 +11,9 @@ export async function settled({ subject, run }: Target, call: CallContext): Prom
     const outcome = await run(context);
     if (!(outcome instanceof Suspended)) return outcome;
     if (outcome.reason.kind !== "input") break;
-    const responses = await call.ask(outcome.reason.asks, call.signal());
-    const state = outcome.state === undefined ? {} : { state: outcome.state };
-    context = { ...named, input: { responses, ...state } };
+    const { state, fuelUsed, reason } = outcome;
+    const responses = await call.ask(reason.asks, call.signal());
+    context = { ...named, fuelUsed, input: { responses, ...(state !== undefined && { state }) } };
   }
   throw new Fault("servlet_failed", "The servlet keeps asking a client that cannot be asked.");
 }

@@ -48,14 +48,20 @@ export async function runTarget(
     if (!(outcome instanceof Suspended)) {
       return promoter?.end ? promoter.end({ result: outcome }, resumption) : outcome;
     }
-    const { recorded, reason } = outcome;
+    const { recorded, reason, fuelUsed } = outcome;
     if (reason.kind === "earlier") {
       const { recorded: earlier } = reason;
-      return goOn({ rounds, ...leg, recorded: earlier, ...(resumption && { resumption }) });
+      return goOn({
+        rounds,
+        ...leg,
+        fuelUsed,
+        recorded: earlier,
+        ...(resumption && { resumption }),
+      });
     }
     // A task waits for room, too.
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
-      return promoter.task({ ...leg, ...(recorded && { recorded }) }, resumption);
+      return promoter.task({ ...leg, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });

@@ -52,12 +52,14 @@ interface State {
   recorded?: Recorded;
   /** The `requestState` of the servlet itself. */
   state?: string;
+  /** See `CallContext`; absent in states of before. */
+  fuelUsed?: number;
   /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
   seed?: string;
 }
 
 /** What a request brings to its call. */
-export interface Leg extends Pick<CallContext, "input" | "recorded"> {
+export interface Leg extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;
   /** Absent where the request brings no state. */
@@ -95,7 +97,7 @@ export async function resume(
   if (state.until < Date.now()) throw refused("has expired");
   if (state.principal !== principal.name) throw refused("is another caller's");
   if (state.call !== (await digest(request))) throw refused("is of another call");
-  const { asks, given: before, recorded, once, rounds, state: own, seed } = state;
+  const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed = 0 } = state;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
   const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
@@ -121,7 +123,8 @@ export async function resume(
       ...(seed !== undefined && { seed: (await sha256(canonical([seed, answers]))).toHex() }),
     };
     const isTask = earlier?.kind === "task";
-    return run({ rounds, resumption, isTask, ...(record ? { recorded: record } : { input }) });
+    const going = { rounds, resumption, isTask, fuelUsed };
+    return run({ ...going, ...(record ? { recorded: record } : { input }) });
   };
   const going = async () => {
     try {
@@ -215,7 +218,7 @@ export async function inputRequired(
 
 /** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
 export function stateOf(
-  { reason, recorded, state, isSingleUse }: Suspended,
+  { reason, recorded, state, isSingleUse, fuelUsed }: Suspended,
   { row }: FoundRequest,
   client: Client,
 ): Omit<State, "call" | "principal" | "until" | "rounds"> {
@@ -229,7 +232,8 @@ export function stateOf(
   const { asks, given } = reason;
   const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
   const goesOn = recorded ? { recorded } : { seed };
-  return { asks, given, once: isSingleUse, ...goesOn, ...(state !== undefined && { state }) };
+  const own = state === undefined ? {} : { state };
+  return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own };
 }
 
 /**

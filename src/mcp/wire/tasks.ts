@@ -20,7 +20,10 @@ import type { ToolEntry } from "../../servlets/catalog.ts";
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** A call as its task keeps it. */
-export interface TaskCall extends Pick<CallContext, "id" | "meta" | "input" | "trace"> {
+export interface TaskCall extends Pick<
+  CallContext,
+  "id" | "meta" | "input" | "trace" | "fuelUsed"
+> {
   principal: Principal;
   client: Client;
   method: string;
@@ -52,7 +55,7 @@ export interface Progress {
 }
 
 /** How a call that becomes a task has come to it: it is over already, or waits for something. */
-export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state">;
+export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
 
 /** How a call has ended. */
 export type TaskEnd = { result: Json } | { error: RpcError };

@@ -119,12 +119,13 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
       // Pages that were never written are all the same one, which is in every cache.
       if (row.isFar === true) new Uint32Array(memory.buffer).fill(0x2545f491, 50_000);
       chosen.value = at;
-      guest.attach(exports, kind.fuel);
+      guest.attach(exports, kind);
       const began = performance.now();
       try {
         call();
       } catch (error) {
-        if (!guest.isExhausted) throw new Error(`row ${at}: ${String(error)}`, { cause: error });
+        if (guest.tank?.isEmpty !== true)
+          throw new Error(`row ${at}: ${String(error)}`, { cause: error });
       }
       const ns = (performance.now() - began) * 1e6;
       least = Math.min(least, ns / (kind.fuel - Number(fuel.value)));
