@@ -41,7 +41,7 @@ interface Kind {
   setup: string;
 }
 
-const KINDS: Record<string, Kind> = {
+export const KINDS: Record<string, Kind> = {
   instructions: { rows: plainRows, fuel: FUEL, declarations: plainDeclarations, setup: "" },
   /** A module that catches exceptions is counted differently. */
   exceptions: { rows: exceptionRows, fuel: FUEL, declarations: exceptionDeclarations, setup: "" },
@@ -93,7 +93,7 @@ function servlet(kind: Kind): string {
       (call_indirect $rows (type $nothing) (global.get $row)) (i32.const 0)))`;
 }
 
-const prepared = (kind: Kind) =>
+export const prepared = (kind: Kind) =>
   inFolder(async (file) => {
     await writeFile(file("servlet.wat"), servlet(kind));
     const plugin = await assemble(file("servlet.wat"));
