@@ -1,5 +1,5 @@
 /** The host functions that `npm run bench -- fuel` measures: all that do not wait. */
-import { importTypes } from "../../../src/bundle/import-types.ts";
+import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
 import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { one, type Row } from "./fuel-instructions.ts";
 
