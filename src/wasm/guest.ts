@@ -4,7 +4,6 @@ import { isObject, Wait, type Json, type Notification } from "../model.ts";
 import { excessOf } from "../shape.ts";
 import { stringBytes } from "../text.ts";
 import { Budget, Exhausted, GuestError, Place, Tank, type Fuel } from "./budget.ts";
-import type { GuestResponse } from "./http.ts";
 import { rangeOf } from "./image.ts";
 import type { Journal, Question } from "./journal.ts";
 import { cut, demandJson, demandSize, excerptOf } from "./reading.ts";
@@ -53,7 +52,7 @@ export class Guest {
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
   /** The last HTTP response, without its body. */
-  http: Omit<GuestResponse, "body"> = { status: 0, headers: {} };
+  http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   #kernel!: KernelExports;
   #place: Place | undefined;
   #gone: AbortSignal | undefined;
