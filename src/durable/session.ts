@@ -79,9 +79,18 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async post(principal: string, { messages, ...how }: Post) {
-      const { isBatch, accepts, scopes } = how;
+    async post(principal: string, post: Post) {
       if (!(await this.#isThereFor(principal))) return undefined;
+      try {
+        return await this.#answer(post);
+      } catch (error) {
+        if (this.#store.exists) throw error;
+        return undefined; // It has ended meanwhile.
+      }
+    }
+
+    async #answer({ messages, ...how }: Post) {
+      const { isBatch, accepts, scopes } = how;
       this.#store.touch();
       const read = messages.map(readable);
       let failure: Fault | undefined;
@@ -92,6 +101,8 @@ export function sessionObject(bundle: Bundle) {
         }
         if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
       }
+      // From here on nothing is awaited until each request is an open call, which the session's end ends.
+      if (!this.#store.exists) return undefined;
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
       if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
       const post = new OpenPost(asking.length, how);
@@ -123,15 +134,16 @@ export function sessionObject(bundle: Bundle) {
       try {
         return await this.#streams.listen(lastEventId);
       } catch (error) {
-        return replyOf(error);
+        return this.#store.exists ? replyOf(error) : undefined;
       }
     }
 
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
+      await this.#hub().delist(this.ctx.id.toString());
+      // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
       await this.#calls.end();
       this.#streams.end();
-      await this.#hub().delist(this.ctx.id.toString());
       await this.#store.forget();
       return true;
     }

@@ -105,14 +105,17 @@ export class TaskStore implements Keeper {
     return session === null ? undefined : { isHidden: hidden === 1 };
   }
 
-  /** Its owner, and those that have adopted it. */
+  /** Those that have adopted it, the newest first, and at the end its owner, which stays. */
   get sessions(): string[] {
     return this.row.session?.split(" ") ?? [];
   }
 
   adopt(session: string): void {
-    const all = [...new Set([session, ...this.sessions])];
-    this.#set({ session: all.slice(0, limits.taskSessions).join(" ") });
+    const owner = this.sessions.at(-1) ?? session;
+    const others = new Set([session, ...this.sessions]);
+    others.delete(owner);
+    const all = [...[...others].slice(0, limits.taskSessions - 1), owner];
+    this.#set({ session: all.join(" ") });
   }
 
   /** When the task is forgotten, in Unix ms. */
