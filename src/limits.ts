@@ -167,6 +167,13 @@ export const limits = {
   /** Those of one hub, which all anonymous callers share, and what may wait to be read on all of them. */
   hubStreams: 1000,
   hubBacklogBytes: 32 * 1024 * 1024,
+  /** Filters of all these streams, which are held for as long, and of those of one caller. */
+  hubFilterBytes: 16 * 1024 * 1024,
+  listenFilterBytes: 2 * 1024 * 1024,
+  /** Cost of a URI or id in them beyond its text. */
+  filterItemBytes: 32,
+  /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
+  changesMs: 1000,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
    * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283
