@@ -56,7 +56,7 @@ export function callerKey({ name, address }: Principal): string | undefined {
 }
 
 /** Quota checks of one caller. Both throw `too_many`. */
-export interface Share {
+export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
   /** Counts an object that outlives the request: a session, a task, a state, a recorded call. */

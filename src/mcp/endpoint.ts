@@ -1,7 +1,7 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Share } from "../model.ts";
+import type { CallerQuota } from "../model.ts";
 import { handleLegacy, handleSession, hasSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
@@ -12,7 +12,7 @@ import { idOf, readable } from "./wire/message.ts";
 import { accepts, refusalResponse } from "./wire/reply.ts";
 
 /** Dependencies of the endpoint, for one request. */
-interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, Share {
+interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
   /** The `WWW-Authenticate` header for a fault, if it has one. */
   challenge?(fault: Fault): string | undefined;
 }
