@@ -52,7 +52,7 @@ export class Gatekeeper {
     try {
       const response = await work({
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
-        keep: () => this.#keep(caller),
+        keep: (bytes) => this.#keep(caller, bytes),
       });
       if (isStream(response)) {
         // A client that is gone does not always cancel what it was reading, and may have gone before.

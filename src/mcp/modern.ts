@@ -25,6 +25,7 @@ import {
   endOf,
   progressOf,
   takesTasks,
+  taskBytes,
   taskGate,
   taskMethods,
   taskMode,
@@ -281,8 +282,8 @@ async function callTool(
     call.notify(notice);
   };
   const create = async (so: Partial<TaskCall>, of: { end?: TaskEnd; id?: string } = {}) => {
-    await exchange.keep();
     const made = { ...taskCall(request.params, call), ...so };
+    await exchange.keep(taskBytes(made, of.end));
     return createTaskResult(await tasks.create(made, of.end, of.id));
   };
   const task: Become["task"] = async (so, resumption) => {
