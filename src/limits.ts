@@ -21,8 +21,8 @@ export const limits = {
   toolCallsPerMinute: 0,
   /**
    * Sessions, tasks, states that their clients cannot carry, and calls with an id that are kept for one
-   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used, and none without
-   * bounds of its own.
+   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used. Each whole MiB of a
+   * task or state counts once more, so these are 50 GB at most; the others have bounds of their own.
    */
   keptPerDay: 50_000,
   /** Messages in one legacy batch, and bytes of the results, which are held until the last is there. */

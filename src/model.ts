@@ -59,8 +59,8 @@ export function callerKey({ name, address }: Principal): string | undefined {
 export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts an object that outlives the request: a session, a task, a state, a recorded call. */
-  keep(): Promise<void>;
+  /** Counts an object that outlives the request, and its bytes: a session, a task, a state, a recorded call. */
+  keep(bytes?: number): Promise<void>;
 }
 
 /** An MCP notification that a servlet sends during a call. */

@@ -55,7 +55,7 @@ export class RateLimiter {
     return {
       quota: {
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
-        keep: () => this.#keep(caller),
+        keep: (bytes) => this.#keep(caller, bytes),
       },
       async until(work) {
         let response: Response | undefined;

@@ -8,8 +8,9 @@ import { errorMessage, readable, type Message, type RequestId } from "../mcp/wir
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/wire/reply.ts";
 import type { Introduced, Post } from "../mcp/wire/session.ts";
-import type { Progress } from "../mcp/wire/tasks.ts";
+import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
 import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
+import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
@@ -55,12 +56,24 @@ export function sessionObject(bundle: Bundle) {
         store: this.#store,
         streams: this.#streams,
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
-        tasks: () => tasks({ name: this.#store.row.principal }),
+        tasks: () => this.#counted(tasks({ name: this.#store.row.principal })),
         hub: this.#hub,
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#calls.recover());
       state.waitUntil(this.#announceLists().catch(report));
+    }
+
+    /** Tasks, each of which counts as stored for the session's caller. */
+    #counted(tasks: Tasks): Tasks {
+      return {
+        ...tasks,
+        create: async (call, start, id) => {
+          const caller = callerKey(await this.#store.principal());
+          await storageQuota(this.env)(caller, taskBytes(call, start));
+          return tasks.create(call, start, id);
+        },
+      };
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {

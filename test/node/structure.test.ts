@@ -47,7 +47,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "callers.ts": ["limits.ts"],
   "glob.ts": [],
   "private-hosts.ts": [],
-  "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts"],
+  "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],
   "text.ts": [],
   "version.ts": [],
   "shape.ts": ["text.ts"],

@@ -8,6 +8,7 @@ import type { Request } from "../wire/message.ts";
 import {
   endOf,
   progressOf,
+  taskBytes,
   taskGate,
   taskMode,
   type TaskCall,
@@ -92,11 +93,14 @@ function promoterOf(
     so: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
-    await keep();
     const { id: request, meta, principal, client, trace } = call;
-    const made = { id: request, meta, principal, client, trace, method: "tools/call" };
-    const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
-    return createTaskResult(await tasks.create({ ...made, params: asked, ...so }, end, id));
+    const made = {
+      ...{ id: request, meta, principal, client, trace, method: "tools/call" },
+      params: { name: params["name"], arguments: params["arguments"] ?? {} },
+      ...so,
+    };
+    await keep(taskBytes(made, end));
+    return createTaskResult(await tasks.create(made, end, id));
   };
   return {
     gate,
