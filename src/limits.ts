@@ -212,7 +212,7 @@ export const limits = {
   taskPage: 50,
   /** Messages that a session keeps for a client that comes back; the oldest notifications go first. */
   sessionEvents: 1000,
-  /** Characters of all these messages, the newest aside. */
+  /** Characters of all these messages, the newest aside; and bytes that wait to be read on all streams, one aside. */
   sessionEventCharacters: 8 * 1024 * 1024,
   /** How long one of them is kept. */
   sessionEventMs: 24 * 3_600_000,
