@@ -9,7 +9,8 @@ import {
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { Allowances, type Counter } from "./allowances.ts";
+import type { Counter } from "../quotas.ts";
+import { Allowances } from "./allowances.ts";
 import {
   ClientDocuments,
   isDocumentUrl,

@@ -2,7 +2,7 @@ import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { ANONYMOUS, type Json, type Principal } from "../model.ts";
-import type { Counter } from "./allowances.ts";
+import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
