@@ -60,7 +60,7 @@ export function taskObject(bundle: Bundle) {
     async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
       if (!this.#store.exists) await this.#store.create(call, start, brought);
-      await this.#refuse();
+      await this.#failUnsupportedAsks();
       const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
       // Whoever handed over a large call holds its memory until this returns.
@@ -189,12 +189,12 @@ export function taskObject(bundle: Bundle) {
       } else {
         const end = await this.#call(signal);
         await this.#owners.settled;
-        if (end instanceof Suspended && (await this.#isTooCurious(end))) {
+        if (end instanceof Suspended && (await this.#hasAskedTooOften(end))) {
           const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
-          await this.#refuse();
+          await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
       }
       this.#firstRun.resolve();
@@ -202,7 +202,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Fails what a session's client cannot be asked. */
-    async #refuse(): Promise<void> {
+    async #failUnsupportedAsks(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
       if (waits?.kind !== "input") return;
       const call = await this.#store.call();
@@ -211,7 +211,7 @@ export function taskObject(bundle: Bundle) {
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
-    async #isTooCurious({ reason }: Suspended): Promise<boolean> {
+    async #hasAskedTooOften({ reason }: Suspended): Promise<boolean> {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
@@ -261,7 +261,7 @@ export function taskObject(bundle: Bundle) {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
           const isWaiting = await session.progressed(id, progress);
-          await this.#date(progress.asks);
+          await this.#startDeadlines(progress.asks);
           return isWaiting;
         });
         if (!this.#store.exists) return true;
@@ -290,7 +290,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Starts the deadlines of these asks: the owner has been told of them. */
-    async #date(known: Asks): Promise<void> {
+    async #startDeadlines(known: Asks): Promise<void> {
       if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
       await this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();

@@ -10,7 +10,7 @@ import { cut, demandJson, demandSize, excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
 
 export { GuestError };
-export type { Lending, LogLevel, Setup } from "./setup.ts";
+export type { GuestCredentials, LogLevel, Setup } from "./setup.ts";
 
 /** `proc_exit`. */
 export class Exit {
@@ -130,7 +130,7 @@ export class Guest {
 
   /** The beginning of a text that stands in these bytes: see `excerptOf`. */
   excerpt(parts: readonly Uint8Array[], characters: number): string {
-    return excerptOf(parts, characters, this.setup.lent !== undefined);
+    return excerptOf(parts, characters, this.setup.credentials !== undefined);
   }
 
   /** Makes a block of these bytes for the guest; 0n where there are none. */
@@ -287,7 +287,7 @@ export class Guest {
     const count = this.budget.count("logLines");
     if (count === undefined) return;
     const { logCharacters, logLines } = limits;
-    const text = this.setup.lent?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
+    const text = this.setup.credentials?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
     const rest = count === logLines ? " (this call's further lines are dropped)" : "";
     this.setup.log(level, (line.length > logCharacters ? `${text}…` : text).trimEnd() + rest);
   }

@@ -30,7 +30,7 @@ export const begin = (): Block[] => [{ opcode: OP.block, before: 0, atLabel: NOW
  * The cost of the longest path through the code outside of loops, then through each loop without the loops
  * in it, in their order.
  */
-export function longestWays(
+export function longestPaths(
   code: Uint8Array,
   costOf: (instruction: Instruction) => number,
 ): number[] {
