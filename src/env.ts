@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
+import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
-import { KEY_NAME, KEY_NAME_RULE } from "./model.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 

@@ -57,6 +57,11 @@ export const limits = {
    */
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
+  /**
+   * Fuel of all runs of one call together, in tanks of one run: each run repeats what those before it computed.
+   * Enough for thousands of sleeps or questions.
+   */
+  callTanks: 100,
   /** Fuel for a host function, and for one that suspends the guest or throws. */
   hostCallFuel: 800,
   slowCallFuel: 2000,
@@ -154,7 +159,7 @@ export const limits = {
   /** Length of a client's error message as passed on to servlets and callers. */
   clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
-  declinedRounds: 8,
+  unableRetries: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
   /** Open `subscriptions/listen` streams of one caller. */

@@ -55,13 +55,8 @@ export function callerKey({ name, address }: Principal): string | undefined {
   return address === undefined ? undefined : `address ${address}`;
 }
 
-/** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
-export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
-export const KEY_NAME_RULE =
-  "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";
-
 /** Quota checks of one caller. Both throw `too_many`. */
-export interface Share {
+export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
   /** Counts an object that outlives the request, and its bytes: a session, a task, a state, a recorded call. */
@@ -191,13 +186,16 @@ export class Suspended {
   readonly state: string | undefined;
   /** Absent where the servlet has returned. */
   readonly recorded: Recorded | undefined;
+  /** Fuel that the runs of the call have used so far. */
+  readonly fuelUsed: number;
   /** True if the call may be resumed only once (`single_use_state`). */
   isSingleUse = false;
 
-  constructor(reason: WaitReason, recorded: Recorded | undefined, state?: string) {
+  constructor(reason: WaitReason, fuelUsed: number, recorded?: Recorded, state?: string) {
     this.reason = reason;
     this.recorded = recorded;
     this.state = state;
+    this.fuelUsed = fuelUsed;
   }
 }
 
@@ -274,6 +272,8 @@ export interface CallContext {
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** An earlier run of this call, which this one goes on from. */
   recorded?: Recorded;
+  /** Fuel that earlier runs of this call have used. */
+  fuelUsed?: number;
   /** Credentials that the caller provided for this call. */
   lent?: Lent;
   /** Stores the journal; absent if it stays in memory. */

@@ -3,18 +3,18 @@ import { countedBy, siteOf, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { eventText } from "../mcp/reply.ts";
+import { eventText } from "../mcp/wire/reply.ts";
 import {
   tagged,
   wants,
   type Filter,
   type Hub as Streams,
   type Subscription,
-} from "../mcp/subscription.ts";
+} from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
 import { Connection } from "./connection.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 
 /** An open stream, and what it is counted by. */
 interface Open extends Pick<Subscription, "id" | "filter"> {

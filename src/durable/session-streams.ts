@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { streamResponse } from "../mcp/reply.ts";
-import { isExperimental } from "../mcp/older.ts";
+import { streamResponse } from "../mcp/wire/reply.ts";
+import { isExperimental } from "../mcp/legacy/shapes.ts";
 import { Connection } from "./connection.ts";
 import type { SessionStore } from "./session-store.ts";
 

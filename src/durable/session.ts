@@ -4,37 +4,24 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { httpStatus, report, type Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { errorMessage, readable, type Message, type RequestId } from "../mcp/message.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../mcp/wire/message.ts";
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
-import type { Reply } from "../mcp/reply.ts";
-import type { Introduced, Post } from "../mcp/session.ts";
-import { taskBytes, type Progress, type Tasks } from "../mcp/tasks.ts";
+import type { Reply } from "../mcp/wire/reply.ts";
+import type { Introduced, Post } from "../mcp/wire/session.ts";
+import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
 import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import { SessionCalls } from "./session-calls.ts";
-import { OpenPost } from "./session-post.ts";
+import { SessionCalls } from "../mcp/legacy/session-calls.ts";
+import { OpenPost } from "../mcp/legacy/open-post.ts";
+import type { SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
-
-/** RPC interface of a session. For any `principal` but its owner the session does not exist. */
-export interface SessionObject extends Rpc.DurableObjectBranded {
-  create(principal: Principal, client: Introduced): Promise<void>;
-  post(principal: string, post: Post): Promise<Response | Reply | undefined>;
-  listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
-  end(principal: string): Promise<true | undefined>;
-  /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
-  told(task: string, nth: number, notice: Notification): Promise<boolean>;
-  /** Takes how far a task is; false where nobody wants to know. */
-  progressed(task: string, progress: Progress): Promise<boolean>;
-  /** Takes what has changed; false where the session has ended. */
-  heard(changes: Notification[]): Promise<boolean>;
-}
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on
@@ -105,9 +92,18 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async post(principal: string, { messages, ...how }: Post) {
-      const { isBatch, accepts, scopes } = how;
+    async post(principal: string, post: Post) {
       if (!(await this.#isThereFor(principal))) return undefined;
+      try {
+        return await this.#answer(post);
+      } catch (error) {
+        if (this.#store.exists) throw error;
+        return undefined; // It has ended meanwhile.
+      }
+    }
+
+    async #answer({ messages, ...how }: Post) {
+      const { isBatch, accepts, scopes } = how;
       this.#store.touch();
       const read = messages.map(readable);
       let failure: Fault | undefined;
@@ -118,6 +114,8 @@ export function sessionObject(bundle: Bundle) {
         }
         if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
       }
+      // From here on nothing is awaited until each request is an open call, which the session's end ends.
+      if (!this.#store.exists) return undefined;
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
       if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
       const post = new OpenPost(asking.length, how);
@@ -149,15 +147,16 @@ export function sessionObject(bundle: Bundle) {
       try {
         return await this.#streams.listen(lastEventId);
       } catch (error) {
-        return replyOf(error);
+        return this.#store.exists ? replyOf(error) : undefined;
       }
     }
 
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
+      await this.#hub().delist(this.ctx.id.toString());
+      // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
       await this.#calls.end();
       this.#streams.end();
-      await this.#hub().delist(this.ctx.id.toString());
       await this.#store.forget();
       return true;
     }

@@ -1,6 +1,6 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
-import type { Resumed, Resumption, Sealing, Vault } from "../mcp/exchange.ts";
+import type { Resumed, Resumption, Sealing, Vault } from "../mcp/wire/exchange.ts";
 import { partsOf, release, valuesIn } from "../parts.ts";
 import { concatenate } from "../wasm/image.ts";
 import { StoredResumption } from "./resumption.ts";

@@ -1,13 +1,13 @@
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { changes } from "../mcp/changes.ts";
-import { progressOf, type TaskCall } from "../mcp/tasks.ts";
+import { changes } from "../mcp/wire/changes.ts";
+import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
 import type { Sender } from "../unknown-outcome.ts";
 import { again } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -57,9 +57,9 @@ export class TaskOwners {
     recorded: Recorded | undefined,
     onProgress: (message: string) => void,
   ): (notice: Notification) => void {
-    const { owner, principal } = this.#store;
+    const { owner, row } = this.#store;
     const hubs = namespaceOf<Hub>(this.#env, "HUBS");
-    const hub = hubs && (() => hubs.getByName(principal));
+    const hub = hubs && (() => hubs.getByName(row.principal));
     let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { dated, inputRequests, unanswered } from "../mcp/answers.ts";
-import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import { dated, inputRequests, unanswered } from "../mcp/wire/answers.ts";
+import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/wire/tasks.ts";
 import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
 import { printable } from "../text.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
@@ -19,6 +19,8 @@ export interface Row extends Record<string, SqlStorageValue> {
   ttl: number;
   runs: number;
   notices: number;
+  /** Fuel that its runs have used. */
+  fuel: number;
   /** The ids of those that are told how it goes on, with spaces in between; null where nobody is. */
   session: string | null;
   hidden: 0 | 1;
@@ -26,7 +28,7 @@ export interface Row extends Record<string, SqlStorageValue> {
 
 /** Encrypted values of a task, by name. */
 export interface Texts {
-  call: Omit<TaskCall, "recorded" | "message" | "ttlMs">;
+  call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
   /** How far the servlet has said to be. */
   message: string;
   /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
@@ -56,46 +58,57 @@ export interface Brought {
   call: boolean;
 }
 
+/** Parts of a call that are not kept in its text. */
+const ELSEWHERE = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
+
 /** What is kept of a call as its text. */
 export function kept(given: TaskCall): Texts["call"] {
   const call = { ...given };
-  for (const elsewhere of ["recorded", "message", "ttlMs"] as const) delete call[elsewhere];
+  for (const elsewhere of ELSEWHERE) delete call[elsewhere];
   return call;
 }
 
 /** How a call that becomes a task has come to it: its end, or what it waits for and has been answered. */
-export function beginningOf({ recorded, owner }: TaskCall, start: Start | undefined) {
+export function beginningOf({ recorded, owner, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
   const suspended = start && "reason" in start ? start : undefined;
   const end = start && !("reason" in start) ? start : undefined;
   const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
   const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
   const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
-  return { end, entries, intents, begun, waiting };
+  return { end, entries, intents, begun, waiting, fuel: suspended?.fuelUsed ?? fuelUsed };
 }
 
 /** Of this version; columns are only ever added. */
 export const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
-  runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL);
+  runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
+  fuel INTEGER NOT NULL);
 ${SealedRows.texts}${SealedRows.answers}`;
 
 /** The row of the task that is stored here; undefined where none is. */
 export function storedTask(sql: SqlStorage): Row | undefined {
   const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
-  return tables.length > 0 ? sql.exec<Row>("SELECT * FROM task").toArray()[0] : undefined;
+  if (tables.length === 0) return undefined;
+  const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
+  if (row === undefined || row["fuel"] !== undefined) return row;
+  // A task of before.
+  sql.exec("ALTER TABLE task ADD COLUMN fuel INTEGER NOT NULL DEFAULT 0");
+  row.fuel = 0;
+  return row;
 }
 
 /** Writes the row of a new task. */
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
-  { status, created, ttl, notices }: Pick<Row, "status" | "created" | "ttl" | "notices">,
+  row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel">,
 ): void {
+  const { status, created, ttl, notices, fuel } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-  const row = [principal.name, status, ...times, ...owned];
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+  const values = [principal.name, status, ...times, ...owned, fuel];
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
 }
 
 /** A task as its client sees it, besides its id and its end. */

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
-import { unanswered } from "../mcp/answers.ts";
-import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import { unanswered } from "../mcp/wire/answers.ts";
+import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
 import { answered } from "../model.ts";
 import type {
   Answer,
@@ -53,7 +53,7 @@ export class TaskStore implements Keeper {
     const call = rows.kept(given);
     const now = Date.now();
     const ttl = Math.min(ttlMs, limits.taskMs);
-    const { end, entries, intents, begun, waiting } = rows.beginningOf(given, start);
+    const { end, entries, intents, begun, waiting, fuel } = rows.beginningOf(given, start);
     await this.#commit({
       texts: end
         ? { end }
@@ -69,7 +69,7 @@ export class TaskStore implements Keeper {
         sql.exec(rows.TASK_SCHEMA);
         const status = end ? rows.statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        rows.insertTask(sql, given, { status, created: now, ttl, notices });
+        rows.insertTask(sql, given, { status, created: now, ttl, notices, fuel });
         for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
@@ -81,12 +81,14 @@ export class TaskStore implements Keeper {
     return this.#row !== undefined;
   }
 
-  get principal(): string {
-    return this.#known.principal;
+  /** Throws where no task is stored here: check `exists` first. */
+  get row(): Readonly<Row> {
+    if (this.#row === undefined) throw new Error("no task is stored here: check `exists` first");
+    return this.#row;
   }
 
   get status(): Status {
-    return this.#known.status;
+    return this.row.status;
   }
 
   get isOver(): boolean {
@@ -99,23 +101,26 @@ export class TaskStore implements Keeper {
   }
 
   get owner(): Pick<Owner, "isHidden"> | undefined {
-    const { session, hidden } = this.#known;
+    const { session, hidden } = this.row;
     return session === null ? undefined : { isHidden: hidden === 1 };
   }
 
-  /** Its owner, and those that have adopted it. */
+  /** Those that have adopted it, the newest first, and at the end its owner, which stays. */
   get sessions(): string[] {
-    return this.#known.session?.split(" ") ?? [];
+    return this.row.session?.split(" ") ?? [];
   }
 
   adopt(session: string): void {
-    const all = [...new Set([session, ...this.sessions])];
-    this.#set({ session: all.slice(0, limits.taskSessions).join(" ") });
+    const owner = this.sessions.at(-1) ?? session;
+    const others = new Set([session, ...this.sessions]);
+    others.delete(owner);
+    const all = [...[...others].slice(0, limits.taskSessions - 1), owner];
+    this.#set({ session: all.join(" ") });
   }
 
   /** When the task is forgotten, in Unix ms. */
   get expires(): number {
-    return this.#known.created + this.#known.ttl;
+    return this.row.created + this.row.ttl;
   }
 
   isOf(principal: string): boolean {
@@ -129,7 +134,7 @@ export class TaskStore implements Keeper {
 
   /** Starts a run and returns its number since the last progress. Schedules the next at `rerun` in case it dies. */
   countRun(rerun: (runs: number) => number): number {
-    const runs = ++this.#known.runs;
+    const runs = this.row.runs + 1;
     this.#set({ runs });
     void this.#storage.setAlarm(rerun(runs));
     return runs;
@@ -137,7 +142,7 @@ export class TaskStore implements Keeper {
 
   /** The task as its client sees it. All is read before anything is awaited: the task may go on meanwhile. */
   async view(): Promise<DetailedTask> {
-    const known = { ...this.#known };
+    const known = { ...this.row };
     const [message, waits, end] = await Promise.all([
       known.status === "cancelled" ? undefined : this.#read("message"),
       this.waits(),
@@ -174,7 +179,7 @@ export class TaskStore implements Keeper {
     const begun = await this.#read("begun");
     if (begun === undefined) return undefined;
     const entries = await this.#rows.answers();
-    return { ...begun, entries, notices: Math.max(begun.notices, this.#known.notices) };
+    return { ...begun, entries, notices: Math.max(begun.notices, this.row.notices) };
   }
 
   /** Keeps what a call waits for. */
@@ -187,7 +192,7 @@ export class TaskStore implements Keeper {
       texts,
       also: () => {
         if (suspended.recorded === undefined) this.#rows.clear("answers");
-        this.#set({ runs: 0 });
+        this.#set({ runs: 0, fuel: suspended.fuelUsed });
         this.#setStatus(status);
       },
       alarm: () => this.#due(texts.waits),
@@ -230,7 +235,7 @@ export class TaskStore implements Keeper {
     const { count, entry } = await this.#rows.newest();
     const before = entry === undefined ? [] : [entry];
     const { entries, ...begun } = answered({ ...known, entries: before }, answer, at);
-    const notices = Math.max(begun.notices, this.#known.notices);
+    const notices = Math.max(begun.notices, this.row.notices);
     await this.#commit({
       texts: { begun: { ...begun, notices }, waits: null },
       ...(entries.length > before.length && { answers: [[count, entries.at(-1)!]] }),
@@ -241,7 +246,7 @@ export class TaskStore implements Keeper {
   }
 
   async begin(head: Head): Promise<void> {
-    await this.#commit({ texts: { begun: { head, notices: this.#known.notices } } });
+    await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 
   async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
@@ -251,7 +256,7 @@ export class TaskStore implements Keeper {
   async keep(position: number, entry: Entry, notices: number): Promise<void> {
     await this.#commit({
       answers: [[position, entry]],
-      also: () => this.#set({ runs: 0, notices: Math.max(notices, this.#known.notices) }),
+      also: () => this.#set({ runs: 0, notices: Math.max(notices, this.row.notices) }),
     });
   }
 
@@ -290,15 +295,10 @@ export class TaskStore implements Keeper {
   }
 
   #set(change: Partial<Row>): void {
-    Object.assign(this.#known, change);
+    Object.assign(this.row, change);
     for (const [column, value] of Object.entries(change)) {
       this.#storage.sql.exec(`UPDATE task SET ${column} = ?`, value);
     }
-  }
-
-  get #known(): Row {
-    if (this.#row === undefined) throw new Error("no task is stored here: check `exists` first");
-    return this.#row;
   }
 
   /** Nothing is written to a task that is over. */

@@ -8,12 +8,12 @@ import {
   fittingAnswers,
   isComplete,
   unanswered,
-} from "../mcp/answers.ts";
-import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
-import { methods, notified } from "../mcp/methods.ts";
-import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
-import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
+} from "../mcp/wire/answers.ts";
+import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
+import { findAgain } from "../mcp/methods.ts";
+import { inputAsker } from "../mcp/modern/input-required.ts";
+import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
+import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
 import { callerKey, Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
@@ -230,11 +230,12 @@ export function taskObject(bundle: Bundle) {
       const context: CallContext = {
         ...call,
         ...(recorded && { recorded }),
+        fuelUsed: this.#store.row.fuel,
         signal: () => signal,
         notify: this.#owners.teller(call, recorded, (message) =>
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
         ),
-        ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
+        ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
         keeper: this.#owners.keeper(sender, stored),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -244,9 +245,9 @@ export function taskObject(bundle: Bundle) {
         },
       };
       try {
-        const run = methods[call.method] ?? notified[call.method]!;
         const allowed = this.#registry.within(call.principal.scopes);
-        const outcome = await run(call.params, context, allowed);
+        const { subject, run } = await findAgain(call, allowed);
+        const outcome = await run({ ...context, ...(subject !== undefined && { subject }) });
         if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
           demandCapabilities(outcome.reason.asks, call.client);
         }
@@ -264,7 +265,7 @@ export function taskObject(bundle: Bundle) {
     /** Says how far the task is to those who listen; false where its owner could not be told. */
     async #publish(): Promise<boolean> {
       if (!this.#store.exists) return true;
-      const { owner, principal } = this.#store;
+      const { owner, row } = this.#store;
       try {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
@@ -285,7 +286,7 @@ export function taskObject(bundle: Bundle) {
         if (owner !== undefined) return false;
       }
       try {
-        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(principal);
+        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(row.principal);
         const method = "notifications/tasks";
         const params = { taskId: this.ctx.id.toString() };
         if (await hub?.isHeard({ method, params })) {

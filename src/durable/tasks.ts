@@ -1,5 +1,5 @@
 import { namespaceOf } from "../env.ts";
-import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/tasks.ts";
+import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/wire/tasks.ts";
 import type { Principal } from "../model.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";

@@ -1,7 +1,7 @@
 import { checkWithoutNulls } from "../allowances.ts";
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
-import type { Principal, Share } from "../model.ts";
+import type { Principal, CallerQuota } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { Issue } from "../schema/schema.ts";
 import { told } from "../servlets/checks.ts";
@@ -22,7 +22,7 @@ import {
 } from "./request.ts";
 
 /** Dependencies of the handlers. */
-export interface Setting extends Share {
+export interface Setting extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;

@@ -5,7 +5,7 @@ import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { configOf, lendingOf, secretOf } from "./config.ts";
-import { recordedRun, type Deployment } from "./deployment.ts";
+import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import type { Servlet } from "./servlet.ts";
 
@@ -44,6 +44,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         caller: callerKey(call.principal),
         trace: call.trace,
         fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
+        fuelUsed: call.fuelUsed,
         signal: call.signal,
         log: (level, text) => log(bundled.name, level, text),
         notify: call.notify,
@@ -55,10 +56,11 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         seed: call.input?.seed,
         keeper,
       };
-      const run = () => callExport(program, name, input, setup);
-      if (record === undefined) return run();
-      const about = { servlet: bundled.name, export: name, given: input.length };
-      return recordedRun(about, call, { record, run });
+      const began = Date.now();
+      const ending = callExport(program, name, input, setup);
+      if (record === undefined) return ending;
+      const about = { servlet: bundled.name, export: name, given: input.length, began };
+      return logRun(about, call, { record, ending });
     },
   });
 }

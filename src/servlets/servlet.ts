@@ -100,7 +100,9 @@ export function outputOf(ending: Ending): Json {
 export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome<T> {
   if (ending.kind === "suspended") return ending.suspended;
   const output = outputOf(ending);
-  if (output["resultType"] === "input_required") return inputRequired(output);
+  if (ending.kind === "returned" && output["resultType"] === "input_required") {
+    return inputRequired(output, ending.fuelUsed);
+  }
   delete output["resultType"]; // What a result is to its client is the server's to say.
   return read(output);
 }
@@ -108,7 +110,8 @@ export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome
 const ASKS = new Set<unknown>(["elicitation/create", "sampling/createMessage", "roots/list"]);
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult */
-function inputRequired({ inputRequests: requests = {}, requestState: state }: Json): Suspended {
+function inputRequired(output: Json, fuelUsed: number): Suspended {
+  const { inputRequests: requests = {}, requestState: state } = output;
   const bad = (what: string) =>
     new Fault("servlet_failed", `The servlet needs input, but ${what}.`);
   if (!isObject(requests)) throw bad("its inputRequests are not an object");
@@ -128,7 +131,7 @@ function inputRequired({ inputRequests: requests = {}, requestState: state }: Js
     if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
   });
   if (wrong !== undefined) throw bad(wrong);
-  return new Suspended(reason, undefined, state);
+  return new Suspended(reason, fuelUsed, undefined, state);
 }
 
 /** A tool's run that ended badly, as the result that tells a model so; undefined for one that ended well. */

@@ -1,5 +1,6 @@
 import { siteOf } from "../callers.ts";
 import { limits } from "../limits.ts";
+import type { Setup } from "./setup.ts";
 
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
 export class GuestError extends Error {}
@@ -49,6 +50,44 @@ export class Budget {
 
   addWait(ms: number): void {
     this.#waitedMs += ms;
+  }
+}
+
+export type Fuel = Pick<Setup, "fuel" | "fuelUsed">;
+
+/** What the guest may compute: the fuel of one run, within that of all runs of its call. */
+export class Tank {
+  /** Why the guest was stopped where the tank is empty. */
+  readonly tooLong: string;
+  /** The guest's own count of what is left; it traps below zero. */
+  readonly #gauge: { value: bigint };
+  /** What all runs of the call will have used when it is empty. */
+  readonly #whole: number;
+
+  constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
+    const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
+    gauge.value = BigInt(Math.min(fuel, left));
+    this.#gauge = gauge;
+    this.#whole = fuelUsed + Math.min(fuel, left);
+    this.tooLong =
+      left < fuel
+        ? "The servlet computed for too long in all runs of this call together and was stopped. Each sleep or question repeats what was computed before it: use fewer, or compute less."
+        : "The servlet computed for too long and was stopped.";
+  }
+
+  get isEmpty(): boolean {
+    return this.#gauge.value < 0n;
+  }
+
+  /** Fuel that all runs of the call have used so far. */
+  get used(): number {
+    return this.#whole - Number(this.#gauge.value);
+  }
+
+  pay(units: number): void {
+    const left = this.#gauge.value - BigInt(units);
+    this.#gauge.value = left;
+    if (left < 0n) throw new GuestError(this.tooLong);
   }
 }
 

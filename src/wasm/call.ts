@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
 import { Exhausted } from "./budget.ts";
-import { Exit, Guest, GuestError, TOO_LONG, type Setup } from "./guest.ts";
+import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
@@ -11,8 +11,8 @@ export type { Program } from "./pool.ts";
 
 /** How a run of a servlet's export ended. */
 export type Ending =
-  /** With code 0; the output is whatever the guest gave. */
-  | { kind: "returned"; output: string | undefined }
+  /** With code 0; the output is whatever the guest gave. `fuelUsed` counts all runs of the call. */
+  | { kind: "returned"; output: string | undefined; fuelUsed: number }
   /** With another code or an error message: the servlet's own word, meant for the caller. */
   | { kind: "refused"; message: string }
   /** By a trap, or because it computed for too long. The message is short and meant for the caller; the details are in the log. */
@@ -49,7 +49,7 @@ export async function callExport(
   try {
     const instance = await borrow(program, guest);
     const { exports } = instance;
-    guest.attach(exports, setup.fuel);
+    guest.attach(exports, setup);
     const start = exports["edge_start"];
     if (start !== undefined && !isBornStarted(program)) await run(module, start);
     guest.setInput(recorded?.head.input ?? input);
@@ -63,7 +63,11 @@ export async function callExport(
     const reason = guest.ended ?? error;
     if (!(reason instanceof Wait)) return unwound(guest, reason);
     await journal.keep();
-    const suspended = new Suspended(reason.reason, journal.recorded());
+    // A run that found no room and got no further will be repeated, and is not the guest's doing.
+    const isInVain =
+      reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
+    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.tank!.used;
+    const suspended = new Suspended(reason.reason, fuelUsed, journal.recorded());
     return { kind: "suspended", suspended };
   }
 }
@@ -76,7 +80,7 @@ function finished(guest: Guest, code: number): Ending {
       message: message || `The servlet ended with code ${code} and no message.`,
     };
   }
-  return { kind: "returned", output: guest.output() };
+  return { kind: "returned", output: guest.output(), fuelUsed: guest.tank!.used };
 }
 
 /** The one place where an unwound guest's exception is caught. */
@@ -92,9 +96,10 @@ function unwound(guest: Guest, error: unknown): Ending {
       return unwound(guest, unfit);
     }
   }
-  if (guest.isExhausted) {
-    guest.log("error", TOO_LONG);
-    return { kind: "trapped", message: TOO_LONG };
+  if (guest.tank?.isEmpty === true) {
+    const message = guest.tank.tooLong;
+    guest.log("error", message);
+    return { kind: "trapped", message };
   }
   if (error instanceof GuestError || error instanceof Exhausted) {
     guest.log("warn", error.message);

@@ -3,8 +3,7 @@ import { limits } from "../limits.ts";
 import { isObject, Wait, type Json, type Notification } from "../model.ts";
 import { excessOf } from "../shape.ts";
 import { stringBytes } from "../text.ts";
-import { Budget, Exhausted, GuestError, Place } from "./budget.ts";
-import type { GuestResponse } from "./http.ts";
+import { Budget, Exhausted, GuestError, Place, Tank, type Fuel } from "./budget.ts";
 import { rangeOf } from "./image.ts";
 import type { Journal, Question } from "./journal.ts";
 import { cut, demandJson, demandSize, excerptOf } from "./reading.ts";
@@ -12,8 +11,6 @@ import type { LogLevel, Setup } from "./setup.ts";
 
 export { GuestError };
 export type { Lending, LogLevel, Setup } from "./setup.ts";
-
-export const TOO_LONG = "The servlet computed for too long and was stopped.";
 
 /** `proc_exit`. */
 export class Exit {
@@ -47,13 +44,15 @@ export class Guest {
   readonly setup: Setup;
   readonly journal: Journal;
   readonly budget = new Budget();
+  /** Absent before it may compute. */
+  tank: Tank | undefined;
   /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
   ended: unknown;
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
   /** The last HTTP response, without its body. */
-  http: Omit<GuestResponse, "body"> = { status: 0, headers: {} };
+  http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   #kernel!: KernelExports;
   #place: Place | undefined;
   #gone: AbortSignal | undefined;
@@ -64,24 +63,17 @@ export class Guest {
   }
 
   /**
-   * Takes the exports of an instance and lets it compute so much; before that, host functions that touch
-   * memory throw.
+   * Takes the exports of an instance and lets it compute; before that, host functions that touch memory
+   * throw.
    */
-  attach(exports: WebAssembly.Exports, fuel: number = limits.guestFuel): void {
+  attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
     this.#kernel = exports as unknown as KernelExports;
-    this.#kernel.edge_fuel.value = BigInt(fuel);
+    this.tank = new Tank(this.#kernel.edge_fuel, fuel);
   }
 
   /** Takes from what the guest may compute. Throws where that is used up. */
   pay(units: number): void {
-    const { edge_fuel: fuel } = this.#kernel;
-    const left = fuel.value - BigInt(units);
-    fuel.value = left;
-    if (left < 0n) throw new GuestError(TOO_LONG);
-  }
-
-  get isExhausted(): boolean {
-    return this.#kernel !== undefined && this.#kernel.edge_fuel.value < 0n;
+    this.tank!.pay(units);
   }
 
   /** The guest's own memory. The view is good until the guest runs again. */

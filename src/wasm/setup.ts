@@ -30,8 +30,10 @@ export interface Setup {
   trace?: Trace | undefined;
   /** The caller key; absent where it is not known who is calling. */
   caller?: string | undefined;
-  /** Fuel of the call; default `limits.guestFuel`. */
+  /** Fuel of one run; default `limits.guestFuel`. */
   fuel?: number | undefined;
+  /** Fuel that earlier runs of the call have used. */
+  fuelUsed?: number | undefined;
   /** Aborts when nobody waits for the call any more. */
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
-import { prepare } from "../../../src/bundle/prepare.ts";
+import { prepare } from "../../../src/bundle/wasm/prepare.ts";
 import { build, sourceIn } from "../../../src/bundle/source.ts";
 import { callExport } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";

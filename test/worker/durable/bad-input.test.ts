@@ -290,7 +290,7 @@ test("nor is one that is returned", () => {
   const params = { message: "?", requestedSchema: { type: 7 } };
   const inputRequests = { a: { method: "elicitation/create", params } };
   const output = JSON.stringify({ resultType: "input_required", inputRequests });
-  expect(() => outcomeOf({ kind: "returned", output }, (read) => read)).toThrow(
+  expect(() => outcomeOf({ kind: "returned", output, fuelUsed: 0 }, (read) => read)).toThrow(
     /the requestedSchema of a cannot be used: `type` must/,
   );
 });

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import type { SessionObject } from "../../../src/durable/session.ts";
+import type { SessionObject } from "../../../src/durable/session-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { answerOf } from "../server.ts";
