@@ -14,12 +14,15 @@ import { findAgain } from "../mcp/methods.ts";
 import { inputAsker } from "../mcp/modern/input-required.ts";
 import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import { callerKey, Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
 import type { Part } from "../parts.ts";
+import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
+import { StoredBytes } from "./stored-bytes.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
 import type { Brought, Texts } from "./task-rows.ts";
@@ -220,6 +223,10 @@ export function taskObject(bundle: Bundle) {
       const call = await this.#store.call();
       const recorded = await this.#store.recorded();
       if (call === undefined || this.#store.isOver) return undefined;
+      const { entries = [] } = recorded ?? {};
+      const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+      const keep = () => storageQuota(this.env)(callerKey(call.principal));
+      const stored = new StoredBytes(keep, [call.params, entries]);
       const context: CallContext = {
         ...call,
         ...(recorded && { recorded }),
@@ -229,7 +236,7 @@ export function taskObject(bundle: Bundle) {
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
         ),
         ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
-        keeper: this.#owners.keeper(),
+        keeper: this.#owners.keeper(sender, stored),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
           if (ms <= limits.sleepInPlaceMs) return;
@@ -244,10 +251,12 @@ export function taskObject(bundle: Bundle) {
         if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
           demandCapabilities(outcome.reason.asks, call.client);
         }
-        return outcome instanceof Suspended ? outcome : { result: outcome };
+        if (outcome instanceof Suspended) return outcome;
+        await stored.add(outcome);
+        return { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);
-        if (fault.code !== "internal") return endOf(fault);
+        if (fault.code !== "internal") return endOf(afterSending(sender, fault));
         logError(fault.cause);
         return undefined;
       }
@@ -302,3 +311,6 @@ export function taskObject(bundle: Bundle) {
     }
   };
 }
+
+/** Labels of entries for HTTP requests that must not be sent twice. */
+const SENDS = /^http (POST|PATCH) /;

@@ -94,11 +94,9 @@ function promoterOf(
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
     const { id: request, meta, principal, client, trace } = call;
-    const made = {
-      ...{ id: request, meta, principal, client, trace, method: "tools/call" },
-      params: { name: params["name"], arguments: params["arguments"] ?? {} },
-      ...so,
-    };
+    const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
+    const own = { id: request, meta, principal, client, trace, params: asked };
+    const made = { ...own, method: "tools/call", ...so };
     await keep(taskBytes(made, end));
     return createTaskResult(await tasks.create(made, end, id));
   };
