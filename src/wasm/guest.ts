@@ -118,9 +118,7 @@ export class Guest {
     let value: unknown;
     try {
       value = JSON.parse(decoder.decode(bytes));
-    } catch {
-      value = undefined;
-    }
+    } catch {}
     if (!isObject(value)) throw new GuestError(`${who} expects a JSON object: pass one.`);
     if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {
       throw new GuestError(`${who} expects JSON nested at most ${limits.outputDepth} deep.`);
@@ -186,6 +184,7 @@ export class Guest {
    * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take.
    */
   async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
+    this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
     this.setup.gate?.(ms);

@@ -27,7 +27,7 @@ const TABLE_ENTRY = 32;
 const MEMORY_CHANGE = 8;
 /** Of what is copied or filled, a unit pays for two to the power of this many bytes; so many are added. */
 const BYTES_SHIFT = 3;
-const BYTES_ADDED = 64;
+const BYTES_ADDED = 96;
 /**
  * Cost of an exception for each frame that it leaves, and for each handler there that does not take
  * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
