@@ -170,8 +170,9 @@ export class SessionCalls {
     demandRoom([...this.#calls.values()].filter((one) => !isListener(one)));
     const { method } = call;
     const own = Object.hasOwn(sessionMethods, method) ? sessionMethods[method] : undefined;
-    if (own !== undefined) return own(params, this.#setting);
-    if (method === TASK_RESULT) return this.#resultOf(call, params);
+    const scope = { ...this.#setting, tasks: () => this.#setting.tasks(call.scopes) };
+    if (own !== undefined) return own(params, scope);
+    if (method === TASK_RESULT) return this.#resultOf(call, await taskIn(params, scope));
     const task = method === "tools/call" ? await this.#asTask(call, params, meta) : undefined;
     if (task !== undefined) return { task: olderTask(task) };
     const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
@@ -243,8 +244,7 @@ export class SessionCalls {
   }
 
   /** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
-  async #resultOf(call: Call, params: Json): Promise<Json | undefined> {
-    const task = await taskIn(params, this.#setting);
+  async #resultOf(call: Call, task: DetailedTask): Promise<Json | undefined> {
     const { taskId } = task;
     if (isOver(task)) {
       await this.#end(call, task);

@@ -13,8 +13,8 @@ import type { KeptCall, SessionStore } from "./session-store.ts";
 /** The parts of a session that its methods use. */
 export interface Scope {
   store: SessionStore;
-  /** The principal's. */
-  tasks: () => Tasks;
+  /** The principal's; those that it may have by these scopes. */
+  tasks: (scopes?: Post["scopes"]) => Tasks;
   /** Has the session told of changes from now on. */
   enlist(): Promise<void>;
 }

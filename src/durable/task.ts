@@ -12,9 +12,15 @@ import {
 import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
 import { methods, notified } from "../mcp/methods.ts";
 import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, type DetailedTask, type Start } from "../mcp/tasks.ts";
-import type { TaskCall, TaskEnd } from "../mcp/tasks.ts";
-import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import { endOf, type DetailedTask, type Start, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import {
+  Suspended,
+  Wait,
+  type Answers,
+  type Asks,
+  type CallContext,
+  type Principal,
+} from "../model.ts";
 import type { Part } from "../parts.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -23,6 +29,7 @@ import type { Hub } from "./hub.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
 import type { Brought, Texts } from "./task-rows.ts";
+import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
@@ -72,12 +79,20 @@ export function taskObject(bundle: Bundle) {
       return call.owner ? created : this.#readable(() => this.#store.view());
     }
 
-    async get(principal: string): Promise<DetailedTask | undefined> {
-      return this.#store.isOf(principal) ? this.#readable(() => this.#store.view()) : undefined;
+    async get(principal: Principal): Promise<DetailedTask | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      return this.#readable(() => this.#store.view());
     }
 
-    async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
-      if (!this.#store.isOf(principal)) return undefined;
+    /** May this principal still call what the task calls? */
+    async #isFor({ name, scopes }: Principal): Promise<boolean> {
+      if (!this.#store.isOf(name)) return false;
+      const subject = await this.#readable(() => this.#store.subject());
+      return subject === undefined || reaches(this.#registry, scopes, subject);
+    }
+
+    async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
       await this.#readable(() => this.#store.progress());
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
@@ -91,8 +106,8 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    async adopt(principal: string, session: string): Promise<void> {
-      if (!this.#store.isOf(principal)) return;
+    async adopt(principal: Principal, session: string): Promise<void> {
+      if (!(await this.#isFor(principal))) return;
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
     }
