@@ -11,13 +11,18 @@ export const limits = {
   bodyMembers: 200_000,
   /** Requests that one caller has in an isolate at once: others are to be served meanwhile. */
   concurrentCalls: 200,
+  /**
+   * What all networks of a /48 may have together of that which is bounded for one caller. Providers give a home a
+   * /48 or /56, which is 65,536 or 256 networks, and a phone one of a /48 that it shares.
+   */
+  siteShares: 4,
   /** Calls of one caller per minute, in total and per tool; 0 disables the limit. */
   callsPerMinute: 0,
   toolCallsPerMinute: 0,
   /**
    * Sessions, tasks, states that their clients cannot carry, and calls with an id that are kept for one
-   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used, and none without
-   * bounds of its own.
+   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used. Each whole MiB of a
+   * task or state counts once more, so these are 50 GB at most; the others have bounds of their own.
    */
   keptPerDay: 50_000,
   /** Messages in one legacy batch, and bytes of the results, which are held until the last is there. */
@@ -76,7 +81,7 @@ export const limits = {
    * instances, and the call that runs.
    */
   waitingBytes: 64 * 1024 * 1024,
-  /** The part of it for one caller, where it is known which one it is: others are to be served meanwhile. */
+  /** The part of it for one caller or /48, where it is known which one it is: others are to be served meanwhile. */
   waitingBytesOfOne: 32 * 1024 * 1024,
   /** Cost of each of them beyond its own memory: V8's stack, its request, our objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
@@ -154,7 +159,7 @@ export const limits = {
   /** Length of a client's error message as passed on to servlets and callers. */
   clientErrorCharacters: 500,
   /** How often a servlet that returns what it asks may do so to a client that cannot be asked. */
-  declinedRounds: 8,
+  unableRetries: 8,
   /** Silence on the stream of a call that waits: shorter than what proxies and clients give up after. */
   keepAliveMs: 5000,
   /** Open `subscriptions/listen` streams of one caller. */
@@ -162,6 +167,13 @@ export const limits = {
   /** Those of one hub, which all anonymous callers share, and what may wait to be read on all of them. */
   hubStreams: 1000,
   hubBacklogBytes: 32 * 1024 * 1024,
+  /** Filters of all these streams, which are held for as long, and of those of one caller. */
+  hubFilterBytes: 16 * 1024 * 1024,
+  listenFilterBytes: 2 * 1024 * 1024,
+  /** Cost of a URI or id in them beyond its text. */
+  filterItemBytes: 32,
+  /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
+  changesMs: 1000,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
    * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283

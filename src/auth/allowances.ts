@@ -1,12 +1,8 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Attempts } from "./gatekeeper.ts";
+import { ANONYMOUS, callerKey } from "../model.ts";
+import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "../quotas.ts";
 import { isLocal, networkOf } from "./origin.ts";
-
-/** Counts attempts, strictly. KV would lose those that come at once. */
-export interface Counter extends Attempts {
-  giveBack(): void;
-}
 
 /**
  * How often strangers may try to sign in, to register and to have documents fetched, in `limits.attemptsMs`.
@@ -21,48 +17,52 @@ export class Allowances {
 
   /** Counts a sign-in page that is shown, unless the owner lets the app in: to deny, nobody proves anything. */
   async page(request: Request): Promise<void> {
-    if (!isLocal(request)) await take(this.#ofAddress("sign-in", request), limits.signIns);
+    if (!isLocal(request)) await take(this.#pages(request));
   }
 
   async pageAllowed(request: Request): Promise<void> {
-    if (!isLocal(request)) await this.#ofAddress("sign-in", request).giveBack();
+    if (!isLocal(request)) await giveBackAll(this.#pages(request));
   }
 
   async registration(request: Request): Promise<void> {
-    if (!isLocal(request)) await take(this.#ofAddress("register", request), limits.registrations);
+    if (isLocal(request)) return;
+    await take(this.#ofAddress("register", request, limits.registrations));
   }
 
   /** Counts the fetch of a client's metadata document. */
   async document(request: Request): Promise<void> {
-    await take(this.#ofAddress("document", request), limits.documentFetches);
-    await take(this.#attempts.getByName("document"), limits.documentFetchesOfAll);
+    const ofAddress = this.#ofAddress("document", request, limits.documentFetches);
+    await take([...ofAddress, this.#ofAll("document", limits.documentFetchesOfAll)]);
   }
 
   /** Counts wrong passphrases: each before it is tried, for many can come at once. */
   async passphrase(request: Request, isRight: () => Promise<boolean>): Promise<boolean> {
     if (isLocal(request)) return isRight();
-    const ofAddress = this.#ofAddress("passphrase", request);
-    const ofAll = this.#attempts.getByName("passphrase");
-    await take(ofAddress, limits.wrongPassphrases);
-    try {
-      await take(ofAll, limits.wrongPassphrasesOfAll);
-    } catch (error) {
-      await ofAddress.giveBack(); // It was not tried.
-      throw error;
-    }
+    const ofAddress = this.#ofAddress("passphrase", request, limits.wrongPassphrases);
+    const counts = [...ofAddress, this.#ofAll("passphrase", limits.wrongPassphrasesOfAll)];
+    await take(counts);
     if (!(await isRight())) return false;
-    await Promise.all([ofAddress.giveBack(), ofAll.giveBack()]);
+    await giveBackAll(counts);
     return true;
   }
 
-  #ofAddress(what: string, { headers }: Request): DurableObjectStub<Counter> {
+  #pages(request: Request): Count[] {
+    return this.#ofAddress("sign-in", request, limits.signIns);
+  }
+
+  #ofAddress(what: string, { headers }: Request, most: number): Count[] {
     const address = networkOf(headers.get("cf-connecting-ip") ?? "unknown");
-    return this.#attempts.getByName(`${what} ${address}`);
+    const caller = callerKey({ ...ANONYMOUS, address })!;
+    return countsOf(this.#attempts, { what, caller, most });
+  }
+
+  #ofAll(what: string, most: number): Count {
+    return { counter: this.#attempts.getByName(what), most };
   }
 }
 
-async function take(counter: DurableObjectStub<Counter>, most: number): Promise<void> {
-  const waitMs = await counter.take(most, limits.attemptsMs);
+async function take(counts: readonly Count[]): Promise<void> {
+  const waitMs = await takeAll(counts, limits.attemptsMs);
   if (waitMs === 0) return;
   const minutes = Math.ceil(waitMs / 60_000);
   const when = minutes === 1 ? "a minute" : `${minutes} minutes`;

@@ -9,7 +9,8 @@ import {
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { Allowances, type Counter } from "./allowances.ts";
+import type { Counter } from "../quotas.ts";
+import { Allowances } from "./allowances.ts";
 import {
   ClientDocuments,
   isDocumentUrl,
@@ -26,7 +27,7 @@ import type { Known } from "./principal.ts";
 import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
-export interface Owner extends Site {
+export interface AuthorizationServerOptions extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
@@ -73,7 +74,7 @@ export interface AuthorizationServer {
  * themselves by a metadata document, or register.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
  */
-export function authorizationServer(owner: Owner): AuthorizationServer {
+export function authorizationServer(owner: AuthorizationServerOptions): AuthorizationServer {
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
   const allowances = new Allowances(owner.attempts);

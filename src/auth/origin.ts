@@ -1,7 +1,8 @@
+import ipaddr from "ipaddr.js";
 import { Fault } from "../errors.ts";
 
 /** Origins and hosts that are allowed besides the server's own and loopback ones. */
-export interface Doors {
+export interface OriginPolicy {
   /** Origins such as `https://app.example`, or `*` for every https one. */
   allowedOrigins: readonly string[];
   /** Host names that may be served by plain http. */
@@ -22,7 +23,7 @@ export const isLoopback = (hostname: string) =>
  *
  * Throws `forbidden`.
  */
-export function checkOrigin(address: string, origin: string | null, doors: Doors): void {
+export function checkOrigin(address: string, origin: string | null, doors: OriginPolicy): void {
   if (origin === null && SAFE.test(address)) return;
   const url = new URL(address);
   if (
@@ -40,7 +41,7 @@ export function checkOrigin(address: string, origin: string | null, doors: Doors
   }
 }
 
-function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): boolean {
+function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: OriginPolicy): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
   // An origin has no path, and only a well-formed one comes back as it went in.
@@ -60,14 +61,11 @@ export function isLocal({ url, headers }: Request): boolean {
   return isLoopback(host) && isLoopback(new URL(url).hostname);
 }
 
-/** The network that an address is counted by: an IPv4 address, or the /64 of an IPv6 address. */
+/** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const [head = "", tail] = address.split("::");
-  const groups = head.split(":");
-  if (tail === undefined) return groups.slice(0, 4).join(":");
-  const behind = tail === "" ? 0 : tail.split(":").length;
-  const left = head === "" ? [] : groups;
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - behind) }, () => "0");
-  return [...left, ...zeros, ...tail.split(":")].slice(0, 4).join(":");
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address); // One that is mapped to IPv6 is read as the IPv4 address.
+  if (!("parts" in parsed)) return parsed.toString();
+  const groups = parsed.parts.slice(0, 4);
+  return groups.map((group) => group.toString(16)).join(":");
 }

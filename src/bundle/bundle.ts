@@ -6,15 +6,15 @@ import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
-import { askAll, type Answer } from "./ask.ts";
+import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { sha256 } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
-import { bundleScript, checkTypes, type Script } from "./script.ts";
-import { snapshot } from "./snapshot.ts";
+import { bundleScript, checkTypes, type Script } from "./typescript/script.ts";
+import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 
 /** One servlet of the bundle, with what the table tells of it. */

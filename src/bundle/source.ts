@@ -3,8 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
-import { assemble } from "./binaryen.ts";
-import { enginePlugin } from "./engine.ts";
+import { assemble } from "./wasm/binaryen.ts";
+import { enginePlugin } from "./typescript/engine.ts";
 import type { Tree } from "@yowasp/clang";
 
 export interface Source {

@@ -1,5 +1,5 @@
 import { Fault, logError } from "../errors.ts";
-import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/exchange.ts";
+import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/wire/exchange.ts";
 import { limits } from "../limits.ts";
 import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
 import type { Busy, Noted, States } from "./states.ts";

@@ -4,36 +4,24 @@ import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { httpStatus, report, type Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { errorMessage, readable, type Message, type RequestId } from "../mcp/message.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../mcp/wire/message.ts";
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
-import type { Reply } from "../mcp/reply.ts";
-import type { Introduced, Post } from "../mcp/session.ts";
-import type { Progress } from "../mcp/tasks.ts";
+import type { Reply } from "../mcp/wire/reply.ts";
+import type { Introduced, Post } from "../mcp/wire/session.ts";
+import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
 import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
+import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import { SessionCalls } from "./session-calls.ts";
-import { OpenPost } from "./session-post.ts";
+import { SessionCalls } from "../mcp/legacy/session-calls.ts";
+import { OpenPost } from "../mcp/legacy/open-post.ts";
+import type { SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
-
-/** RPC interface of a session. For any `principal` but its owner the session does not exist. */
-export interface SessionObject extends Rpc.DurableObjectBranded {
-  create(principal: Principal, client: Introduced): Promise<void>;
-  post(principal: string, post: Post): Promise<Response | Reply | undefined>;
-  listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
-  end(principal: string): Promise<true | undefined>;
-  /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
-  told(task: string, nth: number, notice: Notification): Promise<boolean>;
-  /** Takes how far a task is; false where nobody wants to know. */
-  progressed(task: string, progress: Progress): Promise<boolean>;
-  /** Takes what has changed; false where the session has ended. */
-  heard(changes: Notification[]): Promise<boolean>;
-}
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on
@@ -68,12 +56,27 @@ export function sessionObject(bundle: Bundle) {
         store: this.#store,
         streams: this.#streams,
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
-        tasks: (scopes) => tasks({ name: this.#store.row.principal, ...(scopes && { scopes }) }),
+        tasks: (scopes) => {
+          const { principal: name } = this.#store.row;
+          return this.#counted(tasks({ name, ...(scopes && { scopes }) }));
+        },
         hub: this.#hub,
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#calls.recover());
       state.waitUntil(this.#announceLists().catch(report));
+    }
+
+    /** Tasks, each of which counts as stored for the session's caller. */
+    #counted(tasks: Tasks): Tasks {
+      return {
+        ...tasks,
+        create: async (call, start, id) => {
+          const caller = callerKey(await this.#store.principal());
+          await storageQuota(this.env)(caller, taskBytes(call, start));
+          return tasks.create(call, start, id);
+        },
+      };
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {
@@ -174,8 +177,8 @@ export function sessionObject(bundle: Bundle) {
       return this.#store.exists;
     }
 
-    async told(task: string, nth: number, notice: Notification): Promise<boolean> {
-      return this.#hearing(() => this.#calls.told(task, nth, notice));
+    async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
+      return this.#hearing(() => this.#calls.notified(task, nth, notice));
     }
 
     async progressed(task: string, progress: Progress): Promise<boolean> {
@@ -196,7 +199,7 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async heard(changes: Notification[]): Promise<boolean> {
+    async changed(changes: Notification[]): Promise<boolean> {
       if (!this.#store.exists) return false;
       for (const { method, params = {} } of changes) {
         const { uri } = params;

@@ -1,7 +1,7 @@
 import { namespaceOf } from "../env.ts";
-import type { Sessions } from "../mcp/session.ts";
+import type { Sessions } from "../mcp/wire/session.ts";
 import type { Principal } from "../model.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 
 /** The sessions of a Worker with this binding, by principal; undefined where it has not got it. */
 export function sessionsOf(env: object): ((principal: Principal) => Sessions) | undefined {

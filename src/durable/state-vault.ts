@@ -1,6 +1,6 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
-import type { Resumed, Resumption, Sealing, Vault } from "../mcp/exchange.ts";
+import type { Resumed, Resumption, Sealing, Vault } from "../mcp/wire/exchange.ts";
 import { partsOf, release, valuesIn } from "../parts.ts";
 import { concatenate } from "../wasm/image.ts";
 import { StoredResumption } from "./resumption.ts";
@@ -43,8 +43,8 @@ class StateVault implements Vault {
       if (nth === 0) {
         const small = isLast && !once ? await this.#carried(bytes) : undefined;
         if (small !== undefined) return small;
-        await keep();
       }
+      await keep();
       const sealed = await sealPart(this.#sealer, bytes, { nth, isLast });
       await this.#states.get(id).put(nth, sealed, until);
       release(sealed);

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
-import type { Promotion } from "../mcp/exchange.ts";
+import type { Promotion } from "../mcp/wire/exchange.ts";
 import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";

@@ -1,4 +1,4 @@
-import type { DetailedTask, Start, TaskCall } from "../mcp/tasks.ts";
+import type { DetailedTask, Start, TaskCall } from "../mcp/wire/tasks.ts";
 import type { Answers, Principal } from "../model.ts";
 import type { Part } from "../parts.ts";
 import type { Brought, Texts } from "./task-rows.ts";

@@ -1,12 +1,12 @@
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { changes } from "../mcp/changes.ts";
-import { progressOf, type TaskCall } from "../mcp/tasks.ts";
+import { changes } from "../mcp/wire/changes.ts";
+import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
-import { again } from "./again.ts";
+import { retry } from "./again.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session.ts";
+import type { SessionObject } from "./session-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
 type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
@@ -57,7 +57,7 @@ export class TaskOwners {
     let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;
-      this.tell((session, id) => session.told(id, number, notice)).catch(logError);
+      this.tell((session, id) => session.notified(id, number, notice)).catch(logError);
       const message = owner?.isHidden === true ? undefined : progressOf(notice);
       if (message !== undefined) onProgress(message);
     });
@@ -76,7 +76,7 @@ export class TaskOwners {
       if (!this.#store.exists) return undefined;
       const there = owners.map((owner) =>
         // A stub whose object has died is of no more use.
-        again(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
+        retry(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
       );
       return (await Promise.all(there)).includes(true);
     });

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { dated, inputRequests, unanswered } from "../mcp/answers.ts";
-import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+import { dated, inputRequests, unanswered } from "../mcp/wire/answers.ts";
+import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/wire/tasks.ts";
 import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
 import { printable } from "../text.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";

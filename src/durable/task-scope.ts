@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
-import type { TaskCall } from "../mcp/tasks.ts";
+import { findAgain } from "../mcp/methods.ts";
+import type { TaskCall } from "../mcp/wire/tasks.ts";
 import type { Principal } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
 
@@ -15,13 +16,12 @@ export const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject 
 export async function reaches(
   registry: Registry,
   scopes: Principal["scopes"],
-  { method, params }: Subject,
+  subject: Subject,
 ): Promise<boolean> {
   try {
-    await registry.within(scopes).demandScope(method, params);
+    await findAgain(subject, registry.within(scopes));
     return true;
   } catch (error) {
-    if (Fault.from(error).code !== "insufficient_scope") throw error;
-    return false;
+    return Fault.from(error).code !== "insufficient_scope";
   }
 }

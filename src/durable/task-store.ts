@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
-import { unanswered } from "../mcp/answers.ts";
-import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/tasks.ts";
+import { unanswered } from "../mcp/wire/answers.ts";
+import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
 import { answered } from "../model.ts";
 import type {
   Answer,

@@ -8,19 +8,19 @@ import {
   fittingAnswers,
   isComplete,
   unanswered,
-} from "../mcp/answers.ts";
-import { sessionAsker, sessionFailures } from "../mcp/askers.ts";
-import { methods, notified } from "../mcp/methods.ts";
-import { roundAsker } from "../mcp/rounds.ts";
-import { endOf, type DetailedTask, type Start, type TaskCall, type TaskEnd } from "../mcp/tasks.ts";
+} from "../mcp/wire/answers.ts";
+import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
+import { findAgain } from "../mcp/methods.ts";
+import { inputAsker } from "../mcp/modern/input-required.ts";
 import {
-  Suspended,
-  Wait,
-  type Answers,
-  type Asks,
-  type CallContext,
-  type Principal,
-} from "../model.ts";
+  endOf,
+  type DetailedTask,
+  type Start,
+  type TaskCall,
+  type TaskEnd,
+} from "../mcp/wire/tasks.ts";
+import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import type { Principal } from "../model.ts";
 import type { Part } from "../parts.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -67,7 +67,7 @@ export function taskObject(bundle: Bundle) {
     async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
       if (!this.#store.exists) await this.#store.create(call, start, brought);
-      await this.#refuse();
+      await this.#failUnsupportedAsks();
       const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
       // Whoever handed over a large call holds its memory until this returns.
@@ -204,12 +204,12 @@ export function taskObject(bundle: Bundle) {
       } else {
         const end = await this.#call(signal);
         await this.#owners.settled;
-        if (end instanceof Suspended && (await this.#isTooCurious(end))) {
+        if (end instanceof Suspended && (await this.#hasAskedTooOften(end))) {
           const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
-          await this.#refuse();
+          await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
       }
       this.#firstRun.resolve();
@@ -217,7 +217,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Fails what a session's client cannot be asked. */
-    async #refuse(): Promise<void> {
+    async #failUnsupportedAsks(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
       if (waits?.kind !== "input") return;
       const call = await this.#store.call();
@@ -226,7 +226,7 @@ export function taskObject(bundle: Bundle) {
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
-    async #isTooCurious({ reason }: Suspended): Promise<boolean> {
+    async #hasAskedTooOften({ reason }: Suspended): Promise<boolean> {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
@@ -243,7 +243,7 @@ export function taskObject(bundle: Bundle) {
         notify: this.#owners.teller(call, recorded, (message) =>
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
         ),
-        ask: call.owner ? sessionAsker(call.client) : roundAsker(call),
+        ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
         keeper: this.#owners.keeper(),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
@@ -253,9 +253,9 @@ export function taskObject(bundle: Bundle) {
         },
       };
       try {
-        const run = methods[call.method] ?? notified[call.method]!;
         const allowed = this.#registry.within(call.principal.scopes);
-        const outcome = await run(call.params, context, allowed);
+        const { subject, run } = await findAgain(call, allowed);
+        const outcome = await run({ ...context, ...(subject !== undefined && { subject }) });
         if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
           demandCapabilities(outcome.reason.asks, call.client);
         }
@@ -276,7 +276,7 @@ export function taskObject(bundle: Bundle) {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
           const isWaiting = await session.progressed(id, progress);
-          await this.#date(progress.asks);
+          await this.#startDeadlines(progress.asks);
           return isWaiting;
         });
         if (!this.#store.exists) return true;
@@ -305,7 +305,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Starts the deadlines of these asks: the owner has been told of them. */
-    async #date(known: Asks): Promise<void> {
+    async #startDeadlines(known: Asks): Promise<void> {
       if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
       await this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();

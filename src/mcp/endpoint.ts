@@ -1,27 +1,33 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type Share } from "../model.ts";
-import { classify, isModern } from "./classify.ts";
-import { handleLegacy, handleSession } from "./legacy.ts";
-import type { Exchange } from "./exchange.ts";
-import { idOf } from "./message.ts";
-import { handleModern } from "./modern.ts";
-import { accepts, refusalResponse } from "./reply.ts";
+import type { CallerQuota } from "../model.ts";
+import { handleLegacy, handleSession, hasSession } from "./legacy/handle.ts";
+import type { Incoming } from "./method.ts";
+import { find } from "./methods.ts";
+import { handleModern } from "./modern/handle.ts";
+import { classify, isModern } from "./wire/classify.ts";
+import type { Exchange } from "./wire/exchange.ts";
+import { idOf, readable } from "./wire/message.ts";
+import { accepts, refusalResponse } from "./wire/reply.ts";
 
-interface Setting extends Omit<Exchange, "headers" | "accepts" | "leaving">, Share {
-  /** The `WWW-Authenticate` that goes with a fault, if one does. */
+/** Dependencies of the endpoint, for one request. */
+interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
+  /** The `WWW-Authenticate` header for a fault, if it has one. */
   challenge?(fault: Fault): string | undefined;
 }
 
 /**
- * The MCP endpoint: reads the body once, tells the eras apart once, answers.
+ * The MCP endpoint: reads the body once, tells the eras apart once, looks up once what is called, answers.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
  */
-export async function mcpEndpoint(request: Request, setting: Setting): Promise<Response> {
+export async function mcpEndpoint(
+  request: Request,
+  dependencies: McpDependencies,
+): Promise<Response> {
   const { headers, method } = request;
-  const version = headers.get("mcp-protocol-version") ?? undefined;
-  const hasStreams = setting.sessions !== undefined && !isModern(version);
+  const header = headers.get("mcp-protocol-version") ?? undefined;
+  const hasStreams = dependencies.sessions !== undefined && !isModern(header);
   const allowed = hasStreams ? ["POST", "GET", "DELETE"] : ["POST"];
   let body: unknown;
   try {
@@ -32,52 +38,45 @@ export async function mcpEndpoint(request: Request, setting: Setting): Promise<R
     if (!admitted.json && !admitted.sse && method !== "DELETE") {
       throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
     }
-    const exchange = {
-      ...setting,
-      leaving: () => request.signal,
-      headers,
-      accepts: admitted,
-    };
+    const leaving = () => request.signal;
+    const exchange: Exchange = { ...dependencies, leaving, headers, accepts: admitted };
     if (method !== "POST") {
-      classify(undefined, version);
+      classify(undefined, header);
       return await handleSession(method, exchange);
     }
     body = await readJson(request);
-    const kind = classify(body, version);
-    if (setting.admit !== undefined || setting.registry.isNarrow) {
-      const messages = [body].flat();
-      // Larger batches are refused as they are.
-      if (messages.length <= limits.batchMessages)
-        for (const message of messages) await mayPass(message, setting);
+    const { era, version } = classify(body, header);
+    if (era === "modern") {
+      return await handleModern(await receive(body, dependencies), version, exchange);
     }
-    switch (kind.era) {
-      case "modern":
-        return await handleModern(body, kind.version, exchange);
-      case "legacy":
-        return await handleLegacy(body, kind.version, exchange);
+    const messages = [body].flat();
+    const incoming: Incoming[] = [];
+    // A session looks its messages up by itself, and a batch that is too long is refused.
+    const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
+    const isRead = messages.length <= limits.batchMessages && (isCounted || !hasSession(exchange));
+    for (const message of isRead ? messages : []) {
+      incoming.push(await receive(message, dependencies));
     }
+    return await handleLegacy({ body, incoming }, version, exchange);
   } catch (error) {
     const fault = report(error);
     const response = refusalResponse(fault, {
       // A lost session is not an error of one request: go-sdk would report it as one if the id were there.
       id: fault.code === "no_session" ? null : idOf(body),
-      challenge: setting.challenge?.(fault),
+      challenge: dependencies.challenge?.(fault),
     });
     if (fault.code === "method_not_allowed") response.headers.set("allow", allowed.join(", "));
     return response;
   }
 }
 
-/** Throws `too_many` or `insufficient_scope`. */
-async function mayPass(message: unknown, { registry, admit }: Setting): Promise<void> {
-  if (!isObject(message)) return;
-  const params = isObject(message["params"]) ? message["params"] : {};
-  const { method } = message;
-  if (method !== undefined && admit !== undefined) {
-    await admit();
-    // Only known tools are counted: each name gets a counter of its own, and callers could invent names.
-    const called = method === "tools/call" ? await registry.toolNamed(params["name"]) : undefined;
-    if (called !== undefined) await admit(called.tool.name);
-  }
-  await registry.demandScope(method, params);
+/** Reads and counts a message, and looks up what it is for. Throws `too_many`, `insufficient_scope`. */
+async function receive(body: unknown, { registry, admit }: McpDependencies): Promise<Incoming> {
+  const message = readable(body);
+  if (message.kind !== "response") await admit?.();
+  if (message.kind !== "request") return message;
+  const found = await find(message, registry);
+  // Only known tools are counted: each name gets a counter of its own, and callers could invent names.
+  if (admit && found.target && "tool" in found.target) await admit(found.target.tool?.tool.name);
+  return found;
 }

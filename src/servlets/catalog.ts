@@ -10,7 +10,7 @@ import type { May } from "./scopes.ts";
 import { newest } from "./toolkit.ts";
 
 /** The servlet that an entry comes from. */
-interface Source {
+export interface Source {
   servlet: BundledServlet;
   /** The name that the servlet itself knows it by. */
   own: string;
@@ -177,23 +177,6 @@ function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }
       output: checkOf(outputSchema, { ...use, name: `outputSchema of ${name}` }),
     }),
   };
-}
-
-/** The catalog entry that a request names, if any. */
-export function entryOf(catalog: Catalog, method: unknown, what: string) {
-  switch (method) {
-    case "tools/call":
-      return catalog.tools.get(what);
-    case "prompts/get":
-      return catalog.prompts.get(what);
-    case "resources/read": {
-      const { resources, templates } = catalog;
-      const entry = resources.get(what) ?? templateFor(what, templates);
-      return entry && { servlet: entry.servlet, own: what };
-    }
-    default:
-      return undefined;
-  }
 }
 
 /** The first template that a URI may be of. Throws `invalid_params` where that takes too long to find. */

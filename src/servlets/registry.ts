@@ -13,9 +13,9 @@ import {
   type ReadResourceResult,
 } from "../model.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { entryOf, isSkipped, merge, templateFor } from "./catalog.ts";
-import type { Catalog, Clash, ToolEntry } from "./catalog.ts";
-import { told } from "./checks.ts";
+import { isSkipped, merge, templateFor } from "./catalog.ts";
+import type { Catalog, Clash, PromptEntry, Source, ToolEntry } from "./catalog.ts";
+import { describeIssues } from "./checks.ts";
 import { connected } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
@@ -65,21 +65,11 @@ export class Registry {
     return narrow;
   }
 
-  /**
-   * Throws `insufficient_scope` where a request is for what is there, but not for its caller. The
-   * message and the data name a scope that would be enough.
-   */
-  async demandScope(method: unknown, { name, uri }: Json): Promise<void> {
-    const subject = name ?? uri;
-    if (!this.isNarrow || typeof subject !== "string") return;
-    if (subject.length > limits.urlCharacters) return; // It is no name of anything.
-    this.demand(entryOf(await this.whole.catalog(), method, subject));
-  }
-
-  /** `demandScope` for an entry that was looked up already. */
-  demand(entry: Pick<ToolEntry, "servlet" | "own"> | undefined): void {
-    if (entry === undefined || this.#narrower?.may(entry.servlet.name, entry.own) !== false) return;
-    const scope = scopeFor(entry.servlet.name, entry.own, this.#deployment.scopes ?? {});
+  /** Throws `insufficient_scope` for an entry of the full registry that its caller may not use. Its message and data name a scope that would be enough. */
+  demand({ servlet, own }: Partial<Source> = {}): void {
+    if (servlet === undefined || own === undefined) return;
+    if (this.#narrower?.may(servlet.name, own) !== false) return;
+    const scope = scopeFor(servlet.name, own, this.#deployment.scopes ?? {});
     throw new Fault(
       "insufficient_scope",
       `The token lacks the scope ${scope}. Request a token with it.`,
@@ -90,11 +80,6 @@ export class Registry {
   /** The full registry. */
   get whole(): Registry {
     return this.#narrower?.all ?? this;
-  }
-
-  /** The tool with this name; undefined unless `name` is a known tool name. */
-  async toolNamed(name: unknown): Promise<ToolEntry | undefined> {
-    return typeof name === "string" ? (await this.catalog()).tools.get(name) : undefined;
   }
 
   /** Those that MCP sees: of each toolkit the newest version. */
@@ -113,16 +98,23 @@ export class Registry {
     return value;
   }
 
-  async callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>> {
-    const entry = (await this.catalog()).tools.get(name);
-    if (entry === undefined)
-      throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
+  /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
+  async tool(name: string): Promise<ToolEntry> {
+    const entry = await this.#find(({ tools }) => tools.get(name));
+    if (entry !== undefined) return entry;
+    throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
+  }
+
+  /** Calls a tool of the catalog, if its arguments fit. */
+  async callTool(
+    entry: ToolEntry,
+    args: Json,
+    call: CallContext,
+  ): Promise<Outcome<CallToolResult>> {
     const { value, issues } = checkWithoutNulls(entry.input, args);
-    if (issues !== undefined) {
-      const text = `Tool arguments do not match the input schema of ${name}: ${told(issues)}.`;
-      return { content: [{ type: "text", text }], isError: true };
-    }
-    return this.callEntry(entry, value, call);
+    if (issues === undefined) return this.callEntry(entry, value, call);
+    const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
+    return { content: [{ type: "text", text }], isError: true };
   }
 
   /** Calls a tool of any version. Its arguments have been checked. */
@@ -133,41 +125,40 @@ export class Registry {
   ): Promise<Outcome<CallToolResult>> {
     const result = interrupted(
       entry.servlet,
-      await this.servlet(entry.servlet).callTool(entry.own, args, {
-        ...call,
-        subject: entry.tool.name,
-      }),
+      await this.servlet(entry.servlet).callTool(entry.own, args, call),
     );
     if (result instanceof Suspended) return result;
     if (entry.output !== undefined && result.isError !== true) {
       const unfit = entry.output(result.structuredContent);
       if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${told(unfit)}`;
+        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${describeIssues(unfit)}`;
         throw new Fault("servlet_failed", message);
       }
     }
     return result;
   }
 
-  /** Found by the catalog, then by templates, then by asking every servlet that can read. */
-  async readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>> {
-    const { resources, templates } = await this.catalog();
-    const own = resources.get(uri);
-    const template = own ? undefined : templateFor(uri, templates);
-    const listed = (own ?? template)?.servlet;
+  /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
+  async resource(uri: string): Promise<ResourceEntry> {
+    const found = await this.#find((catalog) => resourceIn(catalog, uri));
+    return found ?? { own: uri, subject: schemeOf(uri) };
+  }
+
+  /** Reads a resource by the servlet that lists it, else by each that can read, until one knows it. */
+  async readResource(
+    { servlet: listed, own: uri }: ResourceEntry,
+    call: CallContext,
+  ): Promise<Outcome<ReadResourceResult>> {
     const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
-    // What its caller has made up is not for the log.
-    const subject = own ? uri : (template?.template.uriTemplate ?? schemeOf(uri));
-    const reading = { ...call, subject };
     if (listed !== undefined && mayRead && !isSkipped(listed, uri)) {
-      return interrupted(listed, await this.servlet(listed).readResource(uri, reading));
+      return interrupted(listed, await this.servlet(listed).readResource(uri, call));
     }
     for (const bundled of this.servlets) {
       const servlet = this.servlet(bundled);
       if (!servlet.reads || isSkipped(bundled, uri)) continue;
       if (this.#narrower?.may(bundled.name, uri) === false) continue;
       try {
-        return interrupted(bundled, await servlet.readResource(uri, reading));
+        return interrupted(bundled, await servlet.readResource(uri, call));
       } catch (error) {
         const { code } = Fault.from(error);
         if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
@@ -177,38 +168,39 @@ export class Registry {
     throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
   }
 
+  /** The prompt with this name. Throws `invalid_params`, `insufficient_scope`. */
+  async prompt(name: string): Promise<PromptEntry> {
+    const entry = await this.#find(({ prompts }) => prompts.get(name));
+    if (entry !== undefined) return entry;
+    throw new Fault("invalid_params", `Unknown prompt: ${name}. See prompts/list.`);
+  }
+
   async getPrompt(
-    name: string,
+    { servlet, own, prompt }: PromptEntry,
     args: Record<string, string>,
     call: CallContext,
   ): Promise<Outcome<GetPromptResult>> {
-    const entry = (await this.catalog()).prompts.get(name);
-    if (entry === undefined)
-      throw new Fault("invalid_params", `Unknown prompt: ${name}. See prompts/list.`);
-    const missing = (entry.prompt.arguments ?? []).filter(
+    const missing = (prompt.arguments ?? []).filter(
       (argument) => argument.required === true && args[argument.name] === undefined,
     );
     if (missing.length > 0) {
       const names = missing.map((argument) => argument.name).join(", ");
-      throw new Fault("invalid_params", `Missing arguments of the prompt ${name}: ${names}.`);
+      throw new Fault(
+        "invalid_params",
+        `Missing arguments of the prompt ${prompt.name}: ${names}.`,
+      );
     }
-    const { servlet, own } = entry;
-    return interrupted(
-      servlet,
-      await this.servlet(servlet).getPrompt(own, args, { ...call, subject: name }),
-    );
+    return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
   }
 
   async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
-    const { prompts, templates, resources } = await this.catalog();
     const { ref } = request;
     if (ref.type === "ref/prompt") {
-      const entry = prompts.get(ref.name);
-      if (entry === undefined)
-        throw new Fault("invalid_params", `Unknown prompt: ${ref.name}. See prompts/list.`);
+      const entry = await this.prompt(ref.name);
       const own = { ...request, ref: { ...ref, name: entry.own } };
       return this.#completeBy(entry.servlet, own, call);
     }
+    const { templates, resources } = await this.catalog();
     const found =
       templates.find(({ template }) => template.uriTemplate === ref.uri) ??
       templateFor(ref.uri, templates);
@@ -228,6 +220,15 @@ export class Registry {
     if (bundled === undefined) return {};
     const outcome = await this.servlet(bundled).rootsChanged?.(call);
     return outcome === undefined ? {} : interrupted(bundled, outcome);
+  }
+
+  /** Looks something up in the catalog. Throws `insufficient_scope` if only the full registry has it. */
+  async #find<T extends Partial<Source>>(
+    pick: (catalog: Catalog) => T | undefined,
+  ): Promise<T | undefined> {
+    const found = pick(await this.catalog());
+    if (this.isNarrow) this.demand(found ?? pick(await this.whole.catalog()));
+    return found;
   }
 
   #completeBy(
@@ -273,6 +274,21 @@ export class Registry {
       return { tools: [], resources: [], resourceTemplates: [], prompts: [] };
     }
   }
+}
+
+/** A resource that is to be read. */
+export interface ResourceEntry extends Partial<Source> {
+  /** Its URI. */
+  own: string;
+  /** The URI as far as its caller has not made it up: for the log. */
+  subject: string;
+}
+
+function resourceIn({ resources, templates }: Catalog, uri: string): ResourceEntry | undefined {
+  const listed = resources.get(uri);
+  if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
+  const found = templateFor(uri, templates);
+  return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }
 
 const schemeOf = (uri: string) => `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`;

@@ -154,11 +154,17 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   return {
     list: async () => (await tested({}, (registry) => registry.catalog())).result.lists,
     callTool: (name, args = {}, script = {}) =>
-      tested(script, (registry, call) => registry.callTool(name, asSent(args), call)),
+      tested(script, async (registry, call) =>
+        registry.callTool(await registry.tool(name), asSent(args), call),
+      ),
     readResource: (uri, script = {}) =>
-      tested(script, (registry, call) => registry.readResource(uri, call)),
+      tested(script, async (registry, call) =>
+        registry.readResource(await registry.resource(uri), call),
+      ),
     getPrompt: (name, args = {}, script = {}) =>
-      tested(script, (registry, call) => registry.getPrompt(name, args, call)),
+      tested(script, async (registry, call) =>
+        registry.getPrompt(await registry.prompt(name), args, call),
+      ),
     complete: (request, script = {}) =>
       tested(script, (registry, call) => registry.complete(request, call)),
   };

@@ -1,3 +1,4 @@
+import { siteOf } from "../callers.ts";
 import { limits } from "../limits.ts";
 import type { Setup } from "./setup.ts";
 
@@ -111,7 +112,10 @@ export class Place {
    * wait already leave no room for it. One that is alone always has room.
    */
   static take(bytes: number, caller: string | undefined, leftMs: number): Place | undefined {
-    const place = new Place(caller, Date.now() + leftMs + limits.httpMs);
+    const place = new Place(
+      caller && (siteOf(caller) ?? caller),
+      Date.now() + leftMs + limits.httpMs,
+    );
     return place.grow(bytes + limits.waitingOverheadBytes) ? place : undefined;
   }
 

@@ -11,9 +11,11 @@ const LEAVES = [
   "limits.ts",
   "errors.ts",
   "body.ts",
+  "callers.ts",
   "glob.ts",
   "key-name.ts",
   "private-hosts.ts",
+  "quotas.ts",
   "text.ts",
   "version.ts",
   "allowances.ts",
@@ -28,14 +30,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   "app.ts": ["auth", "durable", "mcp", "otc", "page", "servlets", ...LEAVES],
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
-  mcp: ["servlets", ...LEAVES],
+  mcp: ["durable", "servlets", ...LEAVES],
   otc: ["servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
   wasm: LEAVES,
   page: ["servlets", ...LEAVES],
-  bundle: ["otc", "servlets", "wasm", ...LEAVES],
-  operator: ["auth", ...LEAVES],
+  bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
@@ -43,8 +44,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   "key-name.ts": [],
   "limits.ts": [],
   "errors.ts": ["limits.ts", "text.ts"],
+  "callers.ts": ["limits.ts"],
   "glob.ts": [],
   "private-hosts.ts": [],
+  "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],
   "text.ts": [],
   "version.ts": [],
   "shape.ts": ["text.ts"],
@@ -56,7 +59,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
-  { what: /from "node:/, rooms: ["bundle", "operator", "testing"] },
+  { what: /from "node:/, rooms: ["bundle", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];
@@ -73,12 +76,30 @@ test("the version is that of the package", async () => {
 
 const roomOf = (path: string) => relative("src", path).split("/")[0]!;
 
+/** The files that a file of ours imports, types included. */
+const importsOf = ({ path, text }: { path: string; text: string }) =>
+  [...text.matchAll(/from "(\.[^"]+)"/g)].map(([, from]) => join(dirname(path), from!));
+
+test("no files import each other in a circle", () => {
+  const imports = new Map(files.map((file) => [file.path, importsOf(file)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(" → "));
+    if (done.has(path)) return;
+    done.add(path);
+    for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
+  };
+  for (const { path } of files) visit(path, []);
+  expect(circles).toEqual([]);
+});
+
 describe.each(files)("$path", ({ path, text }) => {
   test("imports only what its room may know", () => {
     const allowed = MAY_IMPORT[roomOf(path)];
     expect(allowed).toBeDefined();
-    for (const [, from] of text.matchAll(/from "(\.[^"]+)"/g)) {
-      const room = roomOf(join(dirname(path), from!));
+    for (const from of importsOf({ path, text })) {
+      const room = roomOf(from);
       const known = room === roomOf(path) || allowed!.includes("*") || allowed!.includes(room);
       expect(known, `${path} imports ${from}`).toBe(true);
     }

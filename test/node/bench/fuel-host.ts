@@ -1,4 +1,5 @@
 /** The host functions that `npm run bench -- fuel` measures: all that do not wait. */
+import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
 import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { one, type Row } from "./fuel-instructions.ts";
 
@@ -16,7 +17,7 @@ const ENDING = new Set(["edge:wasi.proc_exit", "edge:env.abort"]);
 const BLOCKS = {
   key: "key",
   text: "x".repeat(250),
-  large: "x".repeat(20_000),
+  large: "x".repeat(16_000),
   json: JSON.stringify({
     level: "info",
     uri: "a:b",
@@ -29,44 +30,35 @@ const BLOCKS = {
 const block = (name: keyof typeof BLOCKS) => `(global.get $${name})`;
 const i32s = (...numbers: number[]) => numbers.map((number) => `(i32.const ${number})`).join(" ");
 
-/** `params->results`, and the arguments in one or several ways. */
-type Use = [type: string, ...args: string[]];
-const logs: Use = ["i64->", block("key"), block("text"), block("large")];
-const notifies: Use = ["i64->", block("json")];
-const changes: Use = ["->", ""];
+/** The arguments in one or several ways. Those of the other functions are all 1. */
+const logs = [block("key"), block("text"), block("large")];
+const notifies = [block("json")];
 
-const USES: Record<string, Use> = {
-  "edge:host.config_get": ["i64->i64", block("key"), block("text"), block("large")],
-  "edge:host.var_get": ["i64->i64", block("key"), block("text")],
+const USES: Record<string, string[]> = {
+  "edge:host.config_get": [block("key"), block("text"), block("large")],
+  "edge:host.var_get": [block("key"), block("text")],
   "edge:host.var_set": [
-    "i64 i64->",
     `${block("key")} ${block("text")}`,
     `${block("text")} ${block("large")}`,
     `${block("key")} (i64.const 0)`,
   ],
-  "edge:host.http_status_code": ["->i32", ""],
-  "edge:host.http_headers": ["->i64", ""],
   "edge:host.log_trace": logs,
   "edge:host.log_debug": logs,
   "edge:host.log_info": logs,
   "edge:host.log_warn": logs,
   "edge:host.log_error": logs,
-  "edge:host.get_log_level": ["->i32", ""],
   "edge:user.notify_logging_message": notifies,
   "edge:user.notify_progress": notifies,
   "edge:user.notify_resource_updated": notifies,
   "edge:user.notify_url_elicitation_completed": notifies,
-  "edge:user.notify_tool_list_changed": changes,
-  "edge:user.notify_prompt_list_changed": changes,
-  "edge:user.notify_resource_list_changed": changes,
-  "edge:user.get_keyring_secret": ["i64->i64", block("json")],
-  "edge:user.config_get": ["i64->i64", block("key"), block("text")],
-  "edge:wasi.clock_time_get": ["i32 i64 i32->i32", "(i32.const 0) (i64.const 0) (i32.const 4096)"],
-  "edge:wasi.random_get": ["i32 i32->i32", i32s(4096, 1), i32s(4096, 256), i32s(4096, 60_000)],
-  "edge:wasi.fd_write": [
-    "i32 i32 i32 i32->i32",
-    ...[1, 100, 2000].flatMap((count) => [i32s(1, 8192, count, 0), i32s(1, 65536, count, 0)]),
-  ],
+  "edge:user.get_keyring_secret": [block("json")],
+  "edge:user.config_get": [block("key"), block("text")],
+  "edge:wasi.clock_time_get": ["(i32.const 0) (i64.const 0) (i32.const 4096)"],
+  "edge:wasi.random_get": [i32s(4096, 1), i32s(4096, 256), i32s(4096, 60_000)],
+  "edge:wasi.fd_write": [1, 100, 2000].flatMap((count) => [
+    i32s(1, 8192, count, 0),
+    i32s(1, 65536, count, 0),
+  ]),
 };
 
 const AsyncFunction = (async () => {}).constructor;
@@ -75,18 +67,19 @@ const AsyncFunction = (async () => {}).constructor;
 export const hostFunctions = Object.entries(namespaces).flatMap(([namespace, functions]) =>
   Object.entries(functions)
     .filter(([, call]) => call.constructor !== AsyncFunction)
-    .map(([name, call]) => ({ namespace, name, full: `${namespace}.${name}`, call }))
+    .map(([name]) => ({ namespace, name, full: `${namespace}.${name}` }))
     .filter(({ full }) => !ENDING.has(full)),
 );
 
-/** Most functions of WASI take and give i32 alone, and look at the first parameters at most. */
-function useOf({ namespace, full, call }: (typeof hostFunctions)[number]): Use {
-  const use = USES[full];
-  if (use !== undefined) return use;
-  if (namespace !== "edge:wasi")
+/** The types of a host function's parameters and results, and its arguments in one or several ways. */
+function useOf({ namespace, name, full }: (typeof hostFunctions)[number]) {
+  const types = (letters: string) =>
+    letters.split("").map((letter) => (letter === "l" ? "i64" : "i32"));
+  const [params, results] = importTypes[namespace]![name]!.split("->").map(types);
+  if (USES[full] === undefined && namespace !== "edge:wasi" && params!.length > 0)
     throw new Error(`the host function ${full} is not measured: add it to USES`);
-  const params = Math.max(0, call.length - 1);
-  return [`${"i32 ".repeat(params)}->i32`, i32s(...Array.from({ length: params }, () => 1))];
+  const ways = USES[full] ?? [params!.map((type) => `(${type}.const 1)`).join(" ")];
+  return { params: params!, results: results!, ways };
 }
 
 const blocks = Object.keys(BLOCKS) as (keyof typeof BLOCKS)[];
@@ -103,8 +96,8 @@ export const hostDeclarations = `
   (import "extism:host/env" "load_u64" (func $load64 (param i64) (result i64)))
   ${hostFunctions
     .map((imported) => {
-      const [params, results] = useOf(imported)[0].split("->");
-      return `(import "${PLUGIN_NAMESPACES[imported.namespace]}" "${imported.name}" (func $${imported.full} (param ${params}) (result ${results})))`;
+      const { params, results } = useOf(imported);
+      return `(import "${PLUGIN_NAMESPACES[imported.namespace]}" "${imported.name}" (func $${imported.full} (param ${params.join(" ")}) (result ${results.join(" ")})))`;
     })
     .join("\n")}
   ${blocks.map((name) => `(global $${name} (mut i64) (i64.const 0))`).join("\n")}
@@ -127,12 +120,12 @@ export const hostSetup = blocks
 
 export const hostRows: Row[] = [
   ...hostFunctions.flatMap((imported) => {
-    const [type, ...ways] = useOf(imported);
+    const { results, ways } = useOf(imported);
     const call = (args: string) => `(call $${imported.full} ${args})`;
     return ways.map((args) =>
       one(
         `${imported.full} ${args.replaceAll(/[()]|global\.get|i32\.const|i64\.const/g, "").replaceAll(/ +/g, " ")}`.trim(),
-        type.endsWith("->") ? call(args) : `(drop ${call(args)})`,
+        results.length === 0 ? call(args) : `(drop ${call(args)})`,
         { times: [1] },
       ),
     );

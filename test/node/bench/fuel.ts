@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- fuel`: what a guest can make the host compute for a unit of fuel, by each kind of
  * instruction and each host function. A unit is worth a nanosecond, so each figure is how many times its
- * price a row takes; above `FAIR` it is marked. Prices are in src/bundle/fuel.ts and src/limits.ts.
+ * price a row takes; above `FAIR` it is marked. Prices are in src/bundle/wasm/fuel.ts and src/limits.ts.
  *
  * Each row is a loop in a prepared servlet that runs until its fuel is used up: once compiled by V8's
  * baseline compiler, in which a loop stays that it was entered in, and once by the optimising one.
@@ -9,8 +9,8 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { assemble, inFolder } from "../../../src/bundle/binaryen.ts";
-import { prepare } from "../../../src/bundle/prepare.ts";
+import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
+import { prepare } from "../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../src/limits.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
@@ -41,7 +41,7 @@ interface Kind {
   setup: string;
 }
 
-const KINDS: Record<string, Kind> = {
+export const KINDS: Record<string, Kind> = {
   instructions: { rows: plainRows, fuel: FUEL, declarations: plainDeclarations, setup: "" },
   /** A module that catches exceptions is counted differently. */
   exceptions: { rows: exceptionRows, fuel: FUEL, declarations: exceptionDeclarations, setup: "" },
@@ -93,7 +93,7 @@ function servlet(kind: Kind): string {
       (call_indirect $rows (type $nothing) (global.get $row)) (i32.const 0)))`;
 }
 
-const prepared = (kind: Kind) =>
+export const prepared = (kind: Kind) =>
   inFolder(async (file) => {
     await writeFile(file("servlet.wat"), servlet(kind));
     const plugin = await assemble(file("servlet.wat"));

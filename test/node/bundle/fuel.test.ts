@@ -2,10 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { assemble } from "../../../src/bundle/binaryen.ts";
-import { metered } from "../../../src/bundle/fuel.ts";
-import { OP } from "../../../src/bundle/instructions.ts";
-import { priceOf } from "../../../src/bundle/prices.ts";
+import { assemble } from "../../../src/bundle/wasm/binaryen.ts";
+import { metered } from "../../../src/bundle/wasm/fuel.ts";
+import { OP } from "../../../src/bundle/wasm/instructions.ts";
+import { priceOf } from "../../../src/bundle/wasm/prices.ts";
+import { KINDS, prepared } from "../bench/fuel.ts";
 import { hostFunctions, hostRows } from "../bench/fuel-host.ts";
 
 let folder: string;
@@ -191,6 +192,10 @@ describe("what is counted grows with what is done", () => {
   test("the bench has a row for every host function that does not wait", () => {
     for (const { full } of hostFunctions)
       expect(hostRows.map(({ name }) => name)).toContainEqual(expect.stringContaining(full));
+  });
+
+  test.each(Object.entries(KINDS))("the bench can measure %s", async (_name, kind) => {
+    await expect(prepared(kind)).resolves.toMatch(/\.wasm$/);
   });
 
   test("and nothing is done without", async () => {

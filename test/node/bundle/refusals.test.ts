@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { inspect } from "../../../src/bundle/inspect.ts";
-import { importTypes, kernelTypes, mismatch } from "../../../src/bundle/import-types.ts";
+import { importTypes, kernelTypes, mismatch } from "../../../src/bundle/wasm/import-types.ts";
 import type { Json } from "../../../src/model.ts";
 import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
@@ -386,6 +386,6 @@ describe("imports of another type than the host's", () => {
         Object.keys(functions).toSorted(),
       );
     }
-    expect((await kernelTypes("src/bundle/kernel.wat")).get("store_u8")).toBe("li->");
+    expect((await kernelTypes("src/bundle/wasm/kernel.wat")).get("store_u8")).toBe("li->");
   });
 });

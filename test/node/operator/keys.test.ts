@@ -17,13 +17,15 @@ beforeEach(async () => {
 });
 
 async function keys(...args: string[]): Promise<string> {
-  const { stdout } = await run("node", [resolve("src/operator/keys.ts"), ...args], { cwd: folder });
+  const { stdout } = await run("node", [resolve("src/bundle/commands/keys.ts"), ...args], {
+    cwd: folder,
+  });
   return stdout;
 }
 
 /** What is typed goes in as its standard input; without anything that is closed. */
 function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {
-  const running = run("node", [resolve("src/operator/passphrase.ts")], { cwd: folder });
+  const running = run("node", [resolve("src/bundle/commands/passphrase.ts")], { cwd: folder });
   running.child.stdin!.end(typed === undefined ? "" : `${typed}\n`);
   return running;
 }

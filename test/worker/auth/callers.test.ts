@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { Hub } from "../../../src/durable/hub.ts";
 import { namespaceOf } from "../../../src/env.ts";
@@ -88,6 +88,72 @@ test("sessions of one do not push those of another out of what is told of change
     storage.sql.exec("SELECT id FROM sessions ORDER BY at").toArray(),
   );
   expect(left.map(({ id }) => id)).toEqual([bobs, ...adas.slice(-2)]);
+});
+
+describe("networks of one /48 have four callers' share together", () => {
+  const own = `2001:db8:${crypto.randomUUID().slice(0, 4)}`;
+  const fivefold = <T>(act: (address: string) => Promise<T>) =>
+    Promise.all([1, 2, 3, 4, 5].map((at) => act(`${own}:${at}::1`)));
+  const served = (all: Response[]) => all.filter(({ status }) => status === 200).length;
+
+  test("of requests at once", async () => {
+    Object.assign(limits, { concurrentCalls: 1 });
+    const all = await fivefold((address) => wait(address, 0.3));
+    expect(served(all)).toBe(4);
+    expect((await greet(BOB)).status).toBe(200);
+    expect((await greet(`${own}:9::1`)).status).toBe(200);
+  });
+
+  test("of calls in a minute", async () => {
+    Object.assign(limits, { callsPerMinute: 1 });
+    expect(served(await fivefold(greet))).toBe(4);
+  });
+
+  test("of streams", async () => {
+    Object.assign(limits, { listenStreams: 1 });
+    const all = await fivefold(listen);
+    expect(served(all)).toBe(4);
+    await Promise.all(all.map(async ({ body }) => body?.cancel()));
+  });
+
+  test("of what is kept; what is refused counts for nobody", async () => {
+    Object.assign(limits, { keptPerDay: 1 });
+    const begin = (address: string) => {
+      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
+      const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+      return post(body, { "cf-connecting-ip": address }, server);
+    };
+    const all = await fivefold(begin);
+    expect(served(all)).toBe(4);
+    Object.assign(limits, { siteShares: 5 });
+    const refused = all.findIndex(({ status }) => status !== 200) + 1;
+    expect((await begin(`${own}:${refused}::1`)).status).toBe(200);
+  });
+
+  test("and that of one caller, of memory for calls that wait", async () => {
+    Object.assign(limits, { waitingBytesOfOne: 1 });
+    expect(served(await fivefold((address) => wait(address, 0.3)))).toBe(1);
+  });
+
+  test("and of sessions that are told of changes", async () => {
+    Object.assign(limits, { hubSessions: 3 });
+    const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
+    const [bobs, ...others] = ids.map(String);
+    await hub.enlist(bobs!, `address ${ADA}`);
+    for (const [at, id] of others.entries()) await hub.enlist(id, `address ${own}:${at}`);
+    const left = await runInDurableObject(hub, (_instance, { storage }) =>
+      storage.sql.exec("SELECT id FROM sessions ORDER BY at").toArray(),
+    );
+    expect(left.map(({ id }) => id)).toEqual([bobs, ...others.slice(-2)]);
+  });
+});
+
+test("an IPv4 address that is mapped to IPv6 is the same caller", async () => {
+  Object.assign(limits, { callsPerMinute: 1 });
+  const all = ["192.0.2.9", "::ffff:192.0.2.9", "::ffff:c000:209", "::ffff:192.0.2.10"];
+  const statuses = [];
+  for (const address of all) statuses.push((await greet(address)).status);
+  expect(statuses).toEqual([200, 429, 429, 200]);
 });
 
 test("each has its own call_ids", async () => {

@@ -73,6 +73,16 @@ describe("fetches are bounded", () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
   });
 
+  test("and one that all together leave no room for does not count for its address", async () => {
+    const { documentFetches, documentFetchesOfAll } = limits;
+    const { tokens } = visitor(await ownersApp());
+    configureLimits({ documentFetches: 1, documentFetchesOfAll: 0 });
+    expect((await tokens(grant("https://a.example/c.json"))).status).toBe(429);
+    configureLimits({ documentFetchesOfAll });
+    expect((await tokens(grant("https://b.example/c.json"))).status).toBe(400);
+    configureLimits({ documentFetches });
+  });
+
   test("by what is known already, good or bad, until that is old", async () => {
     const visit = visitor(await ownersApp());
     answer = (url) =>

@@ -5,7 +5,7 @@ import { TaskStore } from "../../../src/durable/task-store.ts";
 import type { TaskObject } from "../../../src/durable/task-object.ts";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
-import { responsesIn } from "../../../src/mcp/answers.ts";
+import { responsesIn } from "../../../src/mcp/wire/answers.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ABLE, callOf, clock, limited, send, TASKS, type Json } from "./client.ts";

@@ -1,6 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { SessionCalls } from "../../../src/durable/session-calls.ts";
+import { SessionCalls } from "../../../src/mcp/legacy/session-calls.ts";
 import { SessionStore } from "../../../src/durable/session-store.ts";
 import { SessionStreams } from "../../../src/durable/session-streams.ts";
 import { TaskStore } from "../../../src/durable/task-store.ts";

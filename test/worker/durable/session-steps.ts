@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import type { SessionObject } from "../../../src/durable/session.ts";
+import type { SessionObject } from "../../../src/durable/session-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { answerOf } from "../server.ts";
@@ -45,7 +45,7 @@ export async function reopened(client: SessionClient): Promise<Events> {
 
 /** Has the session say this on its own stream. */
 export const tell = (client: SessionClient, ...texts: string[]) =>
-  objectOf(client).heard(
+  objectOf(client).changed(
     texts.map((data) => ({ method: "notifications/message", params: { level: "info", data } })),
   );
 /** What a log message says. */

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { SessionObject } from "../../../src/durable/session.ts";
+import type { SessionObject } from "../../../src/durable/session-object.ts";
 import { ABLE, accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
 import { objectOf as taskOf } from "./faults.ts";
 import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";

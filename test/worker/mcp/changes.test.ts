@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changes } from "../../../src/mcp/changes.ts";
+import { changes } from "../../../src/mcp/wire/changes.ts";
 import type { Notification } from "../../../src/model.ts";
 
 test("an update of what is no URI is nothing to hear of", async () => {

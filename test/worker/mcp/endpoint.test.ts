@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { progressTokenOf } from "../../../src/mcp/notices.ts";
+import { progressTokenOf } from "../../../src/mcp/wire/notifications.ts";
 import { answerOf, app, modern, post, URL_OF_MCP } from "../server.ts";
 
 describe("bodies that are no message", () => {

@@ -91,9 +91,10 @@ describe("scopes", () => {
 
   test("of one caller are not another's, however they are written", async () => {
     const all = new Registry(bundle, deploymentOf(settings));
-    const ada = await all.within(["hello:greet", "clock:*"]).toolNamed("greet");
-    expect(ada?.own).toBe("greet");
-    expect(await all.within(["clock:* hello:greet"]).toolNamed("greet")).toBeUndefined();
+    const ada = await all.within(["hello:greet", "clock:*"]).tool("greet");
+    expect(ada.own).toBe("greet");
+    const eve = all.within(["clock:* hello:greet"]);
+    await expect(eve.tool("greet")).rejects.toMatchObject({ code: "insufficient_scope" });
   });
 
   test("that would be enough are named", () => {

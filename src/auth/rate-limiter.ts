@@ -1,0 +1,138 @@
+import { countedBy, siteOf } from "../callers.ts";
+import { namespaceOf } from "../env.ts";
+import { limits } from "../limits.ts";
+import type { CallerQuota } from "../model.ts";
+import { storageQuota, tooMany } from "../quotas.ts";
+
+/** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
+interface RateLimit {
+  limit(options: { key: string }): Promise<{ success: boolean }>;
+}
+
+/** Counts the calls of one caller, in an object; gives how long to wait where there were too many, in ms. */
+interface Quota extends Rpc.DurableObjectBranded {
+  take(what: string, perMinute: number): Promise<number>;
+}
+
+/** A request that was let in. */
+interface Visit {
+  quota: CallerQuota;
+  /** Passes on the response, and ends the visit when that has ended. */
+  until(work: Promise<Response>): Promise<Response>;
+}
+
+/** Limits the calls, concurrent requests and stored objects of each caller. */
+export class RateLimiter {
+  readonly #rateLimit: RateLimit | undefined;
+  readonly #quotas: DurableObjectNamespace<Quota> | undefined;
+  readonly #keep: ReturnType<typeof storageQuota>;
+  readonly #inside = new Map<string, number>();
+
+  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws where neither can. */
+  constructor(env: object) {
+    const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
+    this.#rateLimit = isRateLimit(bound) ? bound : undefined;
+    this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
+    this.#keep = storageQuota(env);
+    if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
+      throw new Error("LIMITS bounds calls in a minute, which needs the Durable Object QUOTAS.");
+    }
+  }
+
+  /** Lets a request in; it counts as concurrent until its response has ended. Throws `too_many`. */
+  enter(caller: string | undefined, { signal }: Request): Visit {
+    if (caller === undefined) return UNCOUNTED;
+    const { concurrentCalls } = limits;
+    const counted = countedBy(caller);
+    if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
+      throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
+    for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
+    let isInside = true;
+    const leave = () => {
+      if (isInside) for (const { key } of counted) this.#leave(key);
+      isInside = false;
+    };
+    return {
+      quota: {
+        admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
+        keep: (bytes) => this.#keep(caller, bytes),
+      },
+      async until(work) {
+        let response: Response | undefined;
+        try {
+          response = await work;
+        } finally {
+          if (response === undefined || !isStream(response)) leave();
+        }
+        if (!isStream(response)) return response;
+        // A client that is gone does not always cancel what it was reading, and may have gone before.
+        if (signal.aborted) leave();
+        else signal.addEventListener("abort", leave);
+        return untilEnd(response, leave);
+      },
+    };
+  }
+
+  get #counts(): boolean {
+    const { callsPerMinute, toolCallsPerMinute } = limits;
+    return this.#rateLimit !== undefined || callsPerMinute + toolCallsPerMinute > 0;
+  }
+
+  async #count(caller: string, tool = ""): Promise<void> {
+    if (this.#rateLimit !== undefined && tool === "") {
+      const { success } = await this.#rateLimit.limit({ key: siteOf(caller) ?? caller });
+      if (success) return;
+      throw tooMany(60_000, "calls per minute");
+    }
+    const perMinute = tool === "" ? limits.callsPerMinute : limits.toolCallsPerMinute;
+    if (perMinute === 0) return;
+    for (const { key, shares } of countedBy(caller)) {
+      const waitMs = await this.#quotas?.getByName(key).take(tool, perMinute * shares);
+      if (waitMs)
+        throw tooMany(waitMs, `calls${tool && ` of ${tool}`} per minute (limit ${perMinute})`);
+    }
+  }
+
+  #requestsOf(key: string): number {
+    return this.#inside.get(key) ?? 0;
+  }
+
+  #leave(key: string): void {
+    const inside = this.#requestsOf(key);
+    if (inside > 1) this.#inside.set(key, inside - 1);
+    else this.#inside.delete(key);
+  }
+}
+
+/** Of a request whose caller is not known. */
+const UNCOUNTED: Visit = { quota: { keep: async () => {} }, until: (work) => work };
+
+/** All other responses have a complete body. */
+const isStream = ({ headers, body }: Response): boolean =>
+  body !== null && headers.get("content-type") === "text/event-stream";
+
+/** The response; calls `ended` when its body was read or cancelled. */
+function untilEnd(response: Response, ended: () => void): Response {
+  const reader = response.body!.getReader();
+  const source: UnderlyingSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+      ended();
+    },
+    cancel(reason) {
+      ended();
+      return reader.cancel(reason);
+    },
+  };
+  // No read-ahead, so that backpressure reaches the source of the stream.
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+}
+
+const isRateLimit = (bound: unknown): bound is RateLimit =>
+  typeof bound === "object" && bound !== null && "limit" in bound;

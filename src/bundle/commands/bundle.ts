@@ -1,0 +1,49 @@
+/**
+ * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [FOLDER…]`.
+ * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { manifestSchema } from "../../servlets/manifest.ts";
+import { bundleSource, makeBundle } from "../bundle.ts";
+import { readIfThere, writeWhole } from "../cache.ts";
+import { servletFolders } from "./folders.ts";
+import { Refusal } from "../refusal.ts";
+import { table } from "./table.ts";
+
+const { values, positionals } = parseArgs({
+  options: { out: { type: "string", default: "src/bundle.gen.ts" } },
+  allowPositionals: true,
+});
+const folders = positionals.length > 0 ? positionals : servletFolders();
+
+const began = performance.now();
+try {
+  const members = await makeBundle({
+    folders,
+    cache: ".bundle",
+    progress: (what) => console.error(`  ${what} …`),
+  });
+  await writeIfNew(values.out, bundleSource(members, values.out));
+  await writeIfNew(
+    join(import.meta.dirname, "../servlet.schema.json"),
+    `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
+  );
+  console.log(table(members));
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(`\nThe bundle was not made.\n${error.message}`);
+  // While somebody works on a servlet, the others are served on; a deployment never goes on.
+  if (process.env["WRANGLER_COMMAND"] === "dev") console.error("The last one is served on.");
+  else process.exitCode = 1;
+}
+
+/** A file that would stay the same is left alone, so that nobody who watches it is woken. */
+async function writeIfNew(path: string, content: string): Promise<void> {
+  const old = await readIfThere(path);
+  if (old === undefined || new TextDecoder().decode(old) !== content)
+    await writeWhole(path, content);
+}

@@ -1,0 +1,141 @@
+/** Finds out all that can be known of one servlet, whether or not it would be refused. */
+import { stat } from "node:fs/promises";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { limits } from "../../limits.ts";
+import type { Lists } from "../../model.ts";
+import { dialectOf, type DialectName } from "../../servlets/dialects.ts";
+import { memoryBytes } from "../../servlets/manifest.ts";
+import { outline, type Import, type Outline } from "../wasm/binary.ts";
+import { bundleAll, catalogOf } from "../bundle.ts";
+import { isOffered, prepare, type Prepared } from "../wasm/prepare.ts";
+import { Refusal, Refusals } from "../refusal.ts";
+import { scan, type Found } from "../scan.ts";
+import { build } from "../source.ts";
+
+/** Facts about a servlet; absent ones could not be determined. */
+export interface Examined {
+  found: Found;
+  dialect?: DialectName;
+  /** Bytes of the plugin as it was found or built; for TypeScript, of its script. */
+  size?: number;
+  /** The most memory of an instance, in bytes. */
+  memoryLimit: number;
+  outline?: Outline;
+  /** The imports of `outline` that nothing here answers. */
+  missing: ReadonlySet<Import>;
+  /** For TypeScript, the engine's with the servlet's patch. */
+  prepared?: Prepared | undefined;
+  /** Its lists as clients see them. */
+  lists?: Lists;
+  warnings: string[];
+  /** Why it would not be bundled. */
+  refusal?: string;
+}
+
+/**
+ * The servlet of this name in these folders, or at this path.
+ *
+ * Throws a `Refusal` where there is none.
+ */
+export async function locate(what: string, folders: readonly string[]): Promise<Found> {
+  const extension = extname(what);
+  if (extension === ".wasm" || extension === ".wat") {
+    if (!(await isThere(what)))
+      throw new Refusal(`${what}: there is no such file: look at its path`);
+    return (await inItsFolder(what)) ?? bare(what, extension === ".wasm" ? "wasm" : "wat");
+  }
+  const refusals = new Refusals();
+  const all = await scan(folders, refusals);
+  const named = all.find(({ name }) => name === what);
+  if (named !== undefined) return named;
+  const [there, ...others] = (await isThere(what)) ? await scan([what], new Refusals()) : [];
+  if (there !== undefined && others.length === 0) return there;
+  refusals.throwAll();
+  const names = all.map(({ name }) => name).join(", ") || "none";
+  throw new Refusal(
+    `There is no servlet ${what} in ${folders.join(", ")}: those there are ${names}. Give one of them, or the path of a .wasm file.`,
+  );
+}
+
+/** The servlet whose folder this file is in, together with a manifest. */
+async function inItsFolder(file: string): Promise<Found | undefined> {
+  const folder = dirname(file);
+  if (!(await isThere(join(folder, "servlet.json")))) return undefined;
+  const refusals = new Refusals();
+  const found = await scan([folder], refusals);
+  refusals.throwAll();
+  return found.find(({ source }) => resolve(source.files[0]!) === resolve(file));
+}
+
+const bare = (file: string, kind: "wasm" | "wat"): Found => ({
+  name: basename(file, extname(file)),
+  source: { kind, files: [file] },
+  manifest: {},
+  place: file,
+});
+
+const isThere = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Goes as far with this servlet as it lets itself be built, prepared and asked. */
+export async function examine(
+  found: Found,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Examined> {
+  const { manifest, source } = found;
+  const memoryLimit = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const known: Examined = { found, memoryLimit, missing: new Set(), warnings: [] };
+  const bundled = await attempt(() => bundleAll([found], { cache, progress }));
+  const { refusal } = bundled;
+  const [member] = bundled.value ?? [];
+  // Of a script that is refused there is nothing but the engine, which is not the matter.
+  if (member === undefined && source.kind === "typescript") return { ...known, refusal };
+
+  const tell = (doing: string) => progress(`${found.name}: ${doing}`);
+  const { value: plugin } = await attempt(() => build(source, cache, tell));
+  if (plugin === undefined) return { ...known, refusal };
+  const read = readOutline(plugin);
+  const offered = await Promise.all((read?.imports ?? []).map(isOffered));
+  const all: Examined = {
+    ...known,
+    refusal,
+    outline: read,
+    missing: new Set(read?.imports.filter((_, at) => !offered[at])),
+    size: plugin.length,
+  };
+  if (member === undefined) {
+    const { value: prepared } = await attempt(() => prepare(plugin, memoryLimit, cache, tell));
+    const exports = read?.exports.map(({ name }) => name) ?? [];
+    return { ...all, dialect: manifest.dialect ?? dialectOf(exports), prepared };
+  }
+  return {
+    ...all,
+    size: member.size.before,
+    dialect: member.dialect,
+    prepared: member.prepared,
+    lists: member.lists && catalogOf([member]).lists,
+    warnings: member.warnings,
+  };
+}
+
+/** The result of `work`, or the message of its `Refusal`. */
+async function attempt<T>(work: () => Promise<T>): Promise<{ value?: T; refusal?: string }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error.message };
+    throw error;
+  }
+}
+
+function readOutline(plugin: Uint8Array<ArrayBuffer>): Outline | undefined {
+  try {
+    return WebAssembly.validate(plugin) ? outline(plugin) : undefined;
+  } catch {
+    return undefined; // Preparing it says why.
+  }
+}

@@ -1,0 +1,158 @@
+/** `npm run keys -- create | list | revoke | push`: the API keys of this server, of which only hashes are kept. */
+import { execFileSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { KEY_NAME, KEY_NAME_RULE } from "../../key-name.ts";
+import { printable, printableText } from "../../text.ts";
+
+/** A key as the Worker's secret API_KEYS has it. */
+interface Key {
+  hash: string;
+  scopes?: string[];
+  /** ISO 8601. */
+  expires?: string;
+}
+
+type Keys = Record<string, Key>;
+
+const FILE = ".keys.json";
+const VARIABLES = ".dev.vars";
+const CONFIGURATION = "wrangler.toml";
+const USAGE = `npm run keys -- create NAME [--scopes hello:*,web:fetch] [--expires 30d]
+npm run keys -- list
+npm run keys -- revoke NAME
+npm run keys -- push            gives the deployed Worker the keys that are listed`;
+
+const DAY = 86_400_000;
+/** ISO 8601 writes later years with more digits, which the server does not read. */
+const END = Date.UTC(10_000, 0);
+
+/** A pattern, or a name of SCOPES, that .dev.vars can quote. */
+const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
+
+const read = (): Keys => (existsSync(FILE) ? (JSON.parse(readFileSync(FILE, "utf8")) as Keys) : {});
+
+/** Keeps the keys, and lets `npm run dev` know them, which looks for variables when its configuration is another. */
+function write(keys: Keys): void {
+  writePrivate(FILE, JSON.stringify(keys, null, 2));
+  const variables = existsSync(VARIABLES) ? readFileSync(VARIABLES, "utf8") : "";
+  const others = variables.replace(/^API_KEYS=.*\r?\n?/gm, "").replace(/([^\n])$/, "$1\n");
+  // Without any keys nobody may call: without the variable anybody might.
+  writePrivate(VARIABLES, `${others}API_KEYS='${JSON.stringify(keys)}'`);
+  if (existsSync(CONFIGURATION)) utimesSync(CONFIGURATION, new Date(), new Date());
+}
+
+function writePrivate(file: string, text: string): void {
+  writeFileSync(file, `${text}\n`, { mode: 0o600 });
+  // The mode above is for a new file only.
+  chmodSync(file, 0o600);
+}
+
+function scopesIn(list: string): string[] {
+  const scopes = list.split(",").map((scope) => scope.trim());
+  const wrong = scopes.find((scope) => !SCOPE.test(scope));
+  if (wrong !== undefined) {
+    fail(`--scopes: "${wrong}" is not a scope. Each is servlet:tool, in which * stands for anything, or a name
+that SCOPES has; commas between them: --scopes 'hello:*,web:fetch'`);
+  }
+  return scopes;
+}
+
+/** `30d`, `12h`, or a date, as ISO 8601. */
+function expiry(text: string): string {
+  const [, count, unit] = /^(\d+)([dh])$/.exec(text) ?? [];
+  const time =
+    count === undefined
+      ? Date.parse(text)
+      : Date.now() + Number(count) * (unit === "d" ? DAY : DAY / 24);
+  if (!(time > Date.now() && time < END)) {
+    fail(
+      `--expires "${text}" is not a future time before the year 10000. Write 30d, 12h, or a date such as 2027-01-31.`,
+    );
+  }
+  return new Date(time).toISOString();
+}
+
+function fail(message: string): never {
+  console.error(printableText(message));
+  process.exit(1);
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { scopes: { type: "string" }, expires: { type: "string" } },
+});
+const [command, name, ...more] = positionals;
+if (more.length > 0) fail(USAGE);
+const keys = read();
+
+/** The name that the command is for, which has to be there. */
+function known(): string {
+  if (name === undefined) fail(USAGE);
+  if (!Object.hasOwn(keys, name))
+    fail(`There is no key ${name}. For the names: npm run keys -- list`);
+  return name;
+}
+
+switch (command) {
+  case "create": {
+    if (name === undefined || !KEY_NAME.test(name)) {
+      fail(`The name of a key ${KEY_NAME_RULE}.\n\n${USAGE}`);
+    }
+    if (Object.hasOwn(keys, name))
+      fail(`The key ${name} exists already. Revoke it first, or choose another name.`);
+    const key = `esk_${randomBytes(32).toString("base64url")}`;
+    const hash = createHash("sha256").update(key).digest("hex");
+    const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
+    const expires = values.expires === undefined ? undefined : expiry(values.expires);
+    write({ ...keys, [name]: { hash, ...(scopes && { scopes }), ...(expires && { expires }) } });
+    console.log(`${key}\n\nThis is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
+  Authorization: Bearer ${key}
+\`npm run dev\` knows it now. For the deployed Worker: npm run keys -- push`);
+    const names = scopes?.filter((scope) => !scope.includes(":")) ?? [];
+    if (names.length > 0) {
+      console.log(`The server starts only where its variable SCOPES has ${names.join(", ")}.`);
+    }
+    break;
+  }
+  case "list": {
+    const rows = Object.entries(keys);
+    if (rows.length === 0) {
+      console.log(
+        existsSync(FILE)
+          ? "There are no keys. To make one: npm run keys -- create NAME"
+          : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.",
+      );
+    }
+    for (const [of, { scopes, expires }] of rows) {
+      const until =
+        expires === undefined
+          ? "for ever"
+          : `${Date.parse(expires) < Date.now() ? "expired" : "until"} ${expires}`;
+      const line = `${of.padEnd(24)} ${(scopes?.join(" ") ?? "everything").padEnd(32)} ${until}`;
+      console.log(printable(line));
+    }
+    break;
+  }
+  case "revoke": {
+    const { [known()]: _, ...rest } = keys;
+    write(rest);
+    console.log(
+      `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`,
+    );
+    break;
+  }
+  case "push":
+    if (!existsSync(FILE)) {
+      fail(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Bring it from where
+the keys were made, or make new ones in their place: npm run keys -- create NAME`);
+    }
+    execFileSync("npx", ["wrangler", "secret", "put", "API_KEYS"], {
+      input: JSON.stringify(keys),
+      stdio: ["pipe", "inherit", "inherit"],
+    });
+    break;
+  default:
+    fail(USAGE);
+}

@@ -1,0 +1,46 @@
+/** Makes what lets the owner sign in: `npm run passphrase`. Asks for the passphrase, or makes one. */
+import { randomBytes } from "node:crypto";
+import { createInterface } from "node:readline";
+import { hashPassphrase } from "../../auth/passphrase.ts";
+
+/** Below this, a hundred tries an hour would find it in the end. */
+const SHORTEST = 12;
+
+const line = await ask(`Passphrase (${SHORTEST} characters or more; none to have one made): `);
+if (line === undefined) {
+  console.error("No passphrase was made: press Enter to have one made.");
+  process.exit(1);
+}
+const typed = line.trim();
+if (typed !== "" && typed.length < SHORTEST) {
+  console.error(`It has ${typed.length} characters: take ${SHORTEST} or more.`);
+  process.exit(1);
+}
+const made = typed === "" ? randomBytes(15).toString("base64url") : undefined;
+const hash = await hashPassphrase(made ?? typed);
+if (made !== undefined) console.error(`\nThe passphrase, which is not kept anywhere: ${made}`);
+console.error("\nIts hash:");
+console.log(hash);
+console.error(`
+1. npx wrangler kv namespace create OAUTH_KV      (put the lines that it prints in wrangler.toml)
+2. npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)
+   In development: the line OWNER_PASSPHRASE='${hash}' in .dev.vars
+
+Then npm run deploy, and give the server's URL to a client.`);
+
+/** A line that is not shown while a person types it; undefined at the end of the input, or after Ctrl-C. */
+function ask(question: string): Promise<string | undefined> {
+  const { stdin, stderr } = process;
+  const lines = createInterface({ input: stdin, terminal: stdin.isTTY, escapeCodeTimeout: 50 });
+  stderr.write(question);
+  return new Promise((resolve) => {
+    lines.once("line", (text) => {
+      resolve(text);
+      lines.close();
+    });
+    lines.once("close", () => {
+      stderr.write("\n");
+      resolve(undefined);
+    });
+  });
+}

@@ -1,0 +1,158 @@
+/** What the command `npm run servlets` shows, for the person at the terminal. */
+import { gzipSync } from "node:zlib";
+import type { Lists } from "../../model.ts";
+import { printable, printableLines } from "../../text.ts";
+import type { Import, Kind, Outline } from "../wasm/binary.ts";
+import type { Member } from "../bundle.ts";
+import type { Examined } from "./examine.ts";
+import { SERVLET_EXPORTS, type Prepared } from "../wasm/prepare.ts";
+import { kilobytes } from "./table.ts";
+
+const WIDTH = 100;
+const PAGE = 65536;
+
+/** Servlets and what clients see of them. */
+export function listing(entries: readonly (readonly [Member, Lists])[]): string {
+  if (entries.length === 0) return "There are no servlets. Make one: npm run servlets -- new NAME";
+  return entries
+    .map(([{ found, dialect, lists: listed }, lists]) => {
+      const about = found.manifest.description ?? "";
+      return [
+        printable(`${found.name} (${dialect}) ${about}`.trimEnd()),
+        ...(listed === undefined ? ["  is asked at run time"] : offers(lists)),
+      ].join("\n");
+    })
+    .join("\n\n");
+}
+
+/** A line for each of the things that are offered. */
+function offers({ tools, resources, resourceTemplates, prompts }: Lists): string[] {
+  const rows = [
+    ...tools.map(({ name, description }) => ["tool", name, description]),
+    ...resources.map(({ uri, name, description }) => ["resource", uri, description ?? name]),
+    ...resourceTemplates.map(({ uriTemplate, name, description }) => [
+      "template",
+      uriTemplate,
+      description ?? name,
+    ]),
+    ...prompts.map(({ name, description }) => ["prompt", name, description]),
+  ];
+  const width = Math.max(...rows.map(([, name]) => name!.length));
+  return rows.map(([kind, name, about]) =>
+    printable(
+      `  ${kind!.padEnd(8)}  ${name!.padEnd(width)}  ${firstSentence(about ?? "")}`.trimEnd(),
+    ),
+  );
+}
+
+/** Up to the first end of a sentence that another one follows. */
+function firstSentence(text: string): string {
+  const line = text.trim().replace(/\s+/g, " ");
+  return /^.*?[.!?](?= \p{Lu}|$)/u.exec(line)?.[0] ?? line;
+}
+
+/** All that is known of one servlet. */
+export function report(examined: Examined): string {
+  const { found, dialect, lists, outline, prepared, refusal, warnings } = examined;
+  const { manifest, source } = found;
+  const rows: [label: string, text: string | undefined][] = [
+    ["source", `${source.files.find(isMain) ?? source.files[0]!} (${source.kind})`],
+    ["about", manifest.description],
+    ["dialect", dialect ?? (outline && "none: it exports the functions of no dialect")],
+    ["size", sizes(examined)],
+    ["memory", memory(examined)],
+    ["instances", prepared && instances(examined, prepared)],
+    ["answers", answers(examined)],
+    ["also exports", otherExports(examined)],
+    ...(outline === undefined ? [] : imports(outline, examined)),
+  ];
+  return [
+    printable(found.name),
+    ...rows.flatMap(([label, text]) => (text ? [row(label, text)] : [])),
+    ...(lists === undefined ? [] : ["", ...offers(lists)]),
+    ...(manifest.lists === "dynamic" ? ["", "  Its lists are asked for at run time."] : []),
+    "",
+    ...warnings.map((warning) => `warning: ${printableLines(warning)}`),
+    refusal === undefined ? "The host takes it." : `The host refuses it.\n${refusal}`,
+  ].join("\n");
+}
+
+const isMain = (file: string) => /servlet\.\w+$/.test(file);
+
+/** A label and a text that is wrapped beside it. */
+function row(label: string, text: string): string {
+  const lines: string[] = [];
+  let line = label.padEnd(INDENT);
+  for (const word of printable(text).split(" ")) {
+    if (line.length + word.length > WIDTH) {
+      lines.push(line);
+      line = " ".repeat(INDENT);
+    }
+    line += `${word} `;
+  }
+  return [...lines, line].map((one) => `  ${one.trimEnd()}`).join("\n");
+}
+
+const INDENT = 14;
+
+function sizes({ found, size, prepared }: Examined): string | undefined {
+  if (size === undefined) return undefined;
+  const both = (bytes: Uint8Array) =>
+    `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
+  if (prepared?.patch !== undefined) {
+    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the engine that all servlets in TypeScript share ${both(prepared.wasm)}`;
+  }
+  const made = found.source.kind === "wasm" ? "plugin" : "built";
+  return `${made} ${kilobytes(size)}${prepared ? `, prepared ${both(prepared.wasm)}` : ""}`;
+}
+
+function memory({ outline, memoryLimit }: Examined): string | undefined {
+  const [own] = outline?.memories ?? [];
+  if (own === undefined) return undefined;
+  return `${mebibytes(own.initial * PAGE)} to begin with, at most ${mebibytes(memoryLimit)}`;
+}
+
+const mebibytes = (bytes: number) =>
+  bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
+
+function instances({ found }: Examined, { unrestorable }: Prepared): string {
+  if (unrestorable !== undefined)
+    return `a new one for each call, which is slower: ${unrestorable}`;
+  return found.manifest.isolation === "fresh"
+    ? 'a new one for each call, which is slower: "isolation" in servlet.json says so'
+    : "put back to the byte after each call, and used again";
+}
+
+/** The exports that the host calls. */
+function answers({ outline, prepared }: Examined): string | undefined {
+  const own = prepared?.exports ?? outline?.exports.map(({ name }) => name);
+  return own?.filter((name) => SERVLET_EXPORTS.has(name)).join(", ");
+}
+
+/** What it exports besides: start functions, and what nobody calls. */
+function otherExports({ found, outline }: Examined): string | undefined {
+  if (found.source.kind === "typescript") return undefined;
+  return outline?.exports
+    .filter(({ name }) => !SERVLET_EXPORTS.has(name))
+    .map(titled)
+    .join(", ");
+}
+
+/** Imports by namespace: those that are offered here, then those that are not. */
+function imports(outline: Outline, { missing }: Examined): [string, string][] {
+  const rows = (label: string, all: Import[]): [string, string][] =>
+    [...Map.groupBy(all, ({ module }) => module)].map(([module, ofModule], at) => [
+      at === 0 ? label : "",
+      `${module}: ${[...new Set(ofModule.map(titled))].join(", ")}`,
+    ]);
+  return [
+    ...rows(
+      "imports",
+      outline.imports.filter((one) => !missing.has(one)),
+    ),
+    ...rows("not offered", [...missing]),
+  ];
+}
+
+const titled = ({ name, kind }: { name: string; kind: Kind }) =>
+  kind === "function" || kind === name ? name : `${name} (${kind})`;

@@ -1,0 +1,59 @@
+/** The command `npm run servlets`: makes, lists and inspects servlets. */
+import { catalogOf, makeBundle } from "../bundle.ts";
+import { examine, locate } from "./examine.ts";
+import { servletFolders } from "./folders.ts";
+import { newServlet } from "./new.ts";
+import { Refusal } from "../refusal.ts";
+import { listing, report } from "./report.ts";
+
+const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScript that works, and a test of it
+npm run servlets -- list              shows the servlets of the bundle and what they offer
+npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
+                                      its name, or the path of a .wasm file
+
+Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
+
+const cache = ".bundle";
+const progress = (what: string) => console.error(`  ${what} …`);
+
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+
+async function run([command = "help", ...args]: string[]): Promise<void> {
+  const folders = servletFolders();
+  switch (command) {
+    case "new":
+      console.log(await newServlet(only(args, "the servlet's name"), folders));
+      return;
+    case "list": {
+      if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
+      const members = await makeBundle({ folders, cache, progress });
+      console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
+      return;
+    }
+    case "inspect": {
+      const what = only(args, "a servlet's name or the path of a .wasm file");
+      const examined = await examine(await locate(what, folders), cache, progress);
+      console.log(report(examined));
+      if (examined.refusal !== undefined) process.exitCode = 1;
+      return;
+    }
+    case "help":
+    case "--help":
+    case "-h":
+      console.log(USAGE);
+      return;
+    default:
+      throw new Refusal(`There is no command ${command}.\n\n${USAGE}`);
+  }
+}
+
+function only([first, ...others]: string[], what: string): string {
+  if (first !== undefined && others.length === 0) return first;
+  throw new Refusal(`Give ${what}, and nothing more.\n\n${USAGE}`);
+}

@@ -1,0 +1,200 @@
+/** Makes one script of a servlet in TypeScript: checked, bundled, with what leads its lines back to the source. */
+import { execFile } from "node:child_process";
+import { readFile, writeFile, mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
+import { build, formatMessages, type BuildFailure, type Plugin } from "esbuild";
+import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { Refusal } from "../refusal.ts";
+
+const run = promisify(execFile);
+const sdk = resolve(import.meta.dirname, "../..", "sdk");
+const tsc = join(
+  dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
+  "bin/tsc",
+);
+
+/** What the engine calls its own functions; engine.wat tells what each does. */
+const PRELUDE = (await readFile(join(import.meta.dirname, "prelude.js"), "utf8")).replace(
+  /PRELUDE_LINES/,
+  (_name, _at, whole: string) => String(whole.split("\n").length - 1),
+);
+
+export interface Script {
+  text: string;
+  /** Every file that went into it. */
+  inputs: string[];
+}
+
+/**
+ * Bundles a servlet's script. Plain JavaScript packages may be used; what needs Node or a browser may not.
+ *
+ * Throws a `Refusal` with the file, the line and what is wrong there.
+ */
+export async function bundleScript(entry: string): Promise<Script> {
+  try {
+    const built = await build({
+      stdin: {
+        contents: `import servlet from ${JSON.stringify(resolve(entry))};
+if (globalThis.__servlet === undefined || servlet === undefined) {
+  throw new Error("it has no servlet: export default defineServlet({ … })");
+}
+__host.output(JSON.stringify(__servlet.exports));`,
+        resolveDir: dirname(resolve(entry)),
+        sourcefile: "start.js",
+      },
+      inject: [join(sdk, "globals.ts")],
+      plugins: [ownPackage],
+      bundle: true,
+      write: false,
+      outfile: "servlet.js",
+      format: "iife",
+      target: "es2023",
+      platform: "neutral",
+      mainFields: ["module", "main"],
+      conditions: ["worker", "browser"],
+      minifySyntax: true,
+      sourcemap: "external",
+      metafile: true,
+      legalComments: "none",
+      logLevel: "silent",
+    });
+    const text = built.outputFiles.find(({ path }) => path.endsWith(".js"))!.text;
+    const map = built.outputFiles.find(({ path }) => path.endsWith(".map"))!.text;
+    const lines = lineTable(JSON.parse(map) as SourceMap);
+    return {
+      text: `${PRELUDE.replace("__SOURCES__", () => JSON.stringify(lines))}${text}`,
+      inputs: Object.keys(built.metafile.inputs).filter((path) => path !== "start.js"),
+    };
+  } catch (error) {
+    if (!isBuildFailure(error)) throw error;
+    const told = await formatMessages(error.errors, { kind: "error", color: false });
+    throw new Refusal(`${entry}: it could not be bundled:\n${told.join("").trim()}`);
+  }
+}
+
+const isBuildFailure = (error: unknown): error is BuildFailure =>
+  error instanceof Error && "errors" in error;
+
+/** `edge-servlets/servlet` is this project's kit, wherever the servlet lies. */
+const ownPackage: Plugin = {
+  name: "edge-servlets",
+  setup(on) {
+    on.onResolve({ filter: /^edge-servlets\/servlet$/ }, () => ({ path: join(sdk, "servlet.ts") }));
+    // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
+    on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: join(sdk, "zod-mini.ts") }));
+  },
+};
+
+interface SourceMap {
+  sources: string[];
+  mappings: string;
+}
+
+/**
+ * Where each line of a bundle comes from, for the prelude to read: the sources, and for each line the
+ * number of its source and its line there, as the difference to those of the line before. `n` alone
+ * stands for n lines that each follow the one before.
+ */
+function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: string } {
+  let source = 0;
+  let line = 0;
+  let before = { source: 0, line: 0 };
+  let following = 0;
+  const steps: string[] = [];
+  const flush = () => {
+    if (following > 0) steps.push(String(following));
+    following = 0;
+  };
+  for (const generated of mappings.split(";")) {
+    let first: { source: number; line: number } | undefined;
+    for (const segment of generated.split(",")) {
+      const [, toSource, toLine] = decodeVlq(segment);
+      if (toSource === undefined || toLine === undefined) continue;
+      source += toSource;
+      line += toLine;
+      first ??= { source, line };
+    }
+    const here = first ?? before;
+    if (here.source === before.source && here.line === before.line + 1) following++;
+    else {
+      flush();
+      steps.push(`${here.source - before.source},${here.line - before.line}`);
+    }
+    before = here;
+  }
+  flush();
+  return { files: sources.map((file) => relative(".", resolve(file))), lines: steps.join(";") };
+}
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** https://tc39.es/ecma426/#sec-base64-vlq */
+function decodeVlq(text: string): number[] {
+  const numbers: number[] = [];
+  let value = 0;
+  let shift = 0;
+  for (const character of text) {
+    const digit = BASE64.indexOf(character);
+    value += (digit & 31) << shift;
+    shift += 5;
+    if (digit & 32) continue;
+    numbers.push(value & 1 ? -(value >> 1) : value >> 1);
+    value = 0;
+    shift = 0;
+  }
+  return numbers;
+}
+
+/**
+ * Checks the types of servlets, all in one go. What has been checked before is not checked again.
+ *
+ * Throws a `Refusal` with the compiler's messages.
+ */
+export async function checkTypes(
+  entries: readonly { entry: string; inputs: readonly string[] }[],
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<void> {
+  const contents = await Promise.all(
+    entries
+      .flatMap(({ inputs }) => inputs)
+      .map(async (path) => [path, await readIfThere(path)] as const),
+  );
+  const digest = sha256(...contents.flatMap(([path, bytes]) => [path, bytes ?? ""]));
+  const note = join(cache, `${digest.slice(0, 32)}.types`);
+  if (entries.length === 0 || (await readIfThere(note)) !== undefined) return;
+  progress(`checking the types of ${entries.map(({ entry }) => entry).join(", ")}`);
+  await mkdir(cache, { recursive: true });
+  // A name of its own: another check may be under way.
+  const config = join(cache, `tsconfig.${digest.slice(0, 32)}.json`);
+  await writeFile(config, JSON.stringify(typesConfig(entries.map(({ entry }) => entry))));
+  try {
+    await run(process.execPath, [tsc, "-p", config, "--pretty", "false"]);
+  } catch (error) {
+    const told = error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
+    throw new Refusal(`The types are not right:\n${told.trim()}`);
+  }
+  await writeWhole(note, "");
+}
+
+function typesConfig(entries: string[]): object {
+  const root = resolve(import.meta.dirname, "../../..");
+  return {
+    extends: join(root, "tsconfig.base.json"),
+    compilerOptions: {
+      module: "preserve",
+      moduleResolution: "bundler",
+      moduleDetection: "force",
+      lib: ["esnext"],
+      types: [],
+      // What this project holds itself to is not asked of those who write servlets.
+      noPropertyAccessFromIndexSignature: false,
+      noUnusedLocals: false,
+      noUnusedParameters: false,
+      paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
+    },
+    files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
+  };
+}

@@ -1,0 +1,146 @@
+import { join } from "node:path";
+import { build } from "esbuild";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import * as z from "zod";
+import type { DialectName } from "../../servlets/dialects.ts";
+import type { Lists } from "../../model.ts";
+import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import type { Prepared } from "./prepare.ts";
+
+/** A servlet to be asked how it starts and, where it is `listed`, what it lists. */
+export interface ListQuestion {
+  name: string;
+  prepared: Prepared;
+  dialect: DialectName;
+  idsAsGiven: boolean;
+  allowedHosts: readonly string[];
+  listed: boolean;
+}
+
+const answerSchema = z.object({
+  lists: z.custom<Lists>().optional(),
+  /** Why there are no lists. */
+  error: z.string().optional(),
+  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  startsOnce: z.boolean(),
+  /** What the servlet asked of the host. */
+  calls: z.array(z.string()),
+  logs: z.array(z.string()),
+});
+
+export type Answer = z.infer<typeof answerSchema>;
+
+/** A list that takes longer has hung: an endless loop ends sooner, also on a machine that is busy. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Asks servlets in workerd, in the order of the questions. Answers are kept in `cache`
+ * for as long as neither the servlet nor the code that runs it changes.
+ */
+export async function askAll(
+  questions: readonly ListQuestion[],
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Answer[]> {
+  const code = await runtime();
+  const notes = questions.map(({ prepared, ...how }) =>
+    join(
+      cache,
+      `${sha256(code, prepared.hash, JSON.stringify(aboutOf(how))).slice(0, 32)}.lists.json`,
+    ),
+  );
+  const known = await Promise.all(notes.map((note) => readIfThere(note)));
+  const open = questions.filter((_, at) => known[at] === undefined);
+  const answers = open.length === 0 ? [] : await askNow(open, code, progress);
+  return Promise.all(
+    questions.map(async (question, at) => {
+      const note = known[at];
+      if (note !== undefined) return answerSchema.parse(JSON.parse(new TextDecoder().decode(note)));
+      const answer = answers[open.indexOf(question)]!;
+      if (answer.error === undefined) await writeWhole(notes[at]!, JSON.stringify(answer));
+      return answer;
+    }),
+  );
+}
+
+/** What the answer depends on, its wasm aside. */
+const aboutOf = ({
+  dialect,
+  idsAsGiven,
+  allowedHosts,
+  listed,
+}: Omit<ListQuestion, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
+
+async function runtime(): Promise<string> {
+  const built = await build({
+    entryPoints: [join(import.meta.dirname, "ask-worker.ts")],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    logLevel: "silent",
+  });
+  return built.outputFiles[0]!.text;
+}
+
+async function askNow(
+  questions: readonly ListQuestion[],
+  code: string,
+  progress: (doing: string) => void,
+): Promise<Answer[]> {
+  progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
+  const imports = questions.flatMap(({ prepared }, at) => [
+    `import wasm${at} from "./${at}.wasm";`,
+    ...(prepared.patch ? [`import patch${at} from "./${at}.bin";`] : []),
+  ]);
+  const entries = questions.map(({ prepared: { exports, patch }, ...how }, at) => {
+    const asked = JSON.stringify({ ...aboutOf(how), exports });
+    return `"${at}": { module: wasm${at}, ${patch ? `patch: patch${at},` : ""} ...${asked} }`;
+  });
+  const entry = `${imports.join("\n")}
+import { answerer } from "./runtime.js";
+export default answerer({ ${entries.join(",\n")} });`;
+  const wasm = questions.map(({ prepared }, at) => ({
+    type: "CompiledWasm" as const,
+    path: `${at}.wasm`,
+    contents: prepared.wasm,
+  }));
+  // Miniflare 5 takes the documented options (those of 4) through its converter.
+  const options = convertV4MiniflareOptions({
+    cf: false,
+    compatibilityDate: "2026-09-01",
+    modules: [
+      { type: "ESModule", path: "entry.js", contents: entry },
+      { type: "ESModule", path: "runtime.js", contents: code },
+      ...wasm,
+      ...questions.flatMap(({ prepared }, at) =>
+        prepared.patch
+          ? [{ type: "Data" as const, path: `${at}.bin`, contents: prepared.patch.bytes }]
+          : [],
+      ),
+    ],
+  });
+  const workerd = new Miniflare(options);
+  try {
+    const answers: Answer[] = [];
+    for (const at of questions.keys()) answers.push(await askOne(workerd, at));
+    return answers;
+  } finally {
+    await workerd.dispose();
+  }
+}
+
+async function askOne(workerd: Miniflare, at: number): Promise<Answer> {
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(() => resolve(undefined), PATIENCE_MS).unref();
+  });
+  const answer = workerd
+    .dispatchFetch(`http://localhost/${at}`)
+    .then((response) => response.json());
+  const answered = await Promise.race([answer, late]);
+  if (answered !== undefined) return answerSchema.parse(answered);
+  answer.catch(() => {}); // It ends when workerd does.
+  const error = `it gave no answer within ${PATIENCE_MS / 1000} seconds`;
+  return { error, startsOnce: false, calls: [], logs: [] };
+}

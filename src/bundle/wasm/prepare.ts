@@ -1,0 +1,316 @@
+/**
+ * Makes a prepared servlet of a plugin's wasm: checked, our kernel merged in, imports and start
+ * functions under names of our own, memories bounded, optimised and stripped.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { limits } from "../../limits.ts";
+import { namespaces } from "../../wasm/namespaces.ts";
+import { paramsOf, outline, rewrite, type Export, type Import, type Outline } from "./binary.ts";
+import { checkBounds } from "./bounds.ts";
+import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
+import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { metered } from "./fuel.ts";
+import { checkType } from "./import-types.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface Prepared {
+  wasm: Uint8Array<ArrayBuffer>;
+  /** Path in the cache. */
+  path: string;
+  /** SHA-256 of the prepared wasm, in hex. */
+  hash: string;
+  /** For an engine: the patch that makes a servlet of it. */
+  patch?: { path: string; bytes: Uint8Array<ArrayBuffer> };
+  /** Why an instance cannot be put back into the state in which it was born; absent where it can. */
+  unrestorable?: string;
+  /** The servlet's own exports. */
+  exports: string[];
+  /** The host functions that it imports, as `namespace.name` of the prepared wasm. */
+  imports: string[];
+}
+
+/** Functions that some dialect calls in a servlet. */
+export const SERVLET_EXPORTS = new Set([
+  "call",
+  "describe",
+  "call_tool",
+  "list_tools",
+  "list_resources",
+  "list_resource_templates",
+  "list_prompts",
+  "read_resource",
+  "get_prompt",
+  "complete",
+  "on_roots_list_changed",
+]);
+
+/** Namespaces of plugins, and their names in a prepared servlet. */
+const NAMESPACES: Record<string, string> = {
+  "extism:host/env": "edge:host",
+  "extism:host/user": "edge:user",
+  "extism:host/usr": "edge:user",
+  wasi_snapshot_preview1: "edge:wasi",
+  env: "edge:env",
+};
+
+/** Further exports of the JavaScript engine, to compile and load a script. */
+export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
+
+const PAGE = 65536;
+const KERNEL = join(import.meta.dirname, "kernel.wat");
+
+let kernelExports: Promise<Set<string>> | undefined;
+
+/** Functions of `extism:host/env` that the kernel implements. */
+async function kernelFunctions(): Promise<Set<string>> {
+  kernelExports ??= readFile(KERNEL, "utf8").then(
+    (source) => new Set([...source.matchAll(/export "(\w+)"/g)].map((match) => match[1]!)),
+  );
+  return kernelExports;
+}
+
+/**
+ * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` is told where
+ * there is none.
+ *
+ * Throws a `Refusal` where the file is no servlet.
+ */
+export async function prepare(
+  plugin: Uint8Array<ArrayBuffer>,
+  memoryBytes: number,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Prepared> {
+  const guest = await check(plugin);
+  const maximumPages = Math.floor(memoryBytes / PAGE);
+  for (const memory of guest.memories) {
+    if (memory.initial > maximumPages) {
+      throw new Refusal(
+        `it starts with ${memory.initial * 64} KiB of memory, more than its limit of ${maximumPages * 64} KiB: raise memory_limit in servlet.json`,
+      );
+    }
+  }
+  const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
+  const recipe = sha256(await ingredients(), String(maximumPages), plugin);
+  const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
+  const note = join(cache, `${recipe.slice(0, 32)}.state.txt`);
+  let [wasm, state] = [await readIfThere(path), await readIfThere(note)];
+  if (wasm === undefined || state === undefined) {
+    progress("preparing");
+    wasm = new Uint8Array(await transform(plugin, guest, maximumPages));
+    state = new TextEncoder().encode(await lastingChanges(wasm));
+    await writeWhole(path, wasm);
+    await writeWhole(note, state);
+  }
+  const unrestorable = new TextDecoder().decode(state);
+  const module = await WebAssembly.compile(wasm);
+  return {
+    wasm,
+    path,
+    hash: sha256(wasm),
+    ...(unrestorable === "" ? {} : { unrestorable }),
+    exports,
+    imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
+  };
+}
+
+/**
+ * What a guest may do that putting back its memories and numbers does not undo: changes of its tables,
+ * segments that it drops, globals that hold anything else. Empty where it does nothing of the kind.
+ */
+async function lastingChanges(wasm: Uint8Array): Promise<string> {
+  const text = await inFolder(async (file) => {
+    await writeFile(file("in.wasm"), wasm);
+    await tool("wasm-dis", [file("in.wasm"), "-o", file("out.wat"), ...FEATURES]);
+    return readFile(file("out.wat"), "utf8");
+  });
+  const found =
+    text.match(/\((?:table\.(?:set|grow|fill|copy|init)|data\.drop|elem\.drop)\b/g) ?? [];
+  const kinds = [...new Set(found)].map((one) => one.slice(1));
+  if (/\(mut (?!i32|i64|f32|f64)/.test(text)) kinds.push("globals that are no numbers");
+  return kinds.length === 0 ? "" : `it uses ${kinds.join(", ")}`;
+}
+
+/** Digest of everything that the result depends on, other than the plugin and its memory limit. */
+async function ingredients(): Promise<string> {
+  const own = [
+    KERNEL,
+    ...[
+      "prepare.ts",
+      "binary.ts",
+      "bytes.ts",
+      "fuel.ts",
+      "instructions.ts",
+      "prices.ts",
+      "paths.ts",
+    ].map((name) => join(import.meta.dirname, name)),
+  ];
+  const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
+  return sha256(
+    await version(),
+    ...FEATURES,
+    String(limits.tableEntries),
+    String(limits.tableOverhead),
+    ...texts,
+  );
+}
+
+/** Refuses what is no servlet, and says why. */
+async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
+  if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
+    throw new Refusal("it is not WebAssembly: it does not begin with the bytes \\0asm");
+  }
+  if (plugin[4] === 0x0d && plugin[6] === 1) {
+    throw new Refusal("it is a component: build a core module (Extism plugins are core modules)");
+  }
+  let guest: Outline;
+  try {
+    await WebAssembly.compile(plugin);
+    guest = outline(plugin);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace("WebAssembly.compile(): ", "") : "";
+    throw new Refusal(`it is not valid WebAssembly (${why}): build or copy it again`);
+  }
+  if (guest.memories.length > 1)
+    throw new Refusal("it has more than one memory: build it with one");
+  if (guest.memories.some((memory) => memory.shared)) {
+    throw new Refusal("its memory is shared: build it without threads");
+  }
+  if (guest.memories.some((memory) => memory.exotic)) {
+    throw new Refusal(
+      "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
+    );
+  }
+  checkBounds(guest);
+  for (const [index, one] of guest.imports.entries()) {
+    const { module, name, kind } = one;
+    if (kind !== "function") {
+      throw new Refusal(
+        `it imports the ${kind} ${module}.${name}: build it so that it defines its own`,
+      );
+    }
+    if (!(await isOffered(one))) {
+      throw new Refusal(
+        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
+      );
+    }
+    // All imports are functions, so they have the first indices.
+    const type = guest.functionType(index) ?? "->";
+    await checkType(one, type, { namespace: NAMESPACES[module]!, kernel: KERNEL });
+  }
+  const offers = guest.exports.filter(({ name }) => SERVLET_EXPORTS.has(name));
+  for (const { name, kind, index } of offers) {
+    const type = kind === "function" ? guest.functionType(index) : kind;
+    if (type !== "->7f" && type !== "->") {
+      throw new Refusal(`its export ${name} is not a function without parameters that returns i32`);
+    }
+  }
+  return guest;
+}
+
+/** Is there something here for a plugin's import? */
+export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
+  if (kind !== "function") return false;
+  if (Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
+  return (
+    module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
+  );
+}
+
+/** Start functions in the order in which the reference runtime calls them, with their types. */
+function startFunctions(guest: Outline): { index: number; type: string }[] {
+  const exported = (name: string) =>
+    guest.exports.find((one) => one.name === name && one.kind === "function")?.index;
+  const order =
+    exported("hs_init") !== undefined
+      ? [guest.start, exported("_initialize"), exported("hs_init")]
+      : [guest.start, exported("__wasm_call_ctors") ?? exported("_initialize")];
+  return order
+    .filter((index) => index !== undefined)
+    .map((index) => ({ index, type: guest.functionType(index) ?? "->" }));
+}
+
+/** A module whose export `edge_start` calls the guest's start functions in order. */
+function starter(starts: { type: string }[]): string {
+  const name: Record<string, string> = { "7f": "i32", "7e": "i64", "7d": "f32", "7c": "f64" };
+  const signature = (type: string) => {
+    const results = type.split("->")[1]!.split(",").filter(Boolean);
+    return [
+      ...paramsOf(type).map((one) => `(param ${name[one]})`),
+      ...results.map((one) => `(result ${name[one]})`),
+    ].join(" ");
+  };
+  const imports = starts.map(
+    ({ type }, index) =>
+      `(import "guest" "edge_start_${index}" (func $start${index} ${signature(type)}))`,
+  );
+  const calls = starts.map(({ type }, index) => {
+    const zeros = paramsOf(type).map((one) => `(${name[one]}.const 0)`);
+    const call = `(call $start${index} ${zeros.join(" ")})`;
+    return type.endsWith("->") ? call : `(drop ${call})`;
+  });
+  return `(module ${imports.join("\n")} (func (export "edge_start") ${calls.join("\n")}))`;
+}
+
+function renamed(one: Import, kernel: Set<string>): Import {
+  if (one.module === "extism:host/env" && kernel.has(one.name)) return one;
+  return { ...one, module: NAMESPACES[one.module] ?? one.module };
+}
+
+async function transform(
+  plugin: Uint8Array,
+  guest: Outline,
+  maximumPages: number,
+): Promise<Uint8Array> {
+  const kernel = await kernelFunctions();
+  const starts = startFunctions(guest);
+  const own = rewrite(plugin, {
+    imports: (one) => renamed(one, kernel),
+    exports: (old) => [
+      ...old.filter(({ name, kind }) => kind === "function" && SERVLET_EXPORTS.has(name)),
+      ...(guest.memories.length > 0 ? [memoryExport] : []),
+      // The state of an instance that lies outside of its memories.
+      ...guest.mutableGlobals.map((index, at): Export => ({
+        name: `edge_global_${at}`,
+        kind: "global",
+        index,
+      })),
+      ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
+      ...starts.map(({ index }, at): Export => ({
+        name: `edge_start_${at}`,
+        kind: "function",
+        index,
+      })),
+    ],
+    dropStart: true,
+  });
+  return inFolder(async (file) => {
+    await writeFile(file("guest.wasm"), own);
+    await writeFile(file("start.wat"), starter(starts));
+    await tool("wasm-merge", [
+      ...[file("guest.wasm"), "guest"],
+      ...[KERNEL, "extism:host/env"],
+      ...(starts.length > 0 ? [file("start.wat"), "edge:start"] : []),
+      ...["-o", file("merged.wasm"), ...FEATURES],
+    ]);
+    const bounded = rewrite(await readFile(file("merged.wasm")), {
+      exports: (old) =>
+        old.filter(
+          ({ name }) =>
+            SERVLET_EXPORTS.has(name) ||
+            name === "memory" ||
+            (name.startsWith("edge_") && !name.startsWith("edge_start_")),
+        ),
+      maximumPages,
+      maximumTableEntries: limits.tableEntries,
+    });
+    await writeFile(file("metered.wasm"), metered(bounded));
+    const out = file("optimised.wasm");
+    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
+    return readFile(out);
+  });
+}
+
+const memoryExport: Export = { name: "memory", kind: "memory", index: 0 };
+const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];

@@ -1,0 +1,194 @@
+import { Fault, report } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { isObject } from "../../model.ts";
+import { afterSending, type Sender } from "../../unknown-outcome.ts";
+import type { FoundRequest, Incoming } from "../method.ts";
+import { changes } from "../wire/changes.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import { traceIn } from "../wire/headers.ts";
+import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { clientName } from "../wire/params.ts";
+import { notices, progressTokenOf } from "../wire/notifications.ts";
+import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
+import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts";
+import { failingAsker } from "./askers.ts";
+import { Replies } from "./batch.ts";
+import { initialize } from "./introduction.ts";
+import { settled } from "./settled.ts";
+import { olderResult, olderError, olderNotice } from "./shapes.ts";
+
+/**
+ * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
+ * that has none is answered by itself.
+ * https://modelcontextprotocol.io/specification/2025-11-25
+ */
+export async function handleLegacy(
+  { body, incoming }: { body: unknown; incoming: readonly Incoming[] },
+  version: string,
+  exchange: Exchange,
+): Promise<Response> {
+  const isBatch = Array.isArray(body);
+  const session = sessionOf(exchange);
+  if (session !== undefined) {
+    const { accepts, principal } = exchange;
+    const { scopes } = principal;
+    const messages = isBatch ? checkBatch(body) : [body];
+    const trace = traceIn(exchange.headers);
+    return responseOf(known(await session.post({ messages, isBatch, accepts, scopes, trace })));
+  }
+  if (isBatch) checkBatch(body, version);
+  const single = isBatch ? undefined : incoming[0];
+  if (single?.kind === "unreadable") throw single.fault;
+  if (exchange.sessions !== undefined) {
+    if (incoming.some(needsSession)) throw noSession();
+    if (single?.kind === "request" && single.method === "initialize") {
+      return begin(single, exchange, exchange.sessions);
+    }
+  }
+  if (incoming.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
+    return new Response(null, { status: 202 });
+  }
+  const answering = new Answering(exchange);
+  const replyToAll = async (): Promise<Reply> => {
+    const replies = new Replies(isBatch);
+    // One after the other: of several large results at once none could be refused in time.
+    for (const message of incoming) {
+      if (message.kind === "unreadable") {
+        replies.add(errorMessage(message.id, message.fault), message.id);
+      }
+      if (message.kind !== "request") continue;
+      const reply = replies.isFull ? "" : await answer(message, version, exchange, answering);
+      replies.add(reply, message.id);
+    }
+    return { status: 200, body: replies.all, isBatch };
+  };
+  return answering.response(replyToAll());
+}
+
+/** GET opens a stream of a session, DELETE ends it. */
+export async function handleSession(method: string, exchange: Exchange): Promise<Response> {
+  const session = sessionOf(exchange);
+  if (session === undefined) throw noSession();
+  if (method === "DELETE") {
+    known(await session.end());
+    return new Response(null, { status: 204 });
+  }
+  if (!exchange.accepts.sse) {
+    throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
+  }
+  return responseOf(
+    known(await session.listen(exchange.headers.get("last-event-id") ?? undefined)),
+  );
+}
+
+/** Does the request name a session? */
+export const hasSession = ({ headers, sessions }: Exchange): boolean =>
+  sessions !== undefined && headers.has(SESSION_HEADER);
+
+/** The session that a request names; undefined where it names none. Throws `no_session`. */
+function sessionOf({ headers, sessions }: Exchange): Session | undefined {
+  const id = headers.get(SESSION_HEADER);
+  return id === null || sessions === undefined ? undefined : known(sessions.get(id));
+}
+
+function known<T>(found: T | undefined): T {
+  if (found !== undefined) return found;
+  const message = "Unknown or ended session. Send initialize to begin another.";
+  throw new Fault("no_session", message);
+}
+
+const noSession = () =>
+  new Fault(
+    "invalid_request",
+    "This method needs a session. Send initialize first, then its Mcp-Session-Id with every request.",
+  );
+
+const needsSession = (message: Incoming): boolean =>
+  message.kind === "response" ||
+  (message.kind === "request" &&
+    message.row.session !== undefined &&
+    (message.row.stateless === undefined || message.row.sessionFirst === true));
+
+function responseOf(reply: Response | Reply): Response {
+  if (reply instanceof Response) return reply;
+  return reply.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(reply);
+}
+
+/** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
+async function begin(
+  { id, params }: Request,
+  exchange: Exchange,
+  sessions: Sessions,
+): Promise<Response> {
+  const result = await initialize(params, exchange);
+  const { protocolVersion } = result;
+  const { capabilities, clientInfo } = params;
+  await exchange.keep();
+  const session = await sessions.create({
+    protocolVersion,
+    capabilities: isObject(capabilities) ? capabilities : {},
+    ...clientName(clientInfo),
+  });
+  const body = resultMessage(id, JSON.stringify(result));
+  const response = exchange.accepts.json
+    ? jsonResponse({ status: 200, body })
+    : new Response(eventText(body), { headers: { "content-type": "text/event-stream" } });
+  response.headers.set(SESSION_HEADER, session);
+  return response;
+}
+
+/**
+ * Throws `invalid_request` for an empty or too long batch, and for one in a version without batches.
+ * https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
+ */
+function checkBatch(body: unknown[], version?: string): unknown[] {
+  if (version !== undefined && version !== "2025-03-26" && version !== "2024-11-05") {
+    throw new Fault(
+      "invalid_request",
+      `Batches are not part of protocol version ${version}. Send each message in its own request.`,
+    );
+  }
+  if (body.length === 0)
+    throw new Fault("invalid_request", "The batch is empty. Send at least one message.");
+  if (body.length <= limits.batchMessages) return body;
+  throw new Fault(
+    "invalid_request",
+    `The batch has ${body.length} messages (limit ${limits.batchMessages}). Send several batches.`,
+  );
+}
+
+async function answer(
+  request: FoundRequest,
+  version: string,
+  exchange: Exchange,
+  { send, signal }: Answering,
+): Promise<string> {
+  const { id, method, params, row, target } = request;
+  const sender: Sender = {};
+  try {
+    if (row.stateless) {
+      return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
+    }
+    if (target === undefined) throw methodNotFound(method);
+    if (target instanceof Fault) throw target;
+    const meta = isObject(params["_meta"]) ? params["_meta"] : {};
+    const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
+    const notify = notices(wanted, (message) => send(olderNotice(message, version)));
+    const result = await settled(target, {
+      id,
+      meta,
+      principal: exchange.principal,
+      client: { protocolVersion: version, capabilities: {} },
+      trace: traceIn(exchange.headers),
+      signal,
+      sending() {
+        sender.hasSent = true;
+      },
+      notify: changes(exchange, notify),
+      ask: failingAsker("no session"),
+    });
+    return resultMessage(id, JSON.stringify(olderResult(result, version)));
+  } catch (error) {
+    return errorMessage(id, olderError(method, report(afterSending(sender, error))));
+  }
+}

@@ -1,0 +1,37 @@
+import type { Json } from "../../model.ts";
+import { capabilities } from "../wire/capabilities.ts";
+import { LEGACY_VERSIONS } from "../wire/classify.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import { logLevelIn } from "../wire/notifications.ts";
+import { hasTasks, olderIntroduction } from "./shapes.ts";
+import { TASK_CAPABILITY } from "./tasks.ts";
+
+/** Methods that clients without a session have too. */
+
+/** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
+export async function initialize(
+  { protocolVersion }: Json,
+  { server, registry, sessions }: Exchange,
+) {
+  const version =
+    LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
+  const offersTasks = sessions !== undefined && hasTasks(version);
+  const introduced = {
+    protocolVersion: version,
+    capabilities: {
+      ...(await capabilities(registry, { listens: sessions !== undefined })),
+      ...(offersTasks && { tasks: TASK_CAPABILITY }),
+    },
+    serverInfo: server.info,
+    ...(server.instructions !== undefined && { instructions: server.instructions }),
+  };
+  return olderIntroduction(introduced, version);
+}
+
+export const ping = () => ({});
+
+/** Does nothing but check: there is no session that could keep the level. */
+export function setLevel(params: Json): Json {
+  logLevelIn(params);
+  return {};
+}

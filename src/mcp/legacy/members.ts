@@ -1,0 +1,117 @@
+import { isObject, type Json } from "../../model.ts";
+
+/**
+ * Members that came with a later revision: clients that decode into closed types fail on one that their
+ * own does not have. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
+ */
+const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
+  {
+    version: "2025-03-26",
+    members: {
+      argument: [],
+      block: [],
+      capabilities: ["completions"],
+      contents: [],
+      implementation: [],
+      progress: ["message"],
+      prompt: [],
+      question: [],
+      resource: [],
+      result: [],
+      tool: ["annotations"],
+    },
+  },
+  {
+    version: "2025-06-18",
+    members: {
+      argument: ["title"],
+      block: ["_meta"],
+      capabilities: [],
+      contents: ["_meta"],
+      implementation: ["title"],
+      progress: [],
+      prompt: ["title", "_meta"],
+      question: [],
+      resource: ["title", "_meta"],
+      result: ["structuredContent"],
+      tool: ["title", "outputSchema", "_meta"],
+    },
+  },
+  {
+    version: "2025-11-25",
+    members: {
+      argument: [],
+      block: ["icons"],
+      capabilities: [],
+      contents: [],
+      implementation: ["icons", "websiteUrl", "description"],
+      progress: [],
+      prompt: ["icons"],
+      question: ["mode"],
+      resource: ["icons"],
+      result: [],
+      tool: ["execution", "icons"],
+    },
+  },
+];
+
+type Kind =
+  | "argument"
+  | "block"
+  | "capabilities"
+  | "contents"
+  | "implementation"
+  | "progress"
+  | "prompt"
+  | "question"
+  | "resource"
+  | "result"
+  | "tool";
+
+/** The value without the members that came later. */
+export function knownMembers<T extends object>(value: T, kind: Kind, version: string): T {
+  const later = ADDED.flatMap((added) => (added.version > version ? added.members[kind] : []));
+  if (!later.some((key) => key in value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !later.includes(key))) as T;
+}
+
+/** Members of a result that are lists, with the kind of their items. */
+const LISTS: Record<string, Kind> = {
+  tools: "tool",
+  prompts: "prompt",
+  resources: "resource",
+  resourceTemplates: "resource",
+  contents: "contents",
+  content: "block",
+};
+
+/** A result, with all that is in it, without the members that came later. */
+export function knownResult(result: Json, version: string): Json {
+  if (version >= ADDED.at(-1)!.version) return result;
+  const known: Json = { ...knownMembers(result, "result", version) };
+  for (const [key, kind] of Object.entries(LISTS)) {
+    const list = known[key];
+    if (!Array.isArray(list)) continue;
+    known[key] = list
+      .filter(isObject)
+      .map((item) => inner(knownMembers(item, kind, version), version));
+  }
+  const { messages } = known;
+  if (Array.isArray(messages)) {
+    known["messages"] = messages.filter(isObject).map((message) => inner(message, version));
+  }
+  return known;
+}
+
+/** An item with its nested parts reduced: a prompt's arguments, an embedded resource, a message's content. */
+function inner(item: Json, version: string): Json {
+  const { arguments: given, resource, content } = item;
+  return {
+    ...item,
+    ...(Array.isArray(given) && {
+      arguments: given.filter(isObject).map((one) => knownMembers(one, "argument", version)),
+    }),
+    ...(isObject(resource) && { resource: knownMembers(resource, "contents", version) }),
+    ...(isObject(content) && { content: inner(knownMembers(content, "block", version), version) }),
+  };
+}

@@ -1,0 +1,24 @@
+import { Fault } from "../../errors.ts";
+import type { Keeper } from "../../model.ts";
+import { SENT, type Sender } from "../../unknown-outcome.ts";
+
+/** The keeper of a call in a session's object; `note` is called when it is about to send such a request. */
+export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
+  begin: async () => {},
+  async intend(_position, _key, isRepeatable) {
+    if (isRepeatable) return false;
+    call.hasSent = true;
+    note();
+    return false;
+  },
+  keep: async () => {},
+});
+
+/** The error for the client of a call that died with its object. */
+export const stopped = ({ hasSent = false }: Sender): Fault =>
+  new Fault(
+    "servlet_failed",
+    hasSent
+      ? `The server stopped during this call, ${SENT}`
+      : "The server stopped before this call was done: call again.",
+  );

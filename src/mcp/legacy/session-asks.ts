@@ -1,0 +1,161 @@
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { answerOf } from "../wire/answers.ts";
+import type { ClientResponse } from "../wire/message.ts";
+import { hasTasks, olderAsk } from "./shapes.ts";
+import { related, takesAsTask } from "./tasks.ts";
+import type { Post } from "../wire/session.ts";
+import type { Tasks } from "../wire/tasks.ts";
+import { isObject, type Asks, type Json } from "../../model.ts";
+import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
+import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
+import type { SessionStreams } from "../../durable/session-streams.ts";
+
+/** Dependencies of `SessionAsks`. */
+interface AskDependencies {
+  store: SessionStore;
+  streams: SessionStreams;
+  tasks: (scopes?: Post["scopes"]) => Tasks;
+}
+
+/** The recipient of a task's asks: the first call that still waits for the task. */
+interface Addressee {
+  call: () => { stream: number } | undefined;
+  /** Does the client know the task? */
+  isListed: boolean;
+  round: number;
+}
+
+/** The requests that the server has sent to a session's client and that are open. */
+export class SessionAsks {
+  readonly #setting: AskDependencies;
+  readonly #open = new Map<number, KeptAsk>();
+  /**
+   * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
+   * and a task never uses a key again, so these are not asked again.
+   */
+  readonly #closed = new Map<string, Set<string>>();
+  /** The newest round of each task. */
+  readonly #rounds = new Map<string, number>();
+  #settling = Promise.resolve();
+
+  constructor(setting: AskDependencies) {
+    this.#setting = setting;
+    for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
+  }
+
+  /**
+   * Sends what a task asks and has not been sent, on the stream of the call that `to` gives then, and
+   * withdraws what it asks no more. Without a call nobody is there to be asked yet. One after the other.
+   */
+  settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
+    const settling = this.#settling.then(() => this.#settle(task, asks, to));
+    this.#settling = settling.catch(() => {});
+    return settling;
+  }
+
+  async #settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
+    const round = to?.round ?? Infinity;
+    if (round < (this.#rounds.get(task) ?? 0)) return;
+    this.#rounds.set(task, round);
+    const open = [...this.#open.values()].filter((ask) => ask.task === task);
+    for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
+    const call = to?.call();
+    if (to === undefined || call === undefined) return;
+    const { capabilities, protocolVersion: version } = await this.#setting.store.client();
+    for (const [key, asked] of Object.entries(asks)) {
+      if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
+      const { method } = asked;
+      const params = olderAsk(asked, version);
+      const isTask = hasTasks(version) && takesAsTask({ capabilities }, method);
+      const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
+      await this.#send(
+        { task, key, stream: call.stream },
+        { method, params: to.isListed ? related(sent, task) : sent },
+        { method, params, isTask },
+      );
+    }
+  }
+
+  /**
+   * Takes the client's answer to one of them; one that does not fit, or is an error, fails the request.
+   * An answer to no open request is ignored: the call was cancelled, or has its answer. Gives what has
+   * kept the server from taking it.
+   */
+  async take(
+    { id, result, error }: ClientResponse,
+    scopes: Post["scopes"],
+  ): Promise<Fault | undefined> {
+    const { store } = this.#setting;
+    const tasks = () => this.#setting.tasks(scopes);
+    const ask = typeof id === "number" ? this.#open.get(id) : undefined;
+    const asked = ask && (await store.asked(ask.number));
+    // Another answer may have come in the meantime.
+    if (ask === undefined || asked === undefined || !this.#open.delete(ask.number))
+      return undefined;
+    try {
+      const made = isObject(result) ? result["task"] : undefined;
+      if (asked.isTask && isObject(made) && typeof made["taskId"] === "string") {
+        // https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#retrieving-task-results
+        const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
+        await this.#send(ask, request, { ...asked, isTask: false });
+      } else {
+        // Clients do not answer twice, so the call goes on with whatever this is.
+        const answer = error === undefined ? answerOf(asked, result) : clientError(asked, error);
+        this.#close(ask);
+        const taken = await tasks().update(ask.task, { [ask.key]: answer });
+        if (taken?.wrong !== undefined) {
+          const failure = unusableAnswer(asked, TOO_LARGE);
+          await tasks().update(ask.task, { [ask.key]: failure });
+        }
+      }
+      store.dropAsk(ask.number);
+      return undefined;
+    } catch (failure) {
+      this.#closed.get(ask.task)?.delete(ask.key);
+      this.#open.set(ask.number, ask); // It can be answered again.
+      return Fault.from(failure);
+    }
+  }
+
+  async #send(
+    { task, key, stream }: Pick<KeptAsk, "task" | "key" | "stream">,
+    request: { method: string; params: Json },
+    asked: Json,
+  ): Promise<void> {
+    const { store, streams } = this.#setting;
+    const ask = { number: store.next("asks"), task, key, stream };
+    this.#open.set(ask.number, ask);
+    const message = JSON.stringify({ jsonrpc: "2.0", id: ask.number, ...request });
+    const texts = { [`ask ${ask.number}`]: asked };
+    try {
+      await streams.send(stream, message, { texts, also: () => store.keepAsk(ask) });
+    } catch (error) {
+      this.#open.delete(ask.number);
+      throw error;
+    }
+  }
+
+  #close({ task, key }: Pick<KeptAsk, "task" | "key">): void {
+    const keys = this.#closed.get(task) ?? new Set();
+    this.#closed.set(task, keys.add(key));
+  }
+
+  /** Frees what is remembered of a task whose call has ended. */
+  forget(task: string): void {
+    this.#closed.delete(task);
+    this.#rounds.delete(task);
+  }
+
+  async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {
+    const { store, streams } = this.#setting;
+    if (!this.#open.delete(number)) return;
+    this.#close({ task, key });
+    const params = { requestId: number, reason: "The server no longer waits for the answer." };
+    const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
+    await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
+  }
+}
+
+/** Why the task does not take an answer that fits its request. */
+const TOO_LARGE = `is too large: with the answers before it, it must not exceed ${limits.hostBytes} characters`;

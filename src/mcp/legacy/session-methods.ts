@@ -1,0 +1,137 @@
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { Json } from "../../model.ts";
+import { logLevelIn } from "../wire/notifications.ts";
+import { cursorText, string, uriIn } from "../wire/params.ts";
+import type { DetailedTask, TaskCall } from "../wire/tasks.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import type { SessionCall, SessionParts } from "./session-parts.ts";
+import { hasTasks } from "./shapes.ts";
+import { isOver, olderTask } from "./tasks.ts";
+
+/** Methods as sessions have them. */
+
+export function initializeAgain(): never {
+  const message =
+    "This session is initialized already: to begin another, send initialize without Mcp-Session-Id.";
+  throw new Fault("invalid_request", message);
+}
+
+export function setLevel(params: Json, { store }: SessionParts): Json {
+  store.set({ level: logLevelIn(params) });
+  return {};
+}
+
+export async function subscribe(params: Json, { store, enlist }: SessionParts): Promise<Json> {
+  if (!store.subscribe(uriIn(params))) {
+    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
+    throw new Fault("too_many", message);
+  }
+  await enlist();
+  return {};
+}
+
+export function unsubscribe(params: Json, { store }: SessionParts): Json {
+  store.unsubscribe(uriIn(params));
+  return {};
+}
+
+export async function getTask(params: Json, session: SessionParts): Promise<Json> {
+  return olderTask(await taskIn(params, session));
+}
+
+export async function listTasks({ cursor }: Json, session: SessionParts): Promise<Json> {
+  demandTasks(session);
+  const { store } = session;
+  const tasks = session.tasks();
+  const found = store.tasks(cursor === undefined ? 0 : placeOf(cursor), limits.taskPage);
+  const views = await Promise.all(
+    found.map(async ({ id }) => {
+      const task = await tasks.get(id);
+      if (task === undefined) store.dropTask(id); // Its time is over.
+      return task;
+    }),
+  );
+  const last = found.at(-1);
+  return {
+    tasks: views.filter((task) => task !== undefined).map(olderTask),
+    ...(last !== undefined && found.length === limits.taskPage
+      ? { nextCursor: btoa(`tasks:${last.at}`) }
+      : {}),
+  };
+}
+
+export async function cancelTask(params: Json, session: SessionParts): Promise<Json> {
+  const task = await taskIn(params, session);
+  if (isOver(task)) {
+    const message = `The task is ${task.status} already, so it cannot be cancelled.`;
+    throw new Fault("invalid_params", message);
+  }
+  await session.tasks().cancel(task.taskId);
+  return olderTask(await taskIn(params, session));
+}
+
+/** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
+export async function awaitTask(
+  params: Json,
+  session: SessionParts,
+  call: SessionCall,
+): Promise<undefined> {
+  await session.awaitTask(call, await taskIn(params, session));
+  return undefined;
+}
+
+/** The task that params name. Throws `invalid_params` where there is none, or none of this principal. */
+async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask> {
+  demandTasks(session);
+  const id = string(params, "taskId");
+  const task = await session.tasks().get(id);
+  if (task === undefined)
+    throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}. See tasks/list.`);
+  return task;
+}
+
+/** The session's call as a task keeps it; its servlet is run with this even where it never becomes one. */
+export async function taskCallOf(
+  { request, method, scopes, post }: SessionCall,
+  store: SessionStore,
+  params: Json,
+  meta: Json,
+): Promise<TaskCall> {
+  const client = await store.client();
+  const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
+  return { id: request ?? method, meta, principal, client, trace: post?.trace, method, params };
+}
+
+/** Throws `too_many` where a session has as many calls, in its object or waiting in tasks, as it may. */
+export function demandRoom(calls: readonly { task?: string }[]): void {
+  const running = calls.filter(({ task }) => task === undefined).length;
+  const { sessionCalls, sessionTasks } = limits;
+  if (running <= sessionCalls && calls.length <= sessionTasks) return;
+  const limit = running > sessionCalls ? `${sessionCalls} running` : `${sessionTasks} waiting`;
+  const message = `Too many open calls in this session (limit ${limit}). Wait for one to end, or cancel one.`;
+  throw new Fault("too_many", message);
+}
+
+/** Adds a new task to those of the session. Throws `too_many` where it has as many as it may. */
+export function addTask(store: SessionStore, id: string, ttlMs: number): void {
+  if (store.addTask(id, Date.now() + Math.min(ttlMs, limits.taskMs))) return;
+  const message = `Too many tasks in this session (limit ${limits.sessionTasks}). Each counts until its ttl is over. Wait for that, or begin another session.`;
+  throw new Fault("too_many", message);
+}
+
+/** When a task is forgotten, in Unix ms. */
+export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
+  Date.parse(String(createdAt)) + Number(ttlMs);
+
+function demandTasks({ store }: SessionParts): void {
+  if (hasTasks(store.row.version)) return;
+  const message = `Tasks are not part of protocol version ${store.row.version}. Initialize with 2025-11-25 to use them.`;
+  throw new Fault("method_not_found", message);
+}
+
+function placeOf(cursor: unknown): number {
+  const [, place] = /^tasks:(\d+)$/.exec(cursorText(cursor)) ?? [];
+  if (place !== undefined) return Number(place);
+  throw new Fault("invalid_params", "The cursor is unknown: list again without one.");
+}

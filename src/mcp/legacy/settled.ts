@@ -1,0 +1,19 @@
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { Suspended, type CallContext, type Json } from "../../model.ts";
+import type { Target } from "../method.ts";
+
+/** Runs a target whose `call.ask` never waits: a servlet that returns what it asks is called again. */
+export async function settled({ subject, run }: Target, call: CallContext): Promise<Json> {
+  const named = { ...call, ...(subject !== undefined && { subject }) };
+  let context = named;
+  for (let attempt = 0; attempt < limits.unableRetries; attempt++) {
+    const outcome = await run(context);
+    if (!(outcome instanceof Suspended)) return outcome;
+    if (outcome.reason.kind !== "input") break;
+    const { state, fuelUsed, reason } = outcome;
+    const responses = await call.ask(reason.asks, call.signal());
+    context = { ...named, fuelUsed, input: { responses, ...(state !== undefined && { state }) } };
+  }
+  throw new Fault("servlet_failed", "The servlet keeps asking a client that cannot be asked.");
+}

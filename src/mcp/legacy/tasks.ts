@@ -1,0 +1,81 @@
+import { Fault, type RpcError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { isObject, type Client, type Json, type Tool } from "../../model.ts";
+import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
+import { olderResult, olderError } from "./shapes.ts";
+import type { DetailedTask } from "../wire/tasks.ts";
+
+/** Tasks as 2025-11-25 has them. https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
+
+const RELATED_TASK_META = "io.modelcontextprotocol/related-task";
+
+/** Gives the result of a task when it has ended. */
+export const TASK_RESULT = "tasks/result";
+
+/** Which requests can be made as tasks, for what declares them. */
+export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+
+/** Does the client take this request as a task of its own? */
+export function takesAsTask({ capabilities: { tasks } }: Client, method: string): boolean {
+  const [of = "", what = ""] = method.split("/");
+  const requests = isObject(tasks) ? tasks["requests"] : undefined;
+  const ofThese = isObject(requests) ? requests[of] : undefined;
+  return isObject(ofThese) && isObject(ofThese[what]);
+}
+
+/**
+ * How long, in ms, the task is to be kept that a call's params ask for; undefined where they ask for none.
+ * Throws `method_not_found` where the tool is called in the wrong one of both ways, `invalid_params`.
+ */
+export function wantedTtl({ name, execution }: Tool, { task }: Json): number | undefined {
+  const support = execution?.taskSupport ?? "forbidden";
+  if (task === undefined) {
+    if (support !== "required") return undefined;
+    throw new Fault("method_not_found", `${name} can only be called as a task: give params.task.`);
+  }
+  if (support === "forbidden") {
+    throw new Fault("method_not_found", `${name} cannot be called as a task.`);
+  }
+  const ttl = isObject(task) ? (task["ttl"] ?? limits.taskMs) : undefined;
+  if (typeof ttl === "number" && ttl > 0) return ttl;
+  const message = "params.task must be an object, and its ttl a number of milliseconds.";
+  throw new Fault("invalid_params", message);
+}
+
+export const isOver = ({ status }: DetailedTask): boolean =>
+  status === "completed" || status === "failed" || status === "cancelled";
+
+export function olderTask(task: DetailedTask): Json {
+  const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = task;
+  return {
+    taskId,
+    status,
+    ...(statusMessage !== undefined && { statusMessage }),
+    createdAt,
+    lastUpdatedAt,
+    ttl: ttlMs,
+    pollInterval: pollIntervalMs,
+  };
+}
+
+/** Params or a result that belongs to a task. */
+export function related(about: Json, taskId: string): Json {
+  const meta = isObject(about["_meta"]) ? about["_meta"] : {};
+  return { ...about, _meta: { ...meta, [RELATED_TASK_META]: { taskId } } };
+}
+
+/** How a task has ended, as the response to the request that waits for that. */
+export function endingOf(
+  { id, method, version }: { id: RequestId; method: string; version: string },
+  { taskId, status, result, error }: DetailedTask,
+): string {
+  if (isObject(result)) {
+    const shaped = olderResult(result, version);
+    const whole = method === TASK_RESULT ? related(shaped, taskId) : shaped;
+    return resultMessage(id, JSON.stringify(whole));
+  }
+  const bad = isObject(error)
+    ? (error as unknown as RpcError)
+    : new Fault("cancelled", `The task was ${status}.`);
+  return errorMessage(id, olderError(method, bad));
+}

@@ -1,0 +1,125 @@
+import { Fault, report } from "../../errors.ts";
+import { Suspended, type CallContext, type Json, type Notification } from "../../model.ts";
+import type { ToolEntry } from "../../servlets/catalog.ts";
+import type { FoundRequest, Target } from "../method.ts";
+import type { Exchange, Resumption } from "../wire/exchange.ts";
+import { checkParamHeaders } from "../wire/headers.ts";
+import type { Request } from "../wire/message.ts";
+import {
+  endOf,
+  progressOf,
+  taskBytes,
+  taskGate,
+  taskMode,
+  type TaskCall,
+  type TaskEnd,
+} from "../wire/tasks.ts";
+import { inputAsker, inputRequired, resume, resumes, stateOf, type Leg } from "./input-required.ts";
+import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
+
+/** The context of a call, but for its asker: what it asks comes back with its client's next request. */
+export type ModernCall = Omit<CallContext, "ask">;
+
+/** Makes tasks of a call; a retry of its request is answered with the same task. */
+interface Promotions extends Pick<CallContext, "gate" | "notify"> {
+  /** Goes on with a call that waits. */
+  task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
+  /** A task that is over, as its call is. Absent if such a call is answered with its result. */
+  end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
+}
+
+/** Runs what a request names, in place or as a task, or goes on with a call that asked for input. */
+export async function runTarget(
+  request: FoundRequest,
+  target: Target,
+  exchange: Exchange,
+  plain: ModernCall,
+): Promise<Json> {
+  const { params } = request;
+  const { tool, subject } = target;
+  if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+  const promoter = tool && promoterOf(tool, request, exchange, plain);
+  const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
+  const goOn = async ({ rounds, resumption, isTask, ...leg }: Leg): Promise<Json> => {
+    if (isTask === true && promoter) return promoter.task(leg, resumption);
+    const ask = inputAsker({ ...leg, client: call.client });
+    const running = target.run({ ...call, ...leg, ask, ...(resumption && { keeper: resumption }) });
+    const outcome = await (promoter?.end ? running.catch(servletFault) : running);
+    if (outcome instanceof Fault) return promoter!.end!(endOf(outcome), resumption);
+    if (!(outcome instanceof Suspended)) {
+      return promoter?.end ? promoter.end({ result: outcome }, resumption) : outcome;
+    }
+    const { recorded, reason, fuelUsed } = outcome;
+    if (reason.kind === "earlier") {
+      const { recorded: earlier } = reason;
+      return goOn({
+        rounds,
+        ...leg,
+        fuelUsed,
+        recorded: earlier,
+        ...(resumption && { resumption }),
+      });
+    }
+    // A task waits for room, too.
+    if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
+      return promoter.task({ ...leg, fuelUsed, ...(recorded && { recorded }) }, resumption);
+    }
+    const state = stateOf(outcome, request, call.client);
+    return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
+  };
+  return resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
+}
+
+/** The servlet's failure, which is an end of its call; others are thrown. */
+function servletFault(error: unknown): Fault {
+  const fault = report(error);
+  if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
+  return fault;
+}
+
+/** Undefined if the tool's calls never become tasks, or its client takes none. Throws `missing_capability`. */
+function promoterOf(
+  tool: ToolEntry,
+  { params }: Request,
+  { tasks, keep }: Exchange,
+  call: ModernCall,
+): Promotions | undefined {
+  const mode = taskMode(tool);
+  if (mode === "required") demandTasks(call.client);
+  const gate = taskGate(mode);
+  if (tasks === undefined || gate === undefined || !takesTasks(call.client)) return undefined;
+  let message: string | undefined;
+  const create = async (
+    so: Partial<TaskCall>,
+    { end, id }: { end?: TaskEnd; id?: string } = {},
+  ) => {
+    const { id: request, meta, principal, client, trace } = call;
+    const made = {
+      ...{ id: request, meta, principal, client, trace, method: "tools/call" },
+      params: { name: params["name"], arguments: params["arguments"] ?? {} },
+      ...so,
+    };
+    await keep(taskBytes(made, end));
+    return createTaskResult(await tasks.create(made, end, id));
+  };
+  return {
+    gate,
+    notify(notice: Notification) {
+      message = progressOf(notice) ?? message;
+      call.notify(notice);
+    },
+    async task(so, resumption) {
+      const told = { ...so, ...(message !== undefined && { message }) };
+      if (resumption === undefined) return create(told);
+      const { id, recorded: known } = await resumption.task(tasks.newId());
+      const own = so.recorded?.notices ?? 0;
+      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
+    },
+    ...(mode !== "auto" && {
+      async end(end: TaskEnd, resumption?: Resumption) {
+        const made = await resumption?.task(tasks.newId());
+        return create({}, { end, ...(made && { id: made.id }) });
+      },
+    }),
+  };
+}

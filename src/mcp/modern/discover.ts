@@ -1,0 +1,20 @@
+import type { Json } from "../../model.ts";
+import { capabilities } from "../wire/capabilities.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../wire/classify.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import type { Request } from "../wire/message.ts";
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/server/discover */
+export async function discover(
+  _request: Request,
+  { server, registry, hub, tasks }: Exchange,
+): Promise<Json> {
+  return {
+    supportedVersions: [...MODERN_VERSIONS, ...LEGACY_VERSIONS],
+    capabilities: await capabilities(registry, {
+      listens: hub !== undefined,
+      tasks: tasks !== undefined,
+    }),
+    ...(server.instructions !== undefined && { instructions: server.instructions }),
+  };
+}

@@ -1,0 +1,158 @@
+import { Fault, httpStatus, report } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { isObject, type Client, type Json, type Tool } from "../../model.ts";
+import type { Registry } from "../../servlets/registry.ts";
+import { afterSending, type Sender } from "../../unknown-outcome.ts";
+import type { FoundRequest, Incoming, Method } from "../method.ts";
+import { changes } from "../wire/changes.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import { checkHeaders, checkVersionHeader, traceIn } from "../wire/headers.ts";
+import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { isLoggingLevel, notices, progressTokenOf } from "../wire/notifications.ts";
+import { Answering, type Reply } from "../wire/reply.ts";
+import { clientName } from "../wire/params.ts";
+import { runTarget, type ModernCall } from "./call.ts";
+
+/** Protocol 2026-07-28: every request by itself. https://modelcontextprotocol.io/specification/2026-07-28 */
+
+const META = "io.modelcontextprotocol/";
+
+export async function handleModern(
+  message: Incoming,
+  version: string,
+  exchange: Exchange,
+): Promise<Response> {
+  // Notifications have no effect here, and some clients omit parts that requests must have.
+  if (
+    message.kind === "notification" ||
+    (message.kind === "unreadable" && message.isNotification)
+  ) {
+    return new Response(null, { status: 202 });
+  }
+  if (message.kind === "unreadable") throw message.fault;
+  if (message.kind === "response") {
+    throw new Fault(
+      "invalid_request",
+      "The body is a JSON-RPC response. This protocol version takes requests and notifications only.",
+    );
+  }
+  checkVersionHeader(exchange.headers, version);
+  if (!MODERN_VERSIONS.includes(version)) {
+    throw new Fault(
+      "unsupported_version",
+      `Unsupported protocol version ${version}. Use one of data.supported.`,
+      { data: { supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS], requested: version } },
+    );
+  }
+  const { client, meta } = clientOf(message, version);
+  checkHeaders(exchange.headers, message);
+  if (message.row.stream) return message.row.stream(message, exchange, client);
+  const answering = new Answering(exchange);
+  return answering.response(replyTo(message, exchange, { client, meta, answering }));
+}
+
+/** The reply to a request. Never throws. */
+async function replyTo(
+  request: FoundRequest,
+  exchange: Exchange,
+  about: { client: Client; meta: Json; answering: Answering },
+): Promise<Reply> {
+  const { id, method, params, row, target } = request;
+  const sender: Sender = {};
+  try {
+    if (target instanceof Fault) throw target;
+    const call = callOf(request, exchange, { ...about, sender });
+    let result: Json;
+    if (target !== undefined) result = await runTarget(request, target, exchange, call);
+    else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
+    else throw methodNotFound(method);
+    return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
+  } catch (error) {
+    // A request that goes on from a state can be sent again: it does nothing twice.
+    const goesOn = params["requestState"] !== undefined;
+    const fault = report(goesOn ? error : afterSending(sender, error));
+    return { status: httpStatus(fault), body: errorMessage(id, fault) };
+  }
+}
+
+/** The context of a request's call. Throws `invalid_params`. */
+function callOf(
+  { id }: Request,
+  exchange: Exchange,
+  about: { client: Client; meta: Json; answering: Answering; sender: Sender },
+): ModernCall {
+  const { client, meta, sender } = about;
+  const { send, signal } = about.answering;
+  const logLevel = meta[`${META}logLevel`];
+  if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
+    throw new Fault(
+      "invalid_params",
+      `params._meta["${META}logLevel"] is not a log level. See the log levels of the specification.`,
+    );
+  }
+  return {
+    id,
+    meta,
+    principal: exchange.principal,
+    client,
+    trace: traceIn(exchange.headers),
+    signal,
+    sending() {
+      sender.hasSent = true;
+    },
+    notify: changes(exchange, notices({ progressToken: progressTokenOf(meta), logLevel }, send)),
+  };
+}
+
+/** Texts of results by the list in them: it is the same for everybody, so its text is written once. */
+const written = new WeakMap<unknown[], string>();
+
+function resultText(row: Method, { server, registry }: Exchange, result: Json): string {
+  const list = row.list && (result[row.list] as unknown[]);
+  const known = list && written.get(list);
+  if (known !== undefined) return known;
+  const text = JSON.stringify({
+    ...(result["resultType"] === undefined && cacheHints(row, registry)),
+    resultType: "complete",
+    ...result,
+    ...(row.list === "tools" && { tools: toolsWithoutExecution(result) }),
+    _meta: {
+      ...(isObject(result["_meta"]) ? result["_meta"] : {}),
+      [`${META}serverInfo`]: server.info,
+    },
+  });
+  if (list !== undefined) written.set(list, text);
+  return text;
+}
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
+function cacheHints({ cache }: Method, { isDynamic, isNarrow }: Registry): Json | undefined {
+  if (cache === undefined) return undefined;
+  if (cache === "never") return { ttlMs: 0, cacheScope: "private" };
+  const ttlMs = isDynamic ? limits.dynamicListMs : limits.listTtlMs;
+  return { ttlMs, cacheScope: isNarrow ? "private" : "public" };
+}
+
+/** `execution` is of the older revisions. */
+function toolsWithoutExecution({ tools }: Json): unknown {
+  return (tools as Tool[]).map((tool) => {
+    if (tool.execution === undefined) return tool;
+    const { execution: _, ...rest } = tool;
+    return rest;
+  });
+}
+
+/** The client as the request's `_meta` describes it. Throws `invalid_meta`. */
+function clientOf({ params }: Request, version: string): { client: Client; meta: Json } {
+  const meta = params["_meta"];
+  const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
+  if (!isObject(meta) || !isObject(capabilities)) {
+    throw new Fault(
+      "invalid_meta",
+      `params._meta must have "${PROTOCOL_VERSION_META}" and "${META}clientCapabilities".`,
+    );
+  }
+  const named = clientName(meta[`${META}clientInfo`]);
+  return { client: { protocolVersion: version, capabilities, ...named }, meta };
+}

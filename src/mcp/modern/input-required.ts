@@ -1,0 +1,279 @@
+import { sha256 as digester } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { Fault, type FaultCode } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import {
+  answered,
+  isObject,
+  Wait,
+  type Answers,
+  type Asker,
+  type Asks,
+  type CallContext,
+  type Client,
+  type Entry,
+  type Json,
+  type Recorded,
+  type Suspended,
+} from "../../model.ts";
+import {
+  dated,
+  demandCapabilities,
+  fittingAnswers,
+  inputRequests,
+  isComplete,
+  isOverdue,
+  responsesIn,
+  unaskable,
+  unanswered,
+} from "../wire/answers.ts";
+import { hashText } from "../../parts.ts";
+import type { Exchange, Resumption } from "../wire/exchange.ts";
+import { canAsk, type FoundRequest } from "../method.ts";
+
+/**
+ * Calls that go back to their client for input, and go on with the next request: all that they have
+ * come to is sealed into the `requestState` that the client brings back.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+ */
+
+/** The content of a sealed `requestState`. */
+interface State {
+  /** Digest of what the call was asked to do. */
+  call: string;
+  principal: string;
+  /** Unix time in ms. */
+  until: number;
+  asks: Asks;
+  given: Answers;
+  once: boolean;
+  /** How often the client was asked. */
+  rounds: number;
+  recorded?: Recorded;
+  /** The `requestState` of the servlet itself. */
+  state?: string;
+  /** See `CallContext`; absent in states of before. */
+  fuelUsed?: number;
+  /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
+  seed?: string;
+}
+
+/** What a request brings to its call. */
+export interface Leg extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
+  /** How often the client was asked. */
+  rounds: number;
+  /** Absent where the request brings no state. */
+  resumption?: Resumption;
+  /** Has the call become a task? */
+  isTask?: boolean;
+}
+
+/** True for a request that resumes a call or carries `inputResponses`. */
+export const resumes = ({ requestState, inputResponses }: Json): boolean =>
+  requestState !== undefined || inputResponses !== undefined;
+
+/**
+ * Reads `requestState` and `inputResponses`, and has `run` go on with the call. A request that is sent
+ * again with the same state and answers does nothing twice. Throws `invalid_params` that says what is
+ * wrong with them.
+ */
+export async function resume(
+  request: FoundRequest,
+  exchange: Exchange,
+  run: (leg: Leg) => Promise<Json>,
+): Promise<Json> {
+  const { params } = request;
+  const { vault, principal, keep } = exchange;
+  const { requestState: sealed, inputResponses: given } = params;
+  if (!canAsk(request.row)) return run({ rounds: 0 });
+  const responses = given === undefined ? {} : responsesIn(given);
+  if (sealed === undefined) return run({ rounds: 0, input: { responses, unasked: true } });
+  if (typeof sealed !== "string") throw refused("is not a string");
+  const opened = await vault?.open(sealed);
+  if (vault === undefined || opened === undefined) {
+    throw refused("was altered, or has expired");
+  }
+  const state = stateIn(opened);
+  if (state.until < Date.now()) throw refused("has expired");
+  if (state.principal !== principal.name) throw refused("is another caller's");
+  if (state.call !== (await digest(request))) throw refused("is of another call");
+  const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed = 0 } = state;
+  const open = unanswered(asks, before);
+  const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
+  const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
+  const brought = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
+  const resumption = vault.resumption(sealed, {
+    name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
+    until: state.until,
+    recorded: next,
+    keep,
+  });
+  const goOn = async (): Promise<Json> => {
+    if (!isComplete(asks, answers)) {
+      const { call: _, principal: _name, until: _until, ...same } = state;
+      return inputRequired(request, exchange, { ...same, given: answers });
+    }
+    // An answer that was in time may be too late in a retry.
+    const isLate = brought.some(([key]) => isOverdue(open[key]!, Date.now()));
+    const earlier = isLate ? await resumption.earlier() : undefined;
+    const record = earlier?.kind === "earlier" ? earlier.recorded : next;
+    const input = {
+      responses: answers,
+      ...(own !== undefined && { state: own }),
+      ...(seed !== undefined && { seed: (await sha256(canonical([seed, answers]))).toHex() }),
+    };
+    const isTask = earlier?.kind === "task";
+    const going = { rounds, resumption, isTask, fuelUsed };
+    return run({ ...going, ...(record ? { recorded: record } : { input }) });
+  };
+  const going = async () => {
+    try {
+      return await goOn();
+    } finally {
+      await resumption.release();
+    }
+  };
+  return once ? onlyOnce(resumption, going) : going();
+}
+
+/** States of before have their entries in themselves. */
+function stateIn([first, ...entries]: unknown[]): State {
+  const { recorded, ...state } = first as State;
+  if (recorded === undefined) return state;
+  const all = [...recorded.entries, ...(entries as Entry[])];
+  return { ...state, recorded: { ...recorded, entries: all } };
+}
+
+const refused = (why: string) =>
+  new Fault("invalid_params", `params.requestState ${why}. Call again without it.`);
+
+/** Answers all requests that bring the same answers to a single-use state alike. */
+async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
+  const claimed = await resumption.claim();
+  if (claimed === undefined) throw refused("was used before, with other answers");
+  const outcome = claimed.outcome ?? (await resumption.settle(await outcomeOf(goOn)));
+  const { result, code, message, ...details } = outcome;
+  if (isObject(result)) return result;
+  throw new Fault(code as FaultCode, String(message), details);
+}
+
+/** The answer, or the servlet's failure; other failures are thrown, since a retry may succeed. */
+async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
+  try {
+    return { result: await goOn() };
+  } catch (error) {
+    const { code, message, data, servletCode } = Fault.from(error);
+    if (code !== "servlet_error" && code !== "servlet_failed") throw error;
+    return { code, message, data, servletCode };
+  }
+}
+
+/** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
+async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
+  if (typeof waiting === "string") return (await sha256(canonical([waiting, given]))).toBase64();
+  // Of `[seed, [[digest, answer], …], given]` as JSON: the entries may be large, and are hashed one by one.
+  const hash = digester.create().update(utf8ToBytes(`[${JSON.stringify(waiting.head.seed)},[`));
+  for (const [nth, { digest: asked, answer }] of waiting.entries.entries()) {
+    if (nth > 0) hash.update(utf8ToBytes(","));
+    hashText(hash, JSON.stringify([asked, answer]));
+  }
+  return hash
+    .update(utf8ToBytes(`],${canonical(given)}]`))
+    .digest()
+    .toBase64();
+}
+
+/** The result that asks the client for input. */
+export async function inputRequired(
+  request: FoundRequest,
+  { vault, principal, keep }: Exchange,
+  state: Omit<State, "call" | "principal" | "until">,
+): Promise<Json> {
+  if (vault === undefined) throw noVault();
+  if (state.rounds > limits.inputRounds) {
+    throw new Fault(
+      "servlet_failed",
+      `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`,
+    );
+  }
+  const until = Date.now() + limits.stateMs;
+  const call = await digest(request);
+  const asks = dated(state.asks, Date.now());
+  const { recorded } = state;
+  const whole = { ...state, asks, call, principal: principal.name, until };
+  // Entries may be large, and each is written by itself.
+  const values = [
+    { ...whole, ...(recorded && { recorded: { ...recorded, entries: [] } }) },
+    ...(recorded?.entries ?? []),
+  ];
+  const requestState = await vault.seal(values, { until, once: state.once, keep });
+  return {
+    resultType: "input_required",
+    ...(Object.keys(state.asks).length > 0 && {
+      inputRequests: inputRequests(unanswered(state.asks, state.given)),
+    }),
+    requestState,
+  };
+}
+
+/** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
+export function stateOf(
+  { reason, recorded, state, isSingleUse, fuelUsed }: Suspended,
+  { row }: FoundRequest,
+  client: Client,
+): Omit<State, "call" | "principal" | "until" | "rounds"> {
+  if (reason.kind !== "input" || !canAsk(row)) {
+    throw new Fault(
+      "servlet_failed",
+      "The servlet asked for input in a request that cannot carry any. Use tools/call, prompts/get or resources/read.",
+    );
+  }
+  demandCapabilities(reason.asks, client);
+  const { asks, given } = reason;
+  const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  const goesOn = recorded ? { recorded } : { seed };
+  const own = state === undefined ? {} : { state };
+  return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own };
+}
+
+/**
+ * Interrupts the call for its client's answers. Those that came before anything was asked are used, each
+ * once. Where the client cannot be asked one of them, it is asked none.
+ */
+export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
+  const responses = input?.unasked === true ? input.responses : {};
+  const used = new Set<string>();
+  return (asks) => {
+    const failures = unaskable(asks, client);
+    if (Object.keys(failures).length > 0) return Promise.resolve(failures);
+    const unused = Object.fromEntries(Object.entries(responses).filter(([key]) => !used.has(key)));
+    const given = fittingAnswers(asks, unused, Date.now());
+    for (const key of Object.keys(given)) used.add(key);
+    if (isComplete(asks, given)) return Promise.resolve(given);
+    return Promise.reject(new Wait({ kind: "input", asks, given }));
+  };
+}
+
+const noVault = () =>
+  new Fault(
+    "servlet_failed",
+    "The servlet asks for input, but this server has no place to keep its call: bind KEY_RING and STATES.",
+  );
+
+/** Digest of method, subject and arguments: retries differ in id and `_meta` only. */
+async function digest({ method, params, row }: FoundRequest): Promise<string> {
+  const subject = [method, params[row.namedBy!], params["arguments"] ?? {}];
+  return (await sha256(canonical(subject))).toBase64();
+}
+
+/** JSON text in which the order of members makes no difference. */
+const canonical = (all: unknown): string =>
+  JSON.stringify(all, (_key, value: unknown) =>
+    isObject(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+
+async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}

@@ -1,0 +1,106 @@
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { callerKey, isObject, type Client, type Json } from "../../model.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
+import { capabilities } from "../wire/capabilities.ts";
+import { streamResponse } from "../wire/reply.ts";
+import { demandTasks } from "./tasks.ts";
+import { SUBSCRIPTION_ID_META, tagged, type Filter } from "../wire/subscription.ts";
+
+/**
+ * Answers `subscriptions/listen` with a stream of the hub, which begins with what is agreed on.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+ */
+export async function listen(
+  { id, method, params }: Request,
+  exchange: Exchange,
+  client: Client,
+): Promise<Response> {
+  if (exchange.hub === undefined) throw methodNotFound(method);
+  if (!exchange.accepts.sse) {
+    throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
+  }
+  const filter = await agreed(filterOf(params, client), exchange);
+  const acknowledged = "notifications/subscriptions/acknowledged";
+  const meta = {
+    [SUBSCRIPTION_ID_META]: id,
+    "io.modelcontextprotocol/serverInfo": exchange.server.info,
+  };
+  const stream = await exchange.hub().listen({
+    id,
+    caller: callerKey(exchange.principal),
+    filter,
+    opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
+    ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
+    lifeMs: limits.listenMs,
+  });
+  if (stream === null) {
+    throw new Fault(
+      "too_many",
+      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or too long filters (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
+      { data: { retryAfter: 1 } },
+    );
+  }
+  return streamResponse(stream);
+}
+
+/** The filter in the request's params. Throws `invalid_params`, `missing_capability`. */
+function filterOf(params: Json, client: Client): Filter {
+  const asked = params["notifications"];
+  if (!isObject(asked))
+    throw new Fault("invalid_params", "params.notifications must be an object.");
+  if (JSON.stringify(asked).length > limits.listenFilterCharacters) {
+    throw new Fault(
+      "invalid_params",
+      `params.notifications is too long (limit ${limits.listenFilterCharacters} characters as JSON). Subscribe to fewer resources.`,
+    );
+  }
+  const filter: Filter = {
+    ...flag(asked, "toolsListChanged"),
+    ...flag(asked, "promptsListChanged"),
+    ...flag(asked, "resourcesListChanged"),
+    ...strings(asked, "resourceSubscriptions"),
+    ...strings(asked, "taskIds"),
+  };
+  if ((filter.taskIds?.length ?? 0) > limits.listenTasks) {
+    throw new Fault(
+      "invalid_params",
+      `Too many items in params.notifications.taskIds (limit ${limits.listenTasks}). Use several streams.`,
+    );
+  }
+  if (filter.taskIds !== undefined) demandTasks(client);
+  return filter;
+}
+
+function flag(asked: Json, key: keyof Filter): Filter {
+  const value = asked[key] ?? false;
+  if (typeof value !== "boolean") {
+    throw new Fault("invalid_params", `params.notifications.${key} must be a boolean.`);
+  }
+  return value ? { [key]: true } : {};
+}
+
+function strings(asked: Json, key: keyof Filter): Filter {
+  const value = asked[key] ?? [];
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
+    throw new Fault("invalid_params", `params.notifications.${key} must be an array of strings.`);
+  }
+  return value.length > 0 ? { [key]: [...new Set(value)] } : {};
+}
+
+/** The part of the filter that is served: own tasks, and lists that are declared as capabilities. */
+async function agreed(filter: Filter, { registry, tasks }: Exchange): Promise<Filter> {
+  const { prompts, resources } = await capabilities(registry, { listens: true });
+  const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
+  const { resourceSubscriptions, taskIds = [] } = filter;
+  const owned = await Promise.all(taskIds.map(async (id) => (await tasks?.get(id)) !== undefined));
+  const own = taskIds.filter((_id, at) => owned[at]);
+  return {
+    ...(toolsListChanged && { toolsListChanged }),
+    ...(prompts !== undefined && promptsListChanged && { promptsListChanged }),
+    ...(resources !== undefined && resourcesListChanged && { resourcesListChanged }),
+    ...(resources !== undefined && resourceSubscriptions && { resourceSubscriptions }),
+    ...(own.length > 0 && { taskIds: own }),
+  };
+}

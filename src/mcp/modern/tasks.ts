@@ -1,0 +1,72 @@
+import { Fault } from "../../errors.ts";
+import { isObject, type Client, type Json } from "../../model.ts";
+import { responsesIn } from "../wire/answers.ts";
+import type { Exchange } from "../wire/exchange.ts";
+import { methodNotFound, type Request } from "../wire/message.ts";
+import { string } from "../wire/params.ts";
+import { TASKS_EXTENSION, type DetailedTask, type Tasks } from "../wire/tasks.ts";
+
+/** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+
+export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
+  isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+
+/** Throws `missing_capability` where the client did not declare the extension. */
+export function demandTasks(client: Client): void {
+  if (takesTasks(client)) return;
+  const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
+  const message = `This needs a client with the extension ${TASKS_EXTENSION}.`;
+  throw new Fault("missing_capability", message, { data });
+}
+
+/** The result that gives the client its task instead of the call's own: without what only `tasks/get` tells. */
+export function createTaskResult(task: DetailedTask): Json {
+  const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
+  return { ...plain, resultType: "task" };
+}
+
+/** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
+export async function getTask(request: Request, exchange: Exchange, client: Client): Promise<Json> {
+  const { tasks, id } = named(request, exchange, client);
+  return found(await tasks.get(id), id);
+}
+
+export async function updateTask(
+  request: Request,
+  exchange: Exchange,
+  client: Client,
+): Promise<Json> {
+  const { tasks, id } = named(request, exchange, client);
+  const { wrong } = found(
+    await tasks.update(id, responsesIn(request.params["inputResponses"])),
+    id,
+  );
+  if (wrong !== undefined) throw new Fault("invalid_params", wrong);
+  return {};
+}
+
+export async function cancelTask(
+  request: Request,
+  exchange: Exchange,
+  client: Client,
+): Promise<Json> {
+  const { tasks, id } = named(request, exchange, client);
+  found((await tasks.cancel(id)) || undefined, id);
+  return {};
+}
+
+/** Throws `method_not_found` without tasks here, `missing_capability` without them at the client. */
+function named(
+  { method, params }: Request,
+  { tasks }: Exchange,
+  client: Client,
+): { tasks: Tasks; id: string } {
+  if (tasks === undefined) throw methodNotFound(method);
+  demandTasks(client);
+  return { tasks, id: string(params, "taskId") };
+}
+
+function found<T>(value: T | undefined, id: string): T {
+  if (value !== undefined) return value;
+  throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
+}

@@ -1,0 +1,204 @@
+import { checkWithoutNulls } from "../../allowances.ts";
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import {
+  isObject,
+  type Answer,
+  type Answers,
+  type Ask,
+  type AskFailure,
+  type Asks,
+  type Client,
+  type Json,
+} from "../../model.ts";
+import { textBytes } from "../../shape.ts";
+import { cannotAsk, unusableAnswer } from "../../servlets/ask-failures.ts";
+import { FORMATS } from "../../schema/formats.ts";
+import { Steps } from "../../schema/steps.ts";
+import { checkOf, describeIssues } from "../../servlets/checks.ts";
+
+/** The capability that a client must declare in order to be asked. */
+const CAPABILITY: Record<Ask["method"], string> = {
+  "elicitation/create": "elicitation",
+  "sampling/createMessage": "sampling",
+  "roots/list": "roots",
+};
+
+/**
+ * The capabilities that the client lacks for this request; undefined where it lacks none. A client that
+ * declares `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
+ * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
+ * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
+ */
+function missingCapability(ask: Ask, { capabilities }: Client): Json | undefined {
+  const name = CAPABILITY[ask.method];
+  const declared = capabilities[name];
+  const part = partOf(ask);
+  const isForm = ask.method === "elicitation/create" && part === undefined;
+  const takesForms = isObject(declared) && (isObject(declared["form"]) || !("url" in declared));
+  if (isObject(declared) && (part ? isObject(declared[part]) : !isForm || takesForms)) {
+    return undefined;
+  }
+  return { [name]: part ? { [part]: {} } : {} };
+}
+
+/** A failure for each ask that this client does not support. */
+export function unaskable(asks: Asks, client: Client): Record<string, AskFailure> {
+  const failures = Object.entries(asks).flatMap(([key, ask]): [string, AskFailure][] => {
+    const missing = missingCapability(ask, client);
+    if (missing === undefined) return [];
+    const name = CAPABILITY[ask.method];
+    const declares = `it does not declare the capability ${[name, partOf(ask) ?? []].flat().join(".")}`;
+    return [[key, cannotAsk(ask, `${declares}. Use a client that supports it.`, missing)]];
+  });
+  return Object.fromEntries(failures);
+}
+
+/** Throws `missing_capability` if the client does not support one of these. */
+export function demandCapabilities(asks: Asks, client: Client): void {
+  for (const { message, requiredCapabilities } of Object.values(unaskable(asks, client))) {
+    throw new Fault("missing_capability", message, { data: { requiredCapabilities } });
+  }
+}
+
+/** The sub-capability that an ask needs, if any. */
+function partOf({ method, params }: Ask): "url" | "tools" | undefined {
+  if (method === "elicitation/create") return params["mode"] === "url" ? "url" : undefined;
+  return method === "sampling/createMessage" && ("tools" in params || "toolChoice" in params)
+    ? "tools"
+    : undefined;
+}
+
+/** The requests as they go over the wire; ids of elicitations are of the older revisions. */
+export function inputRequests(asks: Asks): Json {
+  const wired = Object.entries(asks).map(([key, { method, params }]): [string, Json] => {
+    const { elicitationId: _id, ...rest } = params;
+    return [key, { method, params: rest }];
+  });
+  return Object.fromEntries(wired);
+}
+
+/** The client's `inputResponses`, unchecked. Throws `invalid_params` unless they are an object of objects. */
+export function responsesIn(value: unknown): Answers {
+  if (!isObject(value)) throw bad("inputResponses", "must be an object");
+  const answers = Object.entries(value).map(([key, result]): [string, Answer] => {
+    if (!isObject(result)) throw bad(`inputResponses.${key}`, "must be an object");
+    return [key, { result }];
+  });
+  return Object.fromEntries(answers);
+}
+
+/**
+ * The answers to what was asked, checked; failures as they are. A request that has no answer by its
+ * deadline was cancelled by the user. Throws `invalid_params` where a result does not fit its request,
+ * or where the results, with those of `before`, are more than one call may keep.
+ */
+export function fittingAnswers(
+  asks: Asks,
+  answers: Answers,
+  now: number,
+  before: Answers = {},
+): Answers {
+  // Without a prototype: a servlet may ask under the key `__proto__`.
+  const fitting = Object.create(null) as Record<string, Answer>;
+  // For all of them: a servlet may ask for thousands of things, each with a schema of its own.
+  const steps = new Steps(limits.checkSteps);
+  let hasResults = false;
+  for (const [key, ask] of Object.entries(asks)) {
+    if (isOverdue(ask, now)) {
+      fitting[key] = { result: { action: "cancel" } };
+    } else if (Object.hasOwn(answers, key)) {
+      const answer = answers[key]!;
+      const read = "result" in answer ? readResult(ask, answer.result, steps) : answer;
+      if ("wrong" in read) throw bad(`inputResponses.${key}`, read.wrong);
+      fitting[key] = read;
+      hasResults ||= "result" in read;
+    }
+  }
+  // Cancellations and failures are taken at any size: without them the call could not go on.
+  if (hasResults && JSON.stringify([before, fitting]).length > limits.hostBytes) throw tooLarge();
+  return { ...fitting };
+}
+
+/** The asks as the client can see them from `now` on: that is when their time begins. */
+export const dated = (asks: Asks, now: number): Asks =>
+  Object.fromEntries(
+    Object.entries(asks).map(([key, ask]) => {
+      const { timeoutMs, deadline = timeoutMs && now + timeoutMs } = ask;
+      return [key, deadline === undefined ? ask : { ...ask, deadline }];
+    }),
+  );
+
+export const isOverdue = ({ deadline = Infinity }: Ask, now: number): boolean => now >= deadline;
+
+export const isComplete = (asks: Asks, answers: Answers): boolean =>
+  Object.keys(asks).every((key) => Object.hasOwn(answers, key));
+
+/** The asks that have no answer yet. */
+export const unanswered = (asks: Asks, answers: Answers): Asks =>
+  Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
+
+/** The answer of a client that answers once: a result that does not fit is a failure. */
+export function answerOf(ask: Ask, result: unknown): Answer {
+  try {
+    const read = readResult(ask, result);
+    return "wrong" in read ? unusableAnswer(ask, read.wrong) : read;
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "servlet_failed") throw fault;
+    // Its form has no valid schema, so nothing fits it.
+    return unusableAnswer(ask, `cannot be checked: ${fault.message}`);
+  }
+}
+
+/** A result as servlets want it, or why it does not fit its request. */
+function readResult(
+  { method, params }: Ask,
+  result: unknown,
+  steps?: Steps,
+): { result: Json } | { wrong: string } {
+  if (!isObject(result)) return { wrong: "must be an object" };
+  if (textBytes(result) > limits.answerBytes) {
+    return { wrong: `is larger than the ${limits.answerBytes} bytes that an answer may have` };
+  }
+  switch (method) {
+    case "elicitation/create": {
+      const { action, content } = result;
+      if (action === "decline" || action === "cancel") return { result };
+      if (action !== "accept") {
+        return { wrong: "must have an action: accept, decline or cancel" };
+      }
+      if (params["mode"] === "url" || !isObject(params["requestedSchema"])) return { result };
+      if (!isObject(content)) return { wrong: "is accepted, so it must have content" };
+      const use = { name: "requestedSchema", formats: FORMATS };
+      const check = checkOf(params["requestedSchema"], use);
+      const { value, issues } = checkWithoutNulls((given) => check(given, steps), content);
+      if (issues !== undefined)
+        return { wrong: `does not fit what was asked: ${describeIssues(issues)}` };
+      return { result: value === content ? result : { ...result, content: value } };
+    }
+    case "sampling/createMessage": {
+      const { role, content } = result;
+      if (typeof role !== "string" || ![content].flat().every(isBlock)) {
+        return { wrong: "must be a message with role and content" };
+      }
+      // Existing guests expect a message's content to be one object.
+      const isOne = Array.isArray(content) && content.length === 1;
+      return { result: isOne ? { ...result, content: content[0] as unknown } : result };
+    }
+    case "roots/list":
+      if (Array.isArray(result["roots"]) && result["roots"].every(isRoot)) return { result };
+      return { wrong: "must have roots, each with its uri" };
+  }
+}
+
+const isBlock = (value: unknown) => isObject(value) && typeof value["type"] === "string";
+const isRoot = (value: unknown) => isObject(value) && typeof value["uri"] === "string";
+
+const tooLarge = () =>
+  bad(
+    "inputResponses",
+    `and the answers before them must not exceed ${limits.hostBytes} characters together`,
+  );
+
+const bad = (what: string, why: string) => new Fault("invalid_params", `params.${what} ${why}.`);

@@ -1,0 +1,53 @@
+import { Fault } from "../../errors.ts";
+import { isObject } from "../../model.ts";
+import { isNotification } from "./message.ts";
+
+/** Revisions of MCP that are served, newest first. */
+export const MODERN_VERSIONS = ["2026-07-28"];
+export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/** The version of a client that sends no version header. */
+const DEFAULT_LEGACY_VERSION = "2025-03-26";
+
+/** True for a revision without sessions. */
+export const isModern = (version: string | undefined): boolean =>
+  version !== undefined && MODERN_VERSIONS.includes(version);
+
+export const PROTOCOL_VERSION_META = "io.modelcontextprotocol/protocolVersion";
+
+/** Which of the two protocols a body is written in, and the revision that it names. */
+export type Era = { era: "modern"; version: string } | { era: "legacy"; version: string };
+
+/**
+ * Tells the eras apart, by the body first. `version` is the `MCP-Protocol-Version` header.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#backward-compatibility-with-initialization-based-versions
+ *
+ * Throws `invalid_meta` for a modern header without the claim in the body, `invalid_request` for a
+ * header that is no version.
+ */
+export function classify(body: unknown, version: string | undefined): Era {
+  const claim = claimedVersion(body);
+  if (claim !== undefined && !LEGACY_VERSIONS.includes(claim))
+    return { era: "modern", version: claim };
+  if (version === undefined) return { era: "legacy", version: claim ?? DEFAULT_LEGACY_VERSION };
+  if (LEGACY_VERSIONS.includes(version)) return { era: "legacy", version };
+  // Revisions are dates, so one after the last legacy one is modern.
+  if (/^\d{4}-\d{2}-\d{2}$/.test(version) && version > LEGACY_VERSIONS[0]!) {
+    if (isNotification(body)) return { era: "modern", version };
+    throw new Fault(
+      "invalid_meta",
+      `A request of ${version} must name its version in params._meta["${PROTOCOL_VERSION_META}"].`,
+    );
+  }
+  throw new Fault(
+    "invalid_request",
+    `Unsupported MCP-Protocol-Version header. Supported are ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}.`,
+  );
+}
+
+function claimedVersion(body: unknown): string | undefined {
+  if (!isObject(body) || !isObject(body["params"])) return undefined;
+  const meta = body["params"]["_meta"];
+  if (!isObject(meta)) return undefined;
+  const claim = meta[PROTOCOL_VERSION_META];
+  return typeof claim === "string" ? claim : undefined;
+}

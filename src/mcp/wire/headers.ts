@@ -1,0 +1,90 @@
+import { Fault } from "../../errors.ts";
+import { isObject, type Tool, type Trace } from "../../model.ts";
+import type { FoundRequest } from "../method.ts";
+import { paramHeaders } from "../../servlets/param-headers.ts";
+
+/**
+ * The headers in which a modern request repeats parts of its body, so that what stands between client
+ * and server can route without reading it. They must be there and agree.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata
+ */
+
+/** Throws `header_mismatch`. */
+export function checkVersionHeader(headers: Headers, version: string): void {
+  agree(headers, "mcp-protocol-version", version);
+}
+
+/** Throws `header_mismatch`. */
+export function checkHeaders(headers: Headers, { method, params, row }: FoundRequest): void {
+  agree(headers, "mcp-method", method);
+  const part = row.namedBy;
+  const name = part === undefined ? undefined : params[part];
+  // FastMCP's tasks send none. That such a request is about its own taskId is all that it can mean.
+  const isLenient = part === "taskId" && !headers.has("mcp-name");
+  if (typeof name === "string" && !isLenient) agree(headers, "mcp-name", name, decoded);
+}
+
+/** Checks the `Mcp-Param-*` headers of a tool's call. Throws `header_mismatch`. */
+export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): void {
+  for (const { header, path, type } of paramHeaders(tool)) {
+    const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args);
+    const given = headers.get(header);
+    if (value === undefined || value === null) {
+      if (given !== null)
+        throw mismatch(`${header} is there, but the body has no ${path.join(".")}`);
+      continue;
+    }
+    if (given === null) throw mismatch(`${header} is missing`);
+    const text = decoded(given.trim(), header);
+    const same =
+      type === "integer"
+        ? text.trim() !== "" && Number(text) === value
+        : text === (typeof value === "string" ? value : JSON.stringify(value));
+    if (!same) throw mismatch(`${header} is not what the body has as ${path.join(".")}`);
+  }
+}
+
+function agree(
+  headers: Headers,
+  header: string,
+  expected: string,
+  read: (value: string, header: string) => string = (value) => value,
+): void {
+  const given = headers.get(header)?.trim();
+  if (given === undefined) throw mismatch(`${header} is missing`);
+  if (read(given, header) !== expected) throw mismatch(`${header} is not what the body says`);
+}
+
+/** A header's value, out of `=?base64?…?=` where it is in that. */
+function decoded(value: string, header: string): string {
+  if (!value.startsWith("=?base64?") || !value.endsWith("?=")) {
+    // Anything but visible ASCII, space and tab has to come encoded.
+    if (/[^\x20-\x7e\t]/.test(value))
+      throw mismatch(`${header} has characters that must be encoded`);
+    return value;
+  }
+  try {
+    const base64 = value.slice(9, -2);
+    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))
+      throw base64;
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw mismatch(`${header} is not valid base64 of UTF-8`);
+  }
+}
+
+const mismatch = (what: string) => new Fault("header_mismatch", `Header mismatch: ${what}.`);
+
+/** The trace that a request is part of, if it says so as it should. https://www.w3.org/TR/trace-context/#traceparent-header */
+export function traceIn(headers: Headers): Trace | undefined {
+  const traceparent = headers.get("traceparent");
+  if (
+    traceparent === null ||
+    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
+  ) {
+    return undefined;
+  }
+  const tracestate = headers.get("tracestate");
+  return { traceparent, ...(tracestate !== null && tracestate.length <= 512 && { tracestate }) };
+}

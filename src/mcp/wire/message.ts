@@ -1,0 +1,110 @@
+import { Fault, rpcError, type RpcError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { isObject, type Json } from "../../model.ts";
+
+/** JSON-RPC 2.0 as MCP narrows it: https://modelcontextprotocol.io/specification/2026-07-28/basic/index#messages */
+export type RequestId = string | number;
+
+export interface Request {
+  kind: "request";
+  id: RequestId;
+  method: string;
+  params: Json;
+}
+
+export type Message =
+  | Request
+  | { kind: "notification"; method: string; params: Json }
+  | ClientResponse;
+
+/** A client's response to a request of the server: a result or an error. */
+export interface ClientResponse {
+  kind: "response";
+  /** Null if the response has no valid id. */
+  id: RequestId | null;
+  /** Unchecked; the caller of the request validates it. */
+  result?: unknown;
+  /** The error's message. */
+  error?: string;
+}
+
+/** True for a notification, even if other parts of it are not valid. */
+export const isNotification = (body: unknown): boolean =>
+  isObject(body) && typeof body["method"] === "string" && body["id"] === undefined;
+
+/** Reads one message of a parsed body. Throws `invalid_request` that says what is wrong with it. */
+export function decode(body: unknown): Message {
+  if (!isObject(body)) throw new Fault("invalid_request", "A message must be a JSON object.");
+  const { jsonrpc, id, method, params } = body;
+  if (jsonrpc !== "2.0")
+    throw new Fault("invalid_request", 'A message must have "jsonrpc": "2.0".');
+  if (method === undefined && id !== undefined && ("result" in body || "error" in body)) {
+    return responseOf(body);
+  }
+  if (id !== undefined && !isId(id)) {
+    throw new Fault(
+      "invalid_request",
+      `A message's id must be a string or an integer, of at most ${limits.idCharacters} characters.`,
+    );
+  }
+  if (typeof method !== "string") {
+    throw new Fault("invalid_request", "A message's method must be a string.");
+  }
+  if (params !== undefined && !isObject(params)) {
+    throw new Fault("invalid_request", "A message's params must be an object.");
+  }
+  if (id === undefined) return { kind: "notification", method, params: params ?? {} };
+  return { kind: "request", id, method, params: params ?? {} };
+}
+
+function responseOf(body: Json): ClientResponse {
+  const { result, error } = body;
+  const response = { kind: "response" as const, id: idOf(body) };
+  if (error === undefined) return { ...response, result };
+  const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "";
+  return { ...response, error: message || "The client sent no error message." };
+}
+
+/** Not a valid JSON-RPC message. */
+export interface Unreadable {
+  kind: "unreadable";
+  id: RequestId | null;
+  fault: Fault;
+  /** Does it have a method and no id? Then nothing is done on it. */
+  isNotification: boolean;
+}
+
+/** A message of a body, or what is wrong with it: the others of a batch are answered all the same. */
+export function readable(body: unknown): Message | Unreadable {
+  try {
+    return decode(body);
+  } catch (error) {
+    const fault = Fault.from(error);
+    return { kind: "unreadable", id: idOf(body), fault, isNotification: isNotification(body) };
+  }
+}
+
+/** The id of a message that may not be one; null where it has none that can be given back. */
+export function idOf(body: unknown): RequestId | null {
+  if (!isObject(body)) return null;
+  const { id } = body;
+  return isId(id) ? id : null;
+}
+
+/** Ids are kept with calls and streams, and stand in each of their messages, so they have a bound. */
+const isId = (id: unknown): id is RequestId =>
+  typeof id === "string" ? id.length <= limits.idCharacters : Number.isSafeInteger(id);
+
+/** A response as JSON text; so is its result. */
+export function resultMessage(id: RequestId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+}
+
+/** An error response as JSON text; its id is null where the request's could not be read. */
+export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
+  const told = error instanceof Fault ? rpcError(error) : error;
+  return JSON.stringify({ jsonrpc: "2.0", id, error: told });
+}
+
+export const methodNotFound = (method: string): Fault =>
+  new Fault("method_not_found", `Method not found: ${method}`);

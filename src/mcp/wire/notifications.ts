@@ -1,0 +1,100 @@
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { Json, LoggingLevel, Notification } from "../../model.ts";
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
+export const LOGGING_LEVELS: readonly LoggingLevel[] = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
+
+export function isLoggingLevel(value: unknown): value is LoggingLevel {
+  return (LOGGING_LEVELS as readonly unknown[]).includes(value);
+}
+
+/** The level that `logging/setLevel` sets. Throws `invalid_params`. */
+export function logLevelIn({ level }: Json): LoggingLevel {
+  if (isLoggingLevel(level)) return level;
+  const message = `params.level must be one of ${LOGGING_LEVELS.join(", ")}.`;
+  throw new Fault("invalid_params", message);
+}
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress */
+type ProgressToken = string | number;
+
+interface Wanted {
+  /** As the client gave it; undefined where it wants no progress. */
+  progressToken: ProgressToken | undefined;
+  /** The lowest level that the client wants; undefined where it wants no logs. */
+  logLevel: LoggingLevel | undefined;
+  /** How far it was told before that the call is. */
+  progress?: number | undefined;
+  /** Does it hear when what the user does on a page is done? */
+  elicitations?: boolean;
+}
+
+/**
+ * Passes on what a call's client asked to hear, in the order in which it is said: progress under the
+ * token of this request only and always rising, logs from the level that was asked for. Everything
+ * else that a servlet says is nothing that belongs on a request's own stream.
+ */
+export function notices(
+  wanted: Wanted,
+  send: (message: Json) => void,
+): (notice: Notification) => void {
+  let { progress = -Infinity } = wanted;
+  return ({ method, params = {} }) => {
+    switch (method) {
+      case "notifications/progress": {
+        const { progressToken, progress: value, total, message } = params;
+        if (wanted.progressToken === undefined) return;
+        // Guests are given the token as a string.
+        if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
+        if (String(progressToken) !== String(wanted.progressToken)) return;
+        if (typeof value !== "number" || !(value > progress)) return;
+        progress = value;
+        send({
+          jsonrpc: "2.0",
+          method,
+          params: {
+            progressToken: wanted.progressToken,
+            progress,
+            ...(typeof total === "number" ? { total } : {}),
+            ...(typeof message === "string" ? { message } : {}),
+          },
+        });
+        return;
+      }
+      case "notifications/message": {
+        const { level, logger, data } = params;
+        if (wanted.logLevel === undefined || !isLoggingLevel(level)) return;
+        if (LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(wanted.logLevel)) return;
+        const named = typeof logger === "string" ? { logger } : {};
+        send({ jsonrpc: "2.0", method, params: { level, ...named, data: data ?? null } });
+        return;
+      }
+      case "notifications/elicitation/complete": {
+        const { elicitationId } = params;
+        if (wanted.elicitations !== true || typeof elicitationId !== "string") return;
+        send({ jsonrpc: "2.0", method, params: { elicitationId } });
+      }
+    }
+  };
+}
+
+/** A request's progress token, if it is one of at most `limits.idCharacters`. */
+export function progressTokenOf({ progressToken }: Json): ProgressToken | undefined {
+  if (typeof progressToken === "string") {
+    // It is kept with the call, and stands in each notification.
+    return progressToken.length <= limits.idCharacters ? progressToken : undefined;
+  }
+  return typeof progressToken === "number" && Number.isInteger(progressToken)
+    ? progressToken
+    : undefined;
+}

@@ -1,0 +1,68 @@
+import type { Notification } from "../../model.ts";
+import type { RequestId } from "./message.ts";
+
+/**
+ * Notifications on a stream opened by `subscriptions/listen`.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+ */
+
+/** The notifications that a client subscribed to. `taskIds` is part of the tasks extension. */
+export interface Filter {
+  toolsListChanged?: boolean;
+  promptsListChanged?: boolean;
+  resourcesListChanged?: boolean;
+  resourceSubscriptions?: string[];
+  taskIds?: string[];
+}
+
+/** One stream, as its hub is asked for it. */
+export interface Subscription {
+  /** Of the request that opened it. */
+  id: RequestId;
+  /** The caller key, by which streams are counted. */
+  caller?: string | undefined;
+  filter: Filter;
+  /** The first message on the stream, and the last where the server ends it, as JSON text. */
+  opening: string;
+  ending: string;
+  /** How long the stream may be open, in milliseconds. */
+  lifeMs: number;
+}
+
+/** The subscription streams of one principal. */
+export interface Hub {
+  /** The new stream, which whoever asks must read or cancel; null where the caller has too many. */
+  listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null>;
+  /** Sends each stream the notifications that match its filter. */
+  publish(notifications: Notification[]): Promise<void>;
+}
+
+/** The key in `_meta` of everything on a stream: clients tell streams apart by it. */
+export const SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId";
+
+/** Does a stream with this filter get this notification? */
+export function matches(filter: Filter, { method, params = {} }: Notification): boolean {
+  switch (method) {
+    case "notifications/tools/list_changed":
+      return filter.toolsListChanged === true;
+    case "notifications/prompts/list_changed":
+      return filter.promptsListChanged === true;
+    case "notifications/resources/list_changed":
+      return filter.resourcesListChanged === true;
+    case "notifications/resources/updated":
+      return includes(filter.resourceSubscriptions, params["uri"]);
+    case "notifications/tasks":
+      return includes(filter.taskIds, params["taskId"]);
+    default:
+      return false;
+  }
+}
+
+const includes = (wanted: string[] | undefined, value: unknown) =>
+  typeof value === "string" && wanted !== undefined && wanted.includes(value);
+
+/** A notification for the stream of this request, as JSON text. */
+export function tagged({ method, params = {} }: Notification, id: RequestId): string {
+  const meta = { _meta: { [SUBSCRIPTION_ID_META]: id } };
+  return JSON.stringify({ jsonrpc: "2.0", method, params: { ...params, ...meta } });
+}

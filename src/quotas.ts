@@ -1,0 +1,70 @@
+import { countedBy } from "./callers.ts";
+import { namespaceOf } from "./env.ts";
+import { Fault } from "./errors.ts";
+import { limits } from "./limits.ts";
+import { PART } from "./parts.ts";
+
+/** Counts attempts of one kind, strictly. KV would lose those that come at once. */
+export interface Counter extends Rpc.DurableObjectBranded {
+  /** Counts one more, or, where there were `most` of them in `ms`, none; gives how long to wait then, in ms. */
+  take(most: number, ms: number): Promise<number>;
+  giveBack(): Promise<void>;
+}
+
+/** A counter, and how far it may go. */
+export interface Count {
+  counter: DurableObjectStub<Counter>;
+  most: number;
+}
+
+/** The counts of what a caller does. */
+export function countsOf(
+  counters: DurableObjectNamespace<Counter>,
+  { what, caller, most }: { what: string; caller: string; most: number },
+): Count[] {
+  return countedBy(caller).map(({ key, shares }) => ({
+    counter: counters.getByName(`${what} ${key}`),
+    most: most * shares,
+  }));
+}
+
+/** Counts one more in each, or, where one of them is used up, in none; gives how long to wait then, in ms. */
+export async function takeAll(counts: readonly Count[], ms: number): Promise<number> {
+  for (const [at, { counter, most }] of counts.entries()) {
+    const waitMs = await counter.take(most, ms);
+    if (waitMs === 0) continue;
+    await giveBackAll(counts.slice(0, at));
+    return waitMs;
+  }
+  return 0;
+}
+
+export async function giveBackAll(counts: readonly Count[]): Promise<void> {
+  await Promise.all(counts.map(({ counter }) => counter.giveBack()));
+}
+
+const DAY = 86_400_000;
+
+/** Counts what is stored for callers, if `env` binds ATTEMPTS: each thing, and each whole MiB of it once more. */
+export function storageQuota(
+  env: object,
+): (caller: string | undefined, bytes?: number) => Promise<void> {
+  const counters = namespaceOf<Counter>(env, "ATTEMPTS");
+  return async (caller, bytes = 0) => {
+    if (counters === undefined || caller === undefined) return;
+    const most = limits.keptPerDay;
+    const counts = countsOf(counters, { what: "kept", caller, most });
+    for (let left = bytes; left >= 0; left -= PART) {
+      const waitMs = await takeAll(counts, DAY);
+      if (waitMs > 0)
+        throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
+    }
+  };
+}
+
+export function tooMany(waitMs: number, what: string): Fault {
+  const retryAfter = Math.ceil(waitMs / 1000);
+  const seconds = retryAfter === 1 ? "1 second" : `${retryAfter} seconds`;
+  const message = `Too many ${what}. Retry in ${seconds}.`;
+  return new Fault("too_many", message, { data: { retryAfter } });
+}
