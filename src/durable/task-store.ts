@@ -269,7 +269,7 @@ export class TaskStore implements Keeper {
   /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
-      texts: { end: rows.LOST },
+      texts: { end: rows.LOST, subject: null },
       also: () => this.#over("failed"),
       isFinal: true,
     });
