@@ -56,7 +56,10 @@ export function sessionObject(bundle: Bundle) {
         store: this.#store,
         streams: this.#streams,
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
-        tasks: () => this.#counted(tasks({ name: this.#store.row.principal })),
+        tasks: (scopes) => {
+          const { principal: name } = this.#store.row;
+          return this.#counted(tasks({ name, ...(scopes && { scopes }) }));
+        },
         hub: this.#hub,
         enlist: () => this.#enlist(),
       });
@@ -110,7 +113,7 @@ export function sessionObject(bundle: Bundle) {
       for (const message of read) {
         if (message.kind === "notification") await this.#notified(message, scopes);
         else if (message.kind === "response" && !isPing(message.id)) {
-          failure = (await this.#calls.asks.take(message)) ?? failure;
+          failure = (await this.#calls.asks.take(message, scopes)) ?? failure;
         }
         if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
       }

@@ -14,7 +14,15 @@ import { findAgain } from "../mcp/methods.ts";
 import { inputAsker } from "../mcp/modern/input-required.ts";
 import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import { callerKey, Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import {
+  callerKey,
+  Suspended,
+  Wait,
+  type Answers,
+  type Asks,
+  type CallContext,
+  type Principal,
+} from "../model.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
@@ -26,6 +34,7 @@ import { StoredBytes } from "./stored-bytes.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
 import type { Brought, Texts } from "./task-rows.ts";
+import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
@@ -75,12 +84,20 @@ export function taskObject(bundle: Bundle) {
       return call.owner ? created : this.#readable(() => this.#store.view());
     }
 
-    async get(principal: string): Promise<DetailedTask | undefined> {
-      return this.#store.isOf(principal) ? this.#readable(() => this.#store.view()) : undefined;
+    async get(principal: Principal): Promise<DetailedTask | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      return this.#readable(() => this.#store.view());
     }
 
-    async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
-      if (!this.#store.isOf(principal)) return undefined;
+    /** May this principal still call what the task calls? */
+    async #isFor({ name, scopes }: Principal): Promise<boolean> {
+      if (!this.#store.isOf(name)) return false;
+      const subject = await this.#readable(() => this.#store.subject());
+      return subject === undefined || reaches(this.#registry, scopes, subject);
+    }
+
+    async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
       await this.#readable(() => this.#store.progress());
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
@@ -94,8 +111,8 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    async adopt(principal: string, session: string): Promise<void> {
-      if (!this.#store.isOf(principal)) return;
+    async adopt(principal: Principal, session: string): Promise<void> {
+      if (!(await this.#isFor(principal))) return;
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
     }

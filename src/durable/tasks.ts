@@ -56,16 +56,19 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
       const task = object(id);
       return task && work(task);
     });
-  return ({ name }) => ({
-    // Ids of the platform's own making cannot be guessed, and no others are accepted.
-    newId: () => objects.newUniqueId().toString(),
-    create(call, start, id) {
-      const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-      return retry(() => create(objects.get(own), call, start));
-    },
-    get: (id) => ask(id, async (task) => task.get(name)),
-    update: (id, answers) => ask(id, async (task) => task.update(name, answers)),
-    cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
-    adopt: (id, session) => ask(id, async (task) => task.adopt(name, session)),
-  });
+  return ({ name, scopes }) => {
+    const principal = { name, ...(scopes && { scopes }) };
+    return {
+      // Ids of the platform's own making cannot be guessed, and no others are accepted.
+      newId: () => objects.newUniqueId().toString(),
+      create(call, start, id) {
+        const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
+        return retry(() => create(objects.get(own), call, start));
+      },
+      get: (id) => ask(id, async (task) => task.get(principal)),
+      update: (id, answers) => ask(id, async (task) => task.update(principal, answers)),
+      cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
+      adopt: (id, session) => ask(id, async (task) => task.adopt(principal, session)),
+    };
+  };
 }

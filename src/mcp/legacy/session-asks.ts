@@ -4,6 +4,7 @@ import { answerOf } from "../wire/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
 import { hasTasks, olderAsk } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
+import type { Post } from "../wire/session.ts";
 import type { Tasks } from "../wire/tasks.ts";
 import { isObject, type Asks, type Json } from "../../model.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
@@ -14,7 +15,7 @@ import type { SessionStreams } from "../../durable/session-streams.ts";
 interface AskDependencies {
   store: SessionStore;
   streams: SessionStreams;
-  tasks: () => Tasks;
+  tasks: (scopes?: Post["scopes"]) => Tasks;
 }
 
 /** The recipient of a task's asks: the first call that still waits for the task. */
@@ -81,8 +82,12 @@ export class SessionAsks {
    * An answer to no open request is ignored: the call was cancelled, or has its answer. Gives what has
    * kept the server from taking it.
    */
-  async take({ id, result, error }: ClientResponse): Promise<Fault | undefined> {
-    const { store, tasks } = this.#setting;
+  async take(
+    { id, result, error }: ClientResponse,
+    scopes: Post["scopes"],
+  ): Promise<Fault | undefined> {
+    const { store } = this.#setting;
+    const tasks = () => this.#setting.tasks(scopes);
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
     // Another answer may have come in the meantime.

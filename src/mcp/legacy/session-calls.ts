@@ -185,7 +185,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { row, target } = await find(request, registry);
     const { params } = request;
     if (row.session) {
-      const { store, tasks, enlist } = this.#setting;
+      const { store, enlist } = this.#setting;
+      const tasks = () => this.#setting.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, awaitTask }, call);
     }
