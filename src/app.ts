@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
-import { createDoor } from "./auth/door.ts";
+import { createAuthenticator } from "./auth/door.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin, isLoopback, networkOf } from "./auth/origin.ts";
@@ -40,7 +40,9 @@ export function createApp(bundle: Bundle, env: object) {
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
   const names = registry.servlets.map(({ name }) => name);
-  const door = createDoor(settings, env, (scope) => isScope(scope, settings.SCOPES, names));
+  const door = createAuthenticator(settings, env, (scope) =>
+    isScope(scope, settings.SCOPES, names),
+  );
   const { authorization } = door;
   configureLimits(settings.LIMITS ?? {});
   const rateLimiter = new RateLimiter(env);

@@ -52,8 +52,8 @@ export const limits = {
    */
   exceptionValues: 8,
   /**
-   * What a guest may compute in one run of a call, in units of about a nanosecond: five to ten seconds.
-   * Its isolate serves nobody else meanwhile, and a Worker's request may by default compute for 30.
+   * What a guest may compute in one run of a call, in units of about a nanosecond: one to ten seconds, more
+   * only where it misses the caches (src/wasm/README.md). Its isolate serves nobody else meanwhile.
    */
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
@@ -63,10 +63,10 @@ export const limits = {
    */
   callTanks: 100,
   /** Fuel for a host function, and for one that suspends the guest or throws. */
-  hostCallFuel: 800,
-  slowCallFuel: 2000,
+  hostCallFuel: 1600,
+  slowCallFuel: 4000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
-  answerFuel: 3000,
+  answerFuel: 6000,
   /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
   ...{ formFuel: 200, patternStateFuel: 2000 },
   /** Fuel for each I/O vector that a guest passes to WASI. */

@@ -206,7 +206,7 @@ export type Outcome<T> = T | Suspended;
  * Credentials of the caller for one call. Only its guest sees them; they never reach a log, error, journal or
  * table.
  */
-export interface Lent {
+export interface CallCredentials {
   /** By id. */
   secrets: ReadonlyMap<string, string>;
   /** Access tokens by the id of what they are for. */
@@ -275,7 +275,7 @@ export interface CallContext {
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
   /** Credentials that the caller provided for this call. */
-  lent?: Lent;
+  credentials?: CallCredentials;
   /** Stores the journal; absent if it stays in memory. */
   keeper?: Keeper;
   /**

@@ -6,7 +6,7 @@ import { limits } from "../limits.ts";
 import { eventText } from "../mcp/wire/reply.ts";
 import {
   tagged,
-  wants,
+  matches,
   type Filter,
   type Hub as Streams,
   type Subscription,
@@ -72,7 +72,7 @@ export class Hub extends DurableObject implements Streams {
 
   /** Would a stream be told of this? What is large is put together only then. */
   async isHeard(notification: Notification): Promise<boolean> {
-    return [...this.#streams.values()].some(({ filter }) => wants(filter, notification));
+    return [...this.#streams.values()].some(({ filter }) => matches(filter, notification));
   }
 
   /** Settles when all are told. Changes may wait for others, and equal ones are told once. */
@@ -104,7 +104,7 @@ export class Hub extends DurableObject implements Streams {
   #write(notifications: readonly Notification[]): void {
     for (const [stream, { filter, id }] of this.#streams) {
       for (const notification of notifications) {
-        if (wants(filter, notification)) stream.write(eventText(tagged(notification, id)));
+        if (matches(filter, notification)) stream.write(eventText(tagged(notification, id)));
       }
     }
     this.#relieve();
@@ -159,7 +159,7 @@ export class Hub extends DurableObject implements Streams {
   async #tell(session: string, changes: Notification[]): Promise<void> {
     const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
     try {
-      const isThere = await sessions?.get(sessions.idFromString(session)).heard(changes);
+      const isThere = await sessions?.get(sessions.idFromString(session)).changed(changes);
       if (isThere === false) await this.delist(session);
     } catch (error) {
       logError(error); // It has lost some hints; the lists can be asked for at any time.

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { streamResponse } from "../mcp/wire/reply.ts";
-import { isExperimental } from "../mcp/legacy/shapes.ts";
+import { hasTasks } from "../mcp/legacy/shapes.ts";
 import { Connection } from "./connection.ts";
 import type { SessionStore } from "./session-store.ts";
 
@@ -164,7 +164,7 @@ export class SessionStreams {
 
   /** Clients of revisions before 2025-11-25 take an event without data for a broken message. */
   get #primes(): boolean {
-    return isExperimental(this.#store.row.version);
+    return hasTasks(this.#store.row.version);
   }
 
   /**

@@ -174,8 +174,8 @@ export function sessionObject(bundle: Bundle) {
       return this.#store.exists;
     }
 
-    async told(task: string, nth: number, notice: Notification): Promise<boolean> {
-      return this.#hearing(() => this.#calls.told(task, nth, notice));
+    async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
+      return this.#hearing(() => this.#calls.notified(task, nth, notice));
     }
 
     async progressed(task: string, progress: Progress): Promise<boolean> {
@@ -196,7 +196,7 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async heard(changes: Notification[]): Promise<boolean> {
+    async changed(changes: Notification[]): Promise<boolean> {
       if (!this.#store.exists) return false;
       for (const { method, params = {} } of changes) {
         const { uri } = params;

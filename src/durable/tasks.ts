@@ -3,7 +3,7 @@ import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/wire/tasks.ts"
 import type { Principal } from "../model.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
-import { again } from "./again.ts";
+import { retry } from "./again.ts";
 import type { TaskObject } from "./task-object.ts";
 import { kept, type Brought } from "./task-rows.ts";
 
@@ -52,7 +52,7 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
   };
   // A stub whose object has died is of no more use; and to do one of these twice does no harm.
   const ask = <T>(id: string, work: (task: DurableObjectStub<TaskObject>) => Promise<T>) =>
-    again(async () => {
+    retry(async () => {
       const task = object(id);
       return task && work(task);
     });
@@ -61,7 +61,7 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
     newId: () => objects.newUniqueId().toString(),
     create(call, start, id) {
       const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-      return again(() => create(objects.get(own), call, start));
+      return retry(() => create(objects.get(own), call, start));
     },
     get: (id) => ask(id, async (task) => task.get(name)),
     update: (id, answers) => ask(id, async (task) => task.update(name, answers)),

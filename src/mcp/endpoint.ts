@@ -9,7 +9,7 @@ import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
 import type { Exchange } from "./wire/exchange.ts";
 import { idOf, readable } from "./wire/message.ts";
-import { accepts, refusalResponse } from "./wire/reply.ts";
+import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
 /** Dependencies of the endpoint, for one request. */
 interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
@@ -34,7 +34,7 @@ export async function mcpEndpoint(
     if (!allowed.includes(method)) {
       throw new Fault("method_not_allowed", `The MCP endpoint takes ${allowed.join(", ")}.`);
     }
-    const admitted = accepts(headers.get("accept") ?? undefined);
+    const admitted = acceptsIn(headers.get("accept") ?? undefined);
     if (!admitted.json && !admitted.sse && method !== "DELETE") {
       throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
     }

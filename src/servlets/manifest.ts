@@ -96,7 +96,7 @@ export const manifestSchema = z
       .positive()
       .max(300)
       .describe(
-        "What one call may compute before it is stopped, in seconds of a usual machine or so. 10 by default; a Worker's own limit is limits.cpu_ms of wrangler.toml.",
+        "What one call may compute before it is stopped, in seconds of the dearest instructions: ordinary code has used them up in an eighth to a half of the time. 10 by default; a Worker's own limit is limits.cpu_ms of wrangler.toml.",
       ),
     isolation: z
       .enum(["restored", "fresh"])

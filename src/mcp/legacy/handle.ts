@@ -11,11 +11,11 @@ import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
 import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts";
-import { unableAsker } from "./askers.ts";
+import { failingAsker } from "./askers.ts";
 import { Replies } from "./batch.ts";
 import { initialize } from "./introduction.ts";
 import { settled } from "./settled.ts";
-import { older, olderError, olderNotice } from "./shapes.ts";
+import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /**
  * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
@@ -109,9 +109,9 @@ const needsSession = (message: Incoming): boolean =>
     message.row.session !== undefined &&
     (message.row.stateless === undefined || message.row.sessionFirst === true));
 
-function responseOf(told: Response | Reply): Response {
-  if (told instanceof Response) return told;
-  return told.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(told);
+function responseOf(reply: Response | Reply): Response {
+  if (reply instanceof Response) return reply;
+  return reply.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(reply);
 }
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
@@ -185,9 +185,9 @@ async function answer(
         sender.hasSent = true;
       },
       notify: changes(exchange, notify),
-      ask: unableAsker("no session"),
+      ask: failingAsker("no session"),
     });
-    return resultMessage(id, JSON.stringify(older(result, version)));
+    return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     return errorMessage(id, olderError(method, report(afterSending(sender, error))));
   }

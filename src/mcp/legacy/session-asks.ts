@@ -2,7 +2,7 @@ import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { answerOf } from "../wire/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
-import { isExperimental, olderAsk } from "./shapes.ts";
+import { hasTasks, olderAsk } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
 import type { Tasks } from "../wire/tasks.ts";
 import { isObject, type Asks, type Json } from "../../model.ts";
@@ -11,7 +11,7 @@ import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
 import type { SessionStreams } from "../../durable/session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
-interface Setting {
+interface AskDependencies {
   store: SessionStore;
   streams: SessionStreams;
   tasks: () => Tasks;
@@ -27,7 +27,7 @@ interface Addressee {
 
 /** The requests that the server has sent to a session's client and that are open. */
 export class SessionAsks {
-  readonly #setting: Setting;
+  readonly #setting: AskDependencies;
   readonly #open = new Map<number, KeptAsk>();
   /**
    * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
@@ -38,7 +38,7 @@ export class SessionAsks {
   readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
-  constructor(setting: Setting) {
+  constructor(setting: AskDependencies) {
     this.#setting = setting;
     for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
   }
@@ -66,7 +66,7 @@ export class SessionAsks {
       if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
       const { method } = asked;
       const params = olderAsk(asked, version);
-      const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
+      const isTask = hasTasks(version) && takesAsTask({ capabilities }, method);
       const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
       await this.#send(
         { task, key, stream: call.stream },

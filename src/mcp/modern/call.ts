@@ -21,7 +21,7 @@ import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 export type ModernCall = Omit<CallContext, "ask">;
 
 /** Makes tasks of a call; a retry of its request is answered with the same task. */
-interface Promoter extends Pick<CallContext, "gate" | "notify"> {
+interface Promotions extends Pick<CallContext, "gate" | "notify"> {
   /** Goes on with a call that waits. */
   task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
   /** A task that is over, as its call is. Absent if such a call is answered with its result. */
@@ -83,7 +83,7 @@ function promoterOf(
   { params }: Request,
   { tasks, keep }: Exchange,
   call: ModernCall,
-): Promoter | undefined {
+): Promotions | undefined {
   const mode = taskMode(tool);
   if (mode === "required") demandTasks(call.client);
   const gate = taskGate(mode);
@@ -94,11 +94,9 @@ function promoterOf(
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
     const { id: request, meta, principal, client, trace } = call;
-    const made = {
-      ...{ id: request, meta, principal, client, trace, method: "tools/call" },
-      params: { name: params["name"], arguments: params["arguments"] ?? {} },
-      ...so,
-    };
+    const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
+    const own = { id: request, meta, principal, client, trace, params: asked };
+    const made = { ...own, method: "tools/call", ...so };
     await keep(taskBytes(made, end));
     return createTaskResult(await tasks.create(made, end, id));
   };

@@ -18,7 +18,7 @@ export interface Accepts {
   sse: boolean;
 }
 
-export function accepts(header: string | undefined): Accepts {
+export function acceptsIn(header: string | undefined): Accepts {
   if (header === undefined || header.includes("*/*")) return { json: true, sse: true };
   const isAny = header.includes("application/*");
   return {

@@ -188,6 +188,27 @@ describe("limits", () => {
       expect((await beginTask(server, ada)).status).toBe(429);
     }));
 
+  test("bound what a task comes to keep; it ends, and says that what it sent is sent", () =>
+    limited({ keptPerDay: 2 }, async (server, ada) => {
+      const large = "x".repeat(2.5 * 1024 * 1024);
+      const sent = vi
+        .spyOn(globalThis, "fetch")
+        .mockImplementation(async () => new Response(large));
+      const steps = [{ do: "http", method: "POST", url: "https://a.example/" }];
+      const call = { name: "plan_always", arguments: { steps } };
+      const { result } = await answerOf(await callAs(server, ada, TASKS, call));
+      const meta = { "io.modelcontextprotocol/clientCapabilities": TASKS };
+      const { body, headers } = modern("tasks/get", { taskId: result?.["taskId"] }, meta);
+      const get = async () =>
+        answerOf(await post(body, { ...headers, authorization: `Bearer ${ada}` }, server));
+      await expect.poll(async () => (await get()).result?.["status"]).toBe("failed");
+      const { message } = (await get()).result!["error"];
+      expect(message).toContain("stored sessions, tasks, states and calls per day (limit 2)");
+      expect(message).toContain("Its outcome is unknown");
+      expect(sent).toHaveBeenCalledTimes(1);
+      sent.mockRestore();
+    }));
+
   test("bound what one caller has open, while others are served", () =>
     limited({ concurrentCalls: 20, waitingBytesOfOne: 1e9 }, async (server, ada, bob) => {
       const slow = { name: "wait", arguments: { seconds: 1 } };
