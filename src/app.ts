@@ -2,8 +2,8 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
-import { createDoor } from "./auth/door.ts";
-import { Gatekeeper } from "./auth/gatekeeper.ts";
+import { createAuthenticator } from "./auth/door.ts";
+import { RateLimiter } from "./auth/rate-limiter.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin, isLoopback, networkOf } from "./auth/origin.ts";
 import { otcPrincipal, sharedSecret } from "./auth/otc.ts";
@@ -40,10 +40,12 @@ export function createApp(bundle: Bundle, env: object) {
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
   const names = registry.servlets.map(({ name }) => name);
-  const door = createDoor(settings, env, (scope) => isScope(scope, settings.SCOPES, names));
+  const door = createAuthenticator(settings, env, (scope) =>
+    isScope(scope, settings.SCOPES, names),
+  );
   const { authorization } = door;
   configureLimits(settings.LIMITS ?? {});
-  const gatekeeper = new Gatekeeper(env);
+  const rateLimiter = new RateLimiter(env);
 
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
@@ -102,12 +104,14 @@ export function createApp(bundle: Bundle, env: object) {
     const { raw } = c.req;
     const principal = withAddress(await door.identify(raw), raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
-    return gatekeeper.serve(callerKey(principal), raw, (share) =>
+    const allowed = registry.within(principal.scopes);
+    const visit = rateLimiter.enter(callerKey(principal), raw);
+    return visit.until(
       mcpEndpoint(raw, {
-        ...share,
+        ...visit.quota,
         challenge: (fault) => door.challenge(raw, fault),
         server,
-        registry: registry.within(principal.scopes),
+        registry: allowed,
         principal,
         hub,
         vault,
@@ -121,9 +125,9 @@ export function createApp(bundle: Bundle, env: object) {
     app.all(path, async (c) => {
       const { raw } = c.req;
       const principal = withAddress(await otcPrincipal(raw, { door, shared }), raw);
-      return gatekeeper.serve(callerKey(principal), raw, (share) =>
-        answer(raw, { ...share, registry: registry.within(principal.scopes), principal, records }),
-      );
+      const allowed = registry.within(principal.scopes);
+      const visit = rateLimiter.enter(callerKey(principal), raw);
+      return visit.until(answer(raw, { ...visit.quota, registry: allowed, principal, records }));
     });
   }
 

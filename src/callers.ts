@@ -5,7 +5,7 @@ export const siteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");
 
 /** A key that a caller is counted by, and how many callers' share it may have. */
-interface Counted {
+export interface Counted {
   key: string;
   shares: number;
 }

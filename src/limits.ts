@@ -21,8 +21,8 @@ export const limits = {
   toolCallsPerMinute: 0,
   /**
    * Sessions, tasks, states that their clients cannot carry, and calls with an id that are kept for one
-   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used, and none without
-   * bounds of its own.
+   * caller in a day: most for an hour, none for longer than `taskMs` unless it is used. Each whole MiB of a
+   * task or state counts once more, so these are 50 GB at most; the others have bounds of their own.
    */
   keptPerDay: 50_000,
   /** Messages in one legacy batch, and bytes of the results, which are held until the last is there. */
@@ -52,8 +52,8 @@ export const limits = {
    */
   exceptionValues: 8,
   /**
-   * What a guest may compute in one run of a call, in units of about a nanosecond: five to ten seconds.
-   * Its isolate serves nobody else meanwhile, and a Worker's request may by default compute for 30.
+   * What a guest may compute in one run of a call, in units of about a nanosecond: one to ten seconds, more
+   * only where it misses the caches (src/wasm/README.md). Its isolate serves nobody else meanwhile.
    */
   guestFuel: 10_000_000_000,
   fuelPerSecond: 1_000_000_000,
@@ -63,10 +63,10 @@ export const limits = {
    */
   callTanks: 100,
   /** Fuel for a host function, and for one that suspends the guest or throws. */
-  hostCallFuel: 800,
-  slowCallFuel: 2000,
+  hostCallFuel: 1600,
+  slowCallFuel: 4000,
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
-  answerFuel: 3000,
+  answerFuel: 6000,
   /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
   formFuel: 200,
   patternStateFuel: 2000,
@@ -168,6 +168,13 @@ export const limits = {
   /** Those of one hub, which all anonymous callers share, and what may wait to be read on all of them. */
   hubStreams: 1000,
   hubBacklogBytes: 32 * 1024 * 1024,
+  /** Filters of all these streams, which are held for as long, and of those of one caller. */
+  hubFilterBytes: 16 * 1024 * 1024,
+  listenFilterBytes: 2 * 1024 * 1024,
+  /** Cost of a URI or id in them beyond its text. */
+  filterItemBytes: 32,
+  /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
+  changesMs: 1000,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
    * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283
@@ -206,7 +213,7 @@ export const limits = {
   taskPage: 50,
   /** Messages that a session keeps for a client that comes back; the oldest notifications go first. */
   sessionEvents: 1000,
-  /** Characters of all these messages, the newest aside. */
+  /** Characters of all these messages, the newest aside; and bytes that wait to be read on all streams, one aside. */
   sessionEventCharacters: 8 * 1024 * 1024,
   /** How long one of them is kept. */
   sessionEventMs: 24 * 3_600_000,

@@ -56,11 +56,11 @@ export function callerKey({ name, address }: Principal): string | undefined {
 }
 
 /** Quota checks of one caller. Both throw `too_many`. */
-export interface Share {
+export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts an object that outlives the request: a session, a task, a state, a recorded call. */
-  keep(): Promise<void>;
+  /** Counts an object that outlives the request, and its bytes: a session, a task, a state, a recorded call. */
+  keep(bytes?: number): Promise<void>;
 }
 
 /** An MCP notification that a servlet sends during a call. */
@@ -206,7 +206,7 @@ export type Outcome<T> = T | Suspended;
  * Credentials of the caller for one call. Only its guest sees them; they never reach a log, error, journal or
  * table.
  */
-export interface Lent {
+export interface CallCredentials {
   /** By id. */
   secrets: ReadonlyMap<string, string>;
   /** Access tokens by the id of what they are for. */
@@ -275,7 +275,7 @@ export interface CallContext {
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
   /** Credentials that the caller provided for this call. */
-  lent?: Lent;
+  credentials?: CallCredentials;
   /** Stores the journal; absent if it stays in memory. */
   keeper?: Keeper;
   /**

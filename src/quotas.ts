@@ -2,6 +2,7 @@ import { countedBy } from "./callers.ts";
 import { namespaceOf } from "./env.ts";
 import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
+import { PART } from "./parts.ts";
 
 /** Counts attempts of one kind, strictly. KV would lose those that come at once. */
 export interface Counter extends Rpc.DurableObjectBranded {
@@ -44,15 +45,20 @@ export async function giveBackAll(counts: readonly Count[]): Promise<void> {
 
 const DAY = 86_400_000;
 
-/** Counts what is stored for callers, if `env` binds ATTEMPTS. */
-export function storageQuota(env: object): (caller: string | undefined) => Promise<void> {
+/** Counts what is stored for callers, if `env` binds ATTEMPTS: each thing, and each whole MiB of it once more. */
+export function storageQuota(
+  env: object,
+): (caller: string | undefined, bytes?: number) => Promise<void> {
   const counters = namespaceOf<Counter>(env, "ATTEMPTS");
-  return async (caller) => {
+  return async (caller, bytes = 0) => {
     if (counters === undefined || caller === undefined) return;
     const most = limits.keptPerDay;
-    const waitMs = await takeAll(countsOf(counters, { what: "kept", caller, most }), DAY);
-    if (waitMs > 0)
-      throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
+    const counts = countsOf(counters, { what: "kept", caller, most });
+    for (let left = bytes; left >= 0; left -= PART) {
+      const waitMs = await takeAll(counts, DAY);
+      if (waitMs > 0)
+        throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
+    }
   };
 }
 

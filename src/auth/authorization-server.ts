@@ -27,7 +27,7 @@ import type { Known } from "./principal.ts";
 import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
-export interface Owner extends Site {
+export interface AuthorizationServerOptions extends Site {
   /** The hash of the passphrase. */
   passphrase: string;
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
@@ -74,7 +74,7 @@ export interface AuthorizationServer {
  * themselves by a metadata document, or register.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
  */
-export function authorizationServer(owner: Owner): AuthorizationServer {
+export function authorizationServer(owner: AuthorizationServerOptions): AuthorizationServer {
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
   const allowances = new Allowances(owner.attempts);

@@ -8,7 +8,7 @@ export interface Site {
   title: string;
 }
 
-interface Question {
+interface ConsentRequest {
   site: Site;
   client: ConsentDescription;
   /** The consent handle; the form sends it back. */
@@ -44,7 +44,7 @@ const style = `
  * Asks the owner whether a client may come in. What a client says of itself is shown as text.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
  */
-export async function consentPage(question: Question): Promise<Response> {
+export async function consentPage(question: ConsentRequest): Promise<Response> {
   const { site, client, handle, scopes, complaint } = question;
   const { headers } = question;
   const unknown = client.scope.filter((scope) => !scopes.includes(scope));

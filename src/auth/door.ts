@@ -6,7 +6,7 @@ import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
   type AuthorizationServer,
-  type Owner,
+  type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
@@ -15,7 +15,7 @@ import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
-export interface Door {
+export interface Authenticator {
   /** True if no authentication is configured. */
   isOpen: boolean;
   /** Can people sign in? */
@@ -34,7 +34,11 @@ export interface Door {
  * Creates the authenticator; `isScope` tells whether a scope grants anything here. Throws if a binding
  * is missing.
  */
-export function createDoor(settings: Settings, env: object, isScope: Owner["isScope"]): Door {
+export function createAuthenticator(
+  settings: Settings,
+  env: object,
+  isScope: AuthorizationServerOptions["isScope"],
+): Authenticator {
   const keys = apiKeysOf(settings);
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const verify = resourceServer(issuers, fetchNow);
@@ -117,7 +121,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 function ownServer(
   settings: Settings,
   env: object,
-  isScope: Owner["isScope"],
+  isScope: AuthorizationServerOptions["isScope"],
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase } = settings;
   if (passphrase === undefined) return undefined;

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { Fault } from "../errors.ts";
 
 /** Origins and hosts that are allowed besides the server's own and loopback ones. */
-export interface Doors {
+export interface OriginPolicy {
   /** Origins such as `https://app.example`, or `*` for every https one. */
   allowedOrigins: readonly string[];
   /** Host names that may be served by plain http. */
@@ -23,7 +23,7 @@ export const isLoopback = (hostname: string) =>
  *
  * Throws `forbidden`.
  */
-export function checkOrigin(address: string, origin: string | null, doors: Doors): void {
+export function checkOrigin(address: string, origin: string | null, doors: OriginPolicy): void {
   if (origin === null && SAFE.test(address)) return;
   const url = new URL(address);
   if (
@@ -41,7 +41,7 @@ export function checkOrigin(address: string, origin: string | null, doors: Doors
   }
 }
 
-function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: Doors): boolean {
+function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: OriginPolicy): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
   // An origin has no path, and only a well-formed one comes back as it went in.

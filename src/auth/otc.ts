@@ -1,12 +1,12 @@
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
-import type { Door } from "./door.ts";
+import type { Authenticator } from "./door.ts";
 import { bearerIn } from "./principal.ts";
 
 /** How callers of Open Tool Calling may prove who they are: as those of MCP do, or by a shared secret. */
 export interface Proofs {
-  door: Pick<Door, "isOpen" | "identify">;
+  door: Pick<Authenticator, "isOpen" | "identify">;
   /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
   shared: ((jwt: string, request: Request) => Promise<Principal>) | undefined;
 }

@@ -1,9 +1,16 @@
+import type { ToolDefinition } from "../model.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";
-import type { Member } from "./bundle.ts";
 import { Refusal } from "./refusal.ts";
+import type { Found } from "./scan.ts";
+
+/** A servlet with the definitions of its tools, by their own names. */
+interface Defined {
+  found: Found;
+  definitions?: Record<string, ToolDefinition>;
+}
 
 /** Throws a `Refusal` that names both where two names become one in the ids of Open Tool Calling. */
-export function refuseClashes(members: readonly Pick<Member, "found" | "definitions">[]): void {
+export function refuseClashes(members: readonly Defined[]): void {
   const toolkits = new Map<string, { name: string; place: string }>();
   const tools = new Map<string, string>();
   for (const { found, definitions = {} } of members) {

@@ -1,20 +1,20 @@
 import { logError } from "../errors.ts";
 
 /** Does the work; where that fails, a few times more. */
-export async function again<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
+export async function retry<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const [pauseMs, ...rest] = pausesMs;
     if (pauseMs === undefined) throw error;
     await scheduler.wait(pauseMs);
-    return again(work, rest);
+    return retry(work, rest);
   }
 }
 
 /** The same for what somebody waits for and nobody asks for again: for some minutes. */
-export const insist = <T>(work: () => Promise<T>): Promise<T> =>
-  again(async () => {
+export const retryForMinutes = <T>(work: () => Promise<T>): Promise<T> =>
+  retry(async () => {
     try {
       return await work();
     } catch (error) {

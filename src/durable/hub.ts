@@ -1,62 +1,113 @@
 import { DurableObject } from "cloudflare:workers";
-import { countedBy, siteOf } from "../callers.ts";
+import { countedBy, siteOf, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { eventText } from "../mcp/wire/reply.ts";
-import { tagged, wants, type Hub as Streams, type Subscription } from "../mcp/wire/subscription.ts";
+import {
+  tagged,
+  matches,
+  type Filter,
+  type Hub as Streams,
+  type Subscription,
+} from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
+import { textBytes } from "../shape.ts";
 import { Connection } from "./connection.ts";
 import type { SessionObject } from "./session-object.ts";
+
+/** An open stream, and what it is counted by. */
+interface Open extends Pick<Subscription, "id" | "filter"> {
+  keys: readonly string[];
+  filterBytes: number;
+}
 
 /**
  * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client
  * whose stream ends listens again), and to enlisted sessions.
  */
 export class Hub extends DurableObject implements Streams {
-  readonly #streams = new Map<Connection, Subscription>();
+  readonly #streams = new Map<Connection, Open>();
+  /** Changes that nobody has been told of yet, by their JSON. */
+  readonly #untold = new Map<string, Notification>();
+  /** The telling of these; absent while there are none. */
+  #telling: Promise<void> | undefined;
+  /** The pause after the last telling. */
+  #pause: Promise<unknown> = Promise.resolve();
 
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
-    if (!this.#hasRoomFor(subscription)) {
+    const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
+    const counted = countedBy(caller);
+    const filterBytes = bytesOf(filter);
+    if (!this.#hasRoomFor(counted, filterBytes)) {
       // Writing detects disconnected clients and frees their places for the next attempt.
       for (const stream of this.#streams.keys()) stream.showLife();
       return null;
     }
     const stream = new Connection({
-      lifeMs: subscription.lifeMs,
-      ending: () => eventText(subscription.ending),
+      lifeMs,
+      ending: () => eventText(ending),
       onOver: () => this.#streams.delete(stream),
     });
-    this.#streams.set(stream, subscription);
-    stream.write(eventText(subscription.opening));
+    this.#streams.set(stream, { id, filter, filterBytes, keys: counted.map(({ key }) => key) });
+    stream.write(eventText(opening));
+    this.#relieve();
     return stream.body;
   }
 
-  /** Has the hub, the stream's caller and the caller's /48 room for one more? */
-  #hasRoomFor({ caller = "" }: Subscription): boolean {
-    if (this.#streams.size >= limits.hubStreams) return false;
-    const open = [...this.#streams.values()].flatMap((one) => countedBy(one.caller ?? ""));
-    return countedBy(caller).every(
-      ({ key, shares }) =>
-        open.filter((one) => one.key === key).length < limits.listenStreams * shares,
+  /** Is there room for one more stream, with a filter of so many bytes, in the hub and in each share? */
+  #hasRoomFor(counted: readonly Counted[], bytes: number): boolean {
+    const all = [...this.#streams.values()];
+    const fits = (open: readonly Open[], streams: number, most: number) =>
+      open.length < streams && open.reduce((sum, one) => sum + one.filterBytes, bytes) <= most;
+    const { hubStreams, hubFilterBytes, listenStreams, listenFilterBytes } = limits;
+    return (
+      fits(all, hubStreams, hubFilterBytes) &&
+      counted.every(({ key, shares }) => {
+        const own = all.filter(({ keys }) => keys.includes(key));
+        return fits(own, listenStreams * shares, listenFilterBytes * shares);
+      })
     );
   }
 
   /** Would a stream be told of this? What is large is put together only then. */
   async isHeard(notification: Notification): Promise<boolean> {
-    return [...this.#streams.values()].some(({ filter }) => wants(filter, notification));
+    return [...this.#streams.values()].some(({ filter }) => matches(filter, notification));
   }
 
+  /** Settles when all are told. Changes may wait for others, and equal ones are told once. */
   async publish(notifications: Notification[]): Promise<void> {
+    const isChange = ({ method }: Notification) => method !== "notifications/tasks";
+    this.#write(notifications.filter((one) => !isChange(one)));
+    for (const change of notifications.filter(isChange))
+      this.#untold.set(JSON.stringify(change), change);
+    if (this.#untold.size > 0) await (this.#telling ??= this.#tellAll());
+  }
+
+  /**
+   * Tells streams and sessions of changes, then pauses: each change is told to as many as a thousand. Where
+   * the object dies in the pause, hints are lost; lists and resources can be asked for at any time.
+   */
+  async #tellAll(): Promise<void> {
+    await this.#pause;
+    const changes = [...this.#untold.values()];
+    this.#untold.clear();
+    this.#telling = undefined;
+    const sessions = this.#sessions();
+    if (this.#streams.size + sessions.length === 0) return;
+    this.#write(changes);
+    const told = Promise.all(sessions.map((id) => this.#tell(id, changes)));
+    this.#pause = told.then(() => scheduler.wait(limits.changesMs));
+    await told;
+  }
+
+  #write(notifications: readonly Notification[]): void {
     for (const [stream, { filter, id }] of this.#streams) {
       for (const notification of notifications) {
-        if (wants(filter, notification)) stream.write(eventText(tagged(notification, id)));
+        if (matches(filter, notification)) stream.write(eventText(tagged(notification, id)));
       }
     }
     this.#relieve();
-    const changes = notifications.filter(({ method }) => method !== "notifications/tasks");
-    if (changes.length > 0)
-      await Promise.all(this.#sessions().map((id) => this.#tell(id, changes)));
   }
 
   /** Ends the streams that are read most slowly where all of them together have too much to be read. */
@@ -108,10 +159,17 @@ export class Hub extends DurableObject implements Streams {
   async #tell(session: string, changes: Notification[]): Promise<void> {
     const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
     try {
-      const isThere = await sessions?.get(sessions.idFromString(session)).heard(changes);
+      const isThere = await sessions?.get(sessions.idFromString(session)).changed(changes);
       if (isThere === false) await this.delist(session);
     } catch (error) {
       logError(error); // It has lost some hints; the lists can be asked for at any time.
     }
   }
 }
+
+const bytesOf = (filter: Filter): number => {
+  const { resourceSubscriptions = [], taskIds = [] } = filter;
+  return (
+    textBytes(filter) + limits.filterItemBytes * (resourceSubscriptions.length + taskIds.length)
+  );
+};

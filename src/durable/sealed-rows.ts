@@ -135,11 +135,11 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       .map(({ position, digest }) => ({ position, key: digest }));
   }
 
-  /** Forgets all answers, or everything. */
-  clear(what?: "answers"): void {
-    for (const table of ["answers", "intents", ...(what === undefined ? ["texts"] : [])]) {
-      this.#sql.exec(`DELETE FROM ${table}`);
-    }
+  /** Forgets all answers, and all texts but this one where it is named. */
+  clear(but?: string): void {
+    this.#sql.exec("DELETE FROM answers");
+    this.#sql.exec("DELETE FROM intents");
+    if (but !== undefined) this.#sql.exec("DELETE FROM texts WHERE name <> ?", but);
   }
 
   #put(table: "texts" | "answers", key: string | number, parts: Parts): void {

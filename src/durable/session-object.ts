@@ -10,9 +10,9 @@ export interface SessionObject extends Rpc.DurableObjectBranded {
   listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
   end(principal: string): Promise<true | undefined>;
   /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
-  told(task: string, nth: number, notice: Notification): Promise<boolean>;
+  notified(task: string, nth: number, notice: Notification): Promise<boolean>;
   /** Takes how far a task is; false where nobody wants to know. */
   progressed(task: string, progress: Progress): Promise<boolean>;
   /** Takes what has changed; false where the session has ended. */
-  heard(changes: Notification[]): Promise<boolean>;
+  changed(changes: Notification[]): Promise<boolean>;
 }

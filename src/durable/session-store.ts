@@ -31,7 +31,7 @@ export interface KeptCall {
   task?: string;
   progressToken?: string | number;
   /** The number of the newest notification that the client was told. */
-  told: number;
+  notified: number;
   /** The highest progress value sent to the client. */
   progress?: number;
   /** Has its servlet sent an HTTP request that must not be sent twice, since it runs in the session? */
@@ -195,7 +195,7 @@ export class SessionStore {
   keepCall({ number, request, method, stream, task, progressToken, ...heard }: KeptCall): void {
     const token = progressToken === undefined ? null : JSON.stringify(progressToken);
     const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
-    const all = [...row, heard.told, heard.progress ?? null];
+    const all = [...row, heard.notified, heard.progress ?? null];
     this.#storage.sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...all);
     if (heard.hasSent) this.#storage.sql.exec("INSERT OR IGNORE INTO sent VALUES (?)", number);
   }
@@ -205,9 +205,10 @@ export class SessionStore {
     this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
   }
 
-  told({ number, told, progress }: KeptCall): void {
+  /** Stores how far the client was notified. */
+  setNotified({ number, notified, progress }: KeptCall): void {
     const { sql } = this.#storage;
-    const row = [told, progress ?? null, number];
+    const row = [notified, progress ?? null, number];
     sql.exec("UPDATE calls SET told = ?, progress = ? WHERE number = ?", ...row);
   }
 
@@ -216,8 +217,9 @@ export class SessionStore {
     return this.#storage.sql
       .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
       .toArray()
-      .map(({ request, task, token, progress, sent, ...same }) => ({
+      .map(({ request, task, token, told, progress, sent, ...same }) => ({
         ...same,
+        notified: told,
         hasSent: sent === 1,
         request: JSON.parse(request) as RequestId | null,
         ...(task !== null && { task }),

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { streamResponse } from "../mcp/wire/reply.ts";
-import { isExperimental } from "../mcp/legacy/shapes.ts";
+import { hasTasks } from "../mcp/legacy/shapes.ts";
 import { Connection } from "./connection.ts";
 import type { SessionStore } from "./session-store.ts";
 
@@ -80,6 +80,7 @@ export class SessionStreams {
         also?.();
       });
       connection?.write(this.#event(stream, seq, message));
+      this.#relieve();
       this.#trim(message.length);
     });
   }
@@ -163,7 +164,7 @@ export class SessionStreams {
 
   /** Clients of revisions before 2025-11-25 take an event without data for a broken message. */
   get #primes(): boolean {
-    return isExperimental(this.#store.row.version);
+    return hasTasks(this.#store.row.version);
   }
 
   /**
@@ -219,15 +220,16 @@ export class SessionStreams {
   }
 
   /**
-   * Breaks off the oldest connections while more waits to be read than the session keeps: a client can ask
-   * for the same messages again and again.
+   * Breaks off the oldest connections that are not read while more bytes wait on all of them than the session
+   * keeps characters: a client can have a stream for each call, and ask for the same messages again and again.
    */
   #relieve(): void {
     const isInUse = ({ isOpen, backlogBytes }: Connection) => isOpen || backlogBytes > 0;
     this.#connections = this.#connections.filter(isInUse);
-    let total = this.#connections.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
-    while (total > limits.sessionEventCharacters) {
-      const oldest = this.#connections.shift()!;
+    const unread = this.#connections.filter(({ backlogBytes }) => backlogBytes > 0);
+    let total = unread.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
+    for (const oldest of unread.slice(0, -1)) {
+      if (total <= limits.sessionEventCharacters) return;
       total -= oldest.backlogBytes;
       oldest.fail("The client reads too slowly.");
     }

@@ -8,8 +8,9 @@ import { errorMessage, readable, type Message, type RequestId } from "../mcp/wir
 import { ROOTS_CHANGED } from "../mcp/methods.ts";
 import type { Reply } from "../mcp/wire/reply.ts";
 import type { Introduced, Post } from "../mcp/wire/session.ts";
-import type { Progress } from "../mcp/wire/tasks.ts";
+import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
 import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
+import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
@@ -55,12 +56,27 @@ export function sessionObject(bundle: Bundle) {
         store: this.#store,
         streams: this.#streams,
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
-        tasks: () => tasks({ name: this.#store.row.principal }),
+        tasks: (scopes) => {
+          const { principal: name } = this.#store.row;
+          return this.#counted(tasks({ name, ...(scopes && { scopes }) }));
+        },
         hub: this.#hub,
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#calls.recover());
       state.waitUntil(this.#announceLists().catch(report));
+    }
+
+    /** Tasks, each of which counts as stored for the session's caller. */
+    #counted(tasks: Tasks): Tasks {
+      return {
+        ...tasks,
+        create: async (call, start, id) => {
+          const caller = callerKey(await this.#store.principal());
+          await storageQuota(this.env)(caller, taskBytes(call, start));
+          return tasks.create(call, start, id);
+        },
+      };
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {
@@ -79,19 +95,30 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async post(principal: string, { messages, ...how }: Post) {
-      const { isBatch, accepts, scopes } = how;
+    async post(principal: string, post: Post) {
       if (!(await this.#isThereFor(principal))) return undefined;
+      try {
+        return await this.#answer(post);
+      } catch (error) {
+        if (this.#store.exists) throw error;
+        return undefined; // It has ended meanwhile.
+      }
+    }
+
+    async #answer({ messages, ...how }: Post) {
+      const { isBatch, accepts, scopes } = how;
       this.#store.touch();
       const read = messages.map(readable);
       let failure: Fault | undefined;
       for (const message of read) {
         if (message.kind === "notification") await this.#notified(message, scopes);
         else if (message.kind === "response" && !isPing(message.id)) {
-          failure = (await this.#calls.asks.take(message)) ?? failure;
+          failure = (await this.#calls.asks.take(message, scopes)) ?? failure;
         }
         if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
       }
+      // From here on nothing is awaited until each request is an open call, which the session's end ends.
+      if (!this.#store.exists) return undefined;
       const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
       if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
       const post = new OpenPost(asking.length, how);
@@ -123,15 +150,16 @@ export function sessionObject(bundle: Bundle) {
       try {
         return await this.#streams.listen(lastEventId);
       } catch (error) {
-        return replyOf(error);
+        return this.#store.exists ? replyOf(error) : undefined;
       }
     }
 
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
+      await this.#hub().delist(this.ctx.id.toString());
+      // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
       await this.#calls.end();
       this.#streams.end();
-      await this.#hub().delist(this.ctx.id.toString());
       await this.#store.forget();
       return true;
     }
@@ -149,8 +177,8 @@ export function sessionObject(bundle: Bundle) {
       return this.#store.exists;
     }
 
-    async told(task: string, nth: number, notice: Notification): Promise<boolean> {
-      return this.#hearing(() => this.#calls.told(task, nth, notice));
+    async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
+      return this.#hearing(() => this.#calls.notified(task, nth, notice));
     }
 
     async progressed(task: string, progress: Progress): Promise<boolean> {
@@ -171,7 +199,7 @@ export function sessionObject(bundle: Bundle) {
       }
     }
 
-    async heard(changes: Notification[]): Promise<boolean> {
+    async changed(changes: Notification[]): Promise<boolean> {
       if (!this.#store.exists) return false;
       for (const { method, params = {} } of changes) {
         const { uri } = params;

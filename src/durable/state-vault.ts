@@ -43,8 +43,8 @@ class StateVault implements Vault {
       if (nth === 0) {
         const small = isLast && !once ? await this.#carried(bytes) : undefined;
         if (small !== undefined) return small;
-        await keep();
       }
+      await keep();
       const sealed = await sealPart(this.#sealer, bytes, { nth, isLast });
       await this.#states.get(id).put(nth, sealed, until);
       release(sealed);

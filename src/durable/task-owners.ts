@@ -4,9 +4,11 @@ import { limits } from "../limits.ts";
 import { changes } from "../mcp/wire/changes.ts";
 import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
-import { again } from "./again.ts";
+import type { Sender } from "../unknown-outcome.ts";
+import { retry } from "./again.ts";
 import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session-object.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 
 type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
@@ -30,13 +32,17 @@ export class TaskOwners {
   }
 
   /** Stores a call's answers, each after its owners were sent the earlier notifications, which are not repeated. */
-  keeper(): Keeper {
+  keeper(sender: Sender, stored: StoredBytes): Keeper {
     const store = this.#store;
     return {
       begin: (head) => store.begin(head),
-      intend: (position, key, isRepeatable) => store.intend(position, key, isRepeatable),
+      intend: (position, key, isRepeatable) => {
+        if (!isRepeatable) sender.hasSent = true;
+        return store.intend(position, key, isRepeatable);
+      },
       keep: async (position, entry, notices) => {
         await this.#last;
+        await stored.add(entry.answer);
         await store.keep(position, entry, notices);
       },
     };
@@ -57,7 +63,7 @@ export class TaskOwners {
     let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;
-      this.tell((session, id) => session.told(id, number, notice)).catch(logError);
+      this.tell((session, id) => session.notified(id, number, notice)).catch(logError);
       const message = owner?.isHidden === true ? undefined : progressOf(notice);
       if (message !== undefined) onProgress(message);
     });
@@ -76,7 +82,7 @@ export class TaskOwners {
       if (!this.#store.exists) return undefined;
       const there = owners.map((owner) =>
         // A stub whose object has died is of no more use.
-        again(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
+        retry(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
       );
       return (await Promise.all(there)).includes(true);
     });

@@ -5,6 +5,7 @@ import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/wire/task
 import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
 import { printable } from "../text.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
+import type { Subject } from "./task-scope.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -29,6 +30,8 @@ export interface Row extends Record<string, SqlStorageValue> {
 /** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
+  /** What is called, for as long as the task is kept. Tasks of before have none. */
+  subject: Subject;
   /** How far the servlet has said to be. */
   message: string;
   /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
@@ -203,4 +206,12 @@ export function waitingOf(
   const status: Status = openIn(waits).length > 0 ? "input_required" : "working";
   const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
   return { status, texts };
+}
+
+/** The sessions of a task that one more adopts: the newest first, and at the end its owner, which stays. */
+export function adopted(sessions: readonly string[], session: string): string {
+  const owner = sessions.at(-1) ?? session;
+  const others = new Set([session, ...sessions]);
+  others.delete(owner);
+  return [...[...others].slice(0, limits.taskSessions - 1), owner].join(" ");
 }

@@ -18,6 +18,7 @@ import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import * as rows from "./task-rows.ts";
 import type { Brought, Change, Row, Status, Texts } from "./task-rows.ts";
+import { subjectOf, type Subject } from "./task-scope.ts";
 import type { Place, Sealer } from "./vault.ts";
 
 /**
@@ -50,14 +51,15 @@ export class TaskStore implements Keeper {
   async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
     if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
-    const call = rows.kept(given);
+    const [call, subject] = [rows.kept(given), subjectOf(given)];
     const now = Date.now();
     const ttl = Math.min(ttlMs, limits.taskMs);
     const { end, entries, intents, begun, waiting, fuel } = rows.beginningOf(given, start);
     await this.#commit({
       texts: end
-        ? { end }
+        ? { end, subject }
         : {
+            subject,
             ...(brought?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
@@ -105,14 +107,12 @@ export class TaskStore implements Keeper {
     return session === null ? undefined : { isHidden: hidden === 1 };
   }
 
-  /** Its owner, and those that have adopted it. */
   get sessions(): string[] {
     return this.row.session?.split(" ") ?? [];
   }
 
   adopt(session: string): void {
-    const all = [...new Set([session, ...this.sessions])];
-    this.#set({ session: all.slice(0, limits.taskSessions).join(" ") });
+    this.#set({ session: rows.adopted(this.sessions, session) });
   }
 
   /** When the task is forgotten, in Unix ms. */
@@ -167,6 +167,10 @@ export class TaskStore implements Keeper {
     return roundsOf((await this.#read("keys")) ?? { used: {}, names: {} });
   }
 
+  subject(): Promise<Subject | undefined> {
+    return this.#read("subject");
+  }
+
   waits(): Promise<WaitReason | undefined> {
     return this.#read("waits");
   }
@@ -188,7 +192,7 @@ export class TaskStore implements Keeper {
     await this.#commit({
       texts,
       also: () => {
-        if (suspended.recorded === undefined) this.#rows.clear("answers");
+        if (suspended.recorded === undefined) this.#rows.clear();
         this.#set({ runs: 0, fuel: suspended.fuelUsed });
         this.#setStatus(status);
       },
@@ -265,7 +269,7 @@ export class TaskStore implements Keeper {
   /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
-      texts: { end: rows.LOST },
+      texts: { end: rows.LOST, subject: null },
       also: () => this.#over("failed"),
       isFinal: true,
     });
@@ -276,7 +280,7 @@ export class TaskStore implements Keeper {
   }
 
   #over(status: Status): void {
-    this.#rows.clear();
+    this.#rows.clear("subject");
     this.#setStatus(status);
     void this.#storage.setAlarm(this.#due());
   }

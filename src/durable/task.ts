@@ -14,15 +14,27 @@ import { findAgain } from "../mcp/methods.ts";
 import { inputAsker } from "../mcp/modern/input-required.ts";
 import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import { Suspended, Wait, type Answers, type Asks, type CallContext } from "../model.ts";
+import {
+  callerKey,
+  Suspended,
+  Wait,
+  type Answers,
+  type Asks,
+  type CallContext,
+  type Principal,
+} from "../model.ts";
 import type { Part } from "../parts.ts";
+import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
+import { StoredBytes } from "./stored-bytes.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
 import type { Brought, Texts } from "./task-rows.ts";
+import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
@@ -60,7 +72,7 @@ export function taskObject(bundle: Bundle) {
     async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
       if (!this.#store.exists) await this.#store.create(call, start, brought);
-      await this.#refuse();
+      await this.#failUnsupportedAsks();
       const created = await this.#store.view();
       this.ctx.waitUntil(this.#publish());
       // Whoever handed over a large call holds its memory until this returns.
@@ -72,12 +84,20 @@ export function taskObject(bundle: Bundle) {
       return call.owner ? created : this.#readable(() => this.#store.view());
     }
 
-    async get(principal: string): Promise<DetailedTask | undefined> {
-      return this.#store.isOf(principal) ? this.#readable(() => this.#store.view()) : undefined;
+    async get(principal: Principal): Promise<DetailedTask | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      return this.#readable(() => this.#store.view());
     }
 
-    async update(principal: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
-      if (!this.#store.isOf(principal)) return undefined;
+    /** May this principal still call what the task calls? */
+    async #isFor({ name, scopes }: Principal): Promise<boolean> {
+      if (!this.#store.isOf(name)) return false;
+      const subject = await this.#readable(() => this.#store.subject());
+      return subject === undefined || reaches(this.#registry, scopes, subject);
+    }
+
+    async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
       await this.#readable(() => this.#store.progress());
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
@@ -91,8 +111,8 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    async adopt(principal: string, session: string): Promise<void> {
-      if (!this.#store.isOf(principal)) return;
+    async adopt(principal: Principal, session: string): Promise<void> {
+      if (!(await this.#isFor(principal))) return;
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
     }
@@ -189,12 +209,12 @@ export function taskObject(bundle: Bundle) {
       } else {
         const end = await this.#call(signal);
         await this.#owners.settled;
-        if (end instanceof Suspended && (await this.#isTooCurious(end))) {
+        if (end instanceof Suspended && (await this.#hasAskedTooOften(end))) {
           const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
-          await this.#refuse();
+          await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
       }
       this.#firstRun.resolve();
@@ -202,7 +222,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Fails what a session's client cannot be asked. */
-    async #refuse(): Promise<void> {
+    async #failUnsupportedAsks(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
       if (waits?.kind !== "input") return;
       const call = await this.#store.call();
@@ -211,7 +231,7 @@ export function taskObject(bundle: Bundle) {
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
-    async #isTooCurious({ reason }: Suspended): Promise<boolean> {
+    async #hasAskedTooOften({ reason }: Suspended): Promise<boolean> {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
@@ -220,6 +240,10 @@ export function taskObject(bundle: Bundle) {
       const call = await this.#store.call();
       const recorded = await this.#store.recorded();
       if (call === undefined || this.#store.isOver) return undefined;
+      const { entries = [] } = recorded ?? {};
+      const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+      const keep = () => storageQuota(this.env)(callerKey(call.principal));
+      const stored = new StoredBytes(keep, [call.params, entries]);
       const context: CallContext = {
         ...call,
         ...(recorded && { recorded }),
@@ -229,7 +253,7 @@ export function taskObject(bundle: Bundle) {
           this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
         ),
         ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
-        keeper: this.#owners.keeper(),
+        keeper: this.#owners.keeper(sender, stored),
         gate: (ms) => {
           if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
           if (ms <= limits.sleepInPlaceMs) return;
@@ -244,10 +268,12 @@ export function taskObject(bundle: Bundle) {
         if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
           demandCapabilities(outcome.reason.asks, call.client);
         }
-        return outcome instanceof Suspended ? outcome : { result: outcome };
+        if (outcome instanceof Suspended) return outcome;
+        await stored.add(outcome);
+        return { result: outcome };
       } catch (error) {
         const fault = Fault.from(error);
-        if (fault.code !== "internal") return endOf(fault);
+        if (fault.code !== "internal") return endOf(afterSending(sender, fault));
         logError(fault.cause);
         return undefined;
       }
@@ -261,7 +287,7 @@ export function taskObject(bundle: Bundle) {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
           const isWaiting = await session.progressed(id, progress);
-          await this.#date(progress.asks);
+          await this.#startDeadlines(progress.asks);
           return isWaiting;
         });
         if (!this.#store.exists) return true;
@@ -290,7 +316,7 @@ export function taskObject(bundle: Bundle) {
     }
 
     /** Starts the deadlines of these asks: the owner has been told of them. */
-    async #date(known: Asks): Promise<void> {
+    async #startDeadlines(known: Asks): Promise<void> {
       if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
       await this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
@@ -302,3 +328,6 @@ export function taskObject(bundle: Bundle) {
     }
   };
 }
+
+/** Labels of entries for HTTP requests that must not be sent twice. */
+const SENDS = /^http (POST|PATCH) /;

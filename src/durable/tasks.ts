@@ -3,7 +3,7 @@ import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/wire/tasks.ts"
 import type { Principal } from "../model.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
-import { again } from "./again.ts";
+import { retry } from "./again.ts";
 import type { TaskObject } from "./task-object.ts";
 import { kept, type Brought } from "./task-rows.ts";
 
@@ -52,20 +52,23 @@ export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefi
   };
   // A stub whose object has died is of no more use; and to do one of these twice does no harm.
   const ask = <T>(id: string, work: (task: DurableObjectStub<TaskObject>) => Promise<T>) =>
-    again(async () => {
+    retry(async () => {
       const task = object(id);
       return task && work(task);
     });
-  return ({ name }) => ({
-    // Ids of the platform's own making cannot be guessed, and no others are accepted.
-    newId: () => objects.newUniqueId().toString(),
-    create(call, start, id) {
-      const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-      return again(() => create(objects.get(own), call, start));
-    },
-    get: (id) => ask(id, async (task) => task.get(name)),
-    update: (id, answers) => ask(id, async (task) => task.update(name, answers)),
-    cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
-    adopt: (id, session) => ask(id, async (task) => task.adopt(name, session)),
-  });
+  return ({ name, scopes }) => {
+    const principal = { name, ...(scopes && { scopes }) };
+    return {
+      // Ids of the platform's own making cannot be guessed, and no others are accepted.
+      newId: () => objects.newUniqueId().toString(),
+      create(call, start, id) {
+        const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
+        return retry(() => create(objects.get(own), call, start));
+      },
+      get: (id) => ask(id, async (task) => task.get(principal)),
+      update: (id, answers) => ask(id, async (task) => task.update(principal, answers)),
+      cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
+      adopt: (id, session) => ask(id, async (task) => task.adopt(principal, session)),
+    };
+  };
 }

@@ -1,6 +1,6 @@
 import { namespaceOf, readSettings } from "../env.ts";
 import { release, type Part } from "../parts.ts";
-import { again } from "./again.ts";
+import { retry } from "./again.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */
@@ -12,8 +12,8 @@ export function sealerOf(env: object): Sealer | undefined {
   const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
-    current: () => own || again(async () => ring().current()),
-    byId: (id) => (own && id === SECRET ? own : again(async () => ring().byId(id))),
+    current: () => own || retry(async () => ring().current()),
+    byId: (id) => (own && id === SECRET ? own : retry(async () => ring().byId(id))),
   });
 }
 

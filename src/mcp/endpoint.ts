@@ -1,7 +1,7 @@
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Share } from "../model.ts";
+import type { CallerQuota } from "../model.ts";
 import { handleLegacy, handleSession, hasSession } from "./legacy/handle.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
@@ -9,10 +9,10 @@ import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
 import type { Exchange } from "./wire/exchange.ts";
 import { idOf, readable } from "./wire/message.ts";
-import { accepts, refusalResponse } from "./wire/reply.ts";
+import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
 /** Dependencies of the endpoint, for one request. */
-interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, Share {
+interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leaving">, CallerQuota {
   /** The `WWW-Authenticate` header for a fault, if it has one. */
   challenge?(fault: Fault): string | undefined;
 }
@@ -34,7 +34,7 @@ export async function mcpEndpoint(
     if (!allowed.includes(method)) {
       throw new Fault("method_not_allowed", `The MCP endpoint takes ${allowed.join(", ")}.`);
     }
-    const admitted = accepts(headers.get("accept") ?? undefined);
+    const admitted = acceptsIn(headers.get("accept") ?? undefined);
     if (!admitted.json && !admitted.sse && method !== "DELETE") {
       throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
     }

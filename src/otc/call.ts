@@ -7,7 +7,7 @@ import {
   type Asks,
   type CallToolResult,
   type Json,
-  type Lent,
+  type CallCredentials,
   type Principal,
 } from "../model.ts";
 import { limits } from "../limits.ts";
@@ -24,7 +24,7 @@ export interface Call {
   /** Of the tool, with its version. */
   tool: string;
   input: Json;
-  lent: Lent;
+  credentials: CallCredentials;
   principal: Principal;
 }
 
@@ -44,11 +44,11 @@ export interface ToolError {
 /** Runs a tool. Whatever goes wrong from here on is the tool's error; nothing is thrown. */
 export async function runTool(
   registry: Registry,
-  { call_id, trace_id, tool, input, lent, principal }: Call,
+  { call_id, trace_id, tool, input, credentials, principal }: Call,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const began = Date.now();
-  const hide = hiding(lent);
+  const hide = hiding(credentials);
   const ended = () => ({ call_id, duration: Date.now() - began });
   const asked = new Asked();
   const failed = ({ message, developer_message }: ToolError): CallToolResponse => ({
@@ -76,7 +76,7 @@ export async function runTool(
       principal,
       client: { capabilities: {} },
       signal,
-      lent,
+      credentials,
       notify: () => {},
       sending() {
         sender.hasSent = true;

@@ -1,10 +1,10 @@
 import { checkWithoutNulls } from "../allowances.ts";
 import { readJson } from "../body.ts";
 import { Fault, report } from "../errors.ts";
-import type { Principal, Share } from "../model.ts";
+import type { Principal, CallerQuota } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { Issue } from "../schema/schema.ts";
-import { told } from "../servlets/checks.ts";
+import { describeIssues } from "../servlets/checks.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { hiding } from "../servlets/redaction.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
@@ -12,17 +12,17 @@ import { directoryOf, type Offer } from "./directory.ts";
 import type { Records } from "./records.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
 import {
-  broughtBy,
+  allCredentials,
   canonical,
   LATEST,
-  lentBy,
+  credentialsFor,
   requestIn,
   schemaOf,
   type CallToolRequest,
 } from "./request.ts";
 
 /** Dependencies of the handlers. */
-export interface Setting extends Share {
+export interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;
@@ -31,7 +31,7 @@ export interface Setting extends Share {
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
-export async function listTools(request: Request, setting: Setting): Promise<Response> {
+export async function listTools(request: Request, setting: OtcDependencies): Promise<Response> {
   let $schema = LATEST;
   try {
     demandMethod(request, "GET");
@@ -46,7 +46,7 @@ export async function listTools(request: Request, setting: Setting): Promise<Res
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#53-tool-execution */
-export async function callTool(request: Request, setting: Setting): Promise<Response> {
+export async function callTool(request: Request, setting: OtcDependencies): Promise<Response> {
   let $schema = LATEST;
   let asked: CallToolRequest = { tool_id: "" };
   try {
@@ -57,26 +57,26 @@ export async function callTool(request: Request, setting: Setting): Promise<Resp
     const result = await call(asked, setting, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
-    return errorResponse(report(error, hiding(broughtBy(asked))), $schema);
+    return errorResponse(report(error, hiding(allCredentials(asked))), $schema);
   }
 }
 
 async function call(
   asked: CallToolRequest,
-  { registry, principal, records, admit, keep }: Setting,
+  { registry, principal, records, admit, keep }: OtcDependencies,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const { call_id, trace_id } = asked;
   await admit?.();
   const { entry, definition } = await offerOf(asked.tool_id, registry);
   await admit?.(entry.tool.name);
-  const lent = lentBy(asked, definition);
+  const credentials = credentialsFor(asked, definition);
   const { value: input, issues } = checkWithoutNulls(entry.input, asked.input ?? {});
   if (issues !== undefined) {
-    const message = `Tool input does not match the input schema of ${definition.id}: ${told(issues)}.`;
+    const message = `Tool input does not match the input schema of ${definition.id}: ${describeIssues(issues)}.`;
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
-  const tool = { tool: definition.id, trace_id, input, lent, principal };
+  const tool = { tool: definition.id, trace_id, input, credentials, principal };
   if (call_id === undefined || records === undefined) {
     return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
   }

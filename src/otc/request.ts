@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type Json, type Lent, type ToolDefinition } from "../model.ts";
+import { isObject, type Json, type CallCredentials, type ToolDefinition } from "../model.ts";
 
 /**
  * Request bodies.
@@ -101,7 +101,7 @@ export function requestIn(body: unknown): CallToolRequest {
 }
 
 /** The secrets and tokens of the request, by id. */
-export const broughtBy = ({ context = {} }: CallToolRequest): Lent => ({
+export const allCredentials = ({ context = {} }: CallToolRequest): CallCredentials => ({
   tokens: new Map(context.authorization?.map(({ id: of, token }) => [of, token])),
   secrets: new Map(context.secrets?.map(({ id: of, value }) => [of, value])),
 });
@@ -112,10 +112,10 @@ export const broughtBy = ({ context = {} }: CallToolRequest): Lent => ({
  *
  * Throws `invalid_request` that says what is missing.
  */
-export function lentBy(
+export function credentialsFor(
   request: CallToolRequest,
   { id: tool, requirements: needs = {} }: ToolDefinition,
-): Lent {
+): CallCredentials {
   const missing = (what: string) =>
     new Fault("invalid_request", `${tool} needs ${what} in request.context.`);
   const pick = (
@@ -130,7 +130,7 @@ export function lentBy(
         return [of, value];
       }),
     );
-  const { tokens, secrets } = broughtBy(request);
+  const { tokens, secrets } = allCredentials(request);
   const { user_id } = request.context ?? {};
   if (needs.user_id === true && !user_id) throw missing("user_id");
   return {

@@ -1,6 +1,6 @@
 import { isObject, type Json } from "../model.ts";
 import type { Pattern } from "./pattern.ts";
-import type { Resource, Target } from "./references.ts";
+import type { SchemaResource, Target } from "./references.ts";
 import type { Evaluate, Run } from "./run.ts";
 
 /** Checks one keyword. `start` is how many marks there were before the first keyword of this schema. */
@@ -24,7 +24,7 @@ export interface Context {
   /** Where a reference leads, and the check of the schema there. */
   target(reference: string): Target & { evaluate: Evaluate };
   /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
-  dynamic(anchor: string): ReadonlyMap<Resource, Evaluate>;
+  dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate>;
 }
 
 /** Makes the check of a keyword from its value; none where it asserts nothing. */

@@ -29,7 +29,7 @@ export const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 /** A schema that has a URI of its own: https://json-schema.org/draft/2020-12/json-schema-core#name-schema-resources */
-export interface Resource {
+export interface SchemaResource {
   uri: string;
   root: unknown;
   /** Schemas by `$anchor` and `$dynamicAnchor`, and those by the latter alone. */
@@ -40,16 +40,16 @@ export interface Resource {
 /** Where a reference leads. */
 export interface Target {
   schema: unknown;
-  resource: Resource;
+  resource: SchemaResource;
   /** The anchor's name, where the reference is one. */
   anchor?: string;
 }
 
 /** All that can be referred to within one schema; nothing is ever fetched. */
 export class References {
-  readonly root: Resource;
-  readonly resources = new Map<string, Resource>();
-  readonly #homes = new Map<object, Resource>();
+  readonly root: SchemaResource;
+  readonly resources = new Map<string, SchemaResource>();
+  readonly #homes = new Map<object, SchemaResource>();
 
   constructor(schema: unknown) {
     this.root = this.#resource("schema:/", schema);
@@ -57,12 +57,12 @@ export class References {
   }
 
   /** Returns the resource that a schema belongs to. */
-  homeOf(schema: object): Resource {
+  homeOf(schema: object): SchemaResource {
     return this.#homes.get(schema) ?? this.root;
   }
 
   /** Returns undefined where the reference leads to nothing in this schema. */
-  resolve(reference: string, { uri }: Resource): Target | undefined {
+  resolve(reference: string, { uri }: SchemaResource): Target | undefined {
     const { place, fragment = "" } = parts(reference, uri) ?? {};
     const resource = place === undefined ? undefined : this.resources.get(place);
     if (resource === undefined) return undefined;
@@ -72,15 +72,15 @@ export class References {
     return { schema: resource.anchors.get(fragment), resource, anchor: fragment };
   }
 
-  #resource(uri: string, root: unknown): Resource {
+  #resource(uri: string, root: unknown): SchemaResource {
     const resource = { uri, root, anchors: new Map(), dynamicAnchors: new Map() };
     this.resources.set(uri, resource);
     return resource;
   }
 
   /** Notes what a schema and those within it are called. Not recursive, for schemas may be deep. */
-  #index(schema: unknown, home: Resource): void {
-    const rest: [schema: unknown, home: Resource][] = [[schema, home]];
+  #index(schema: unknown, home: SchemaResource): void {
+    const rest: [schema: unknown, home: SchemaResource][] = [[schema, home]];
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const [one, around] = next;
       if (!isObject(one) || this.#homes.has(one)) continue;
@@ -103,7 +103,7 @@ export class References {
   }
 
   /** The resource that a schema is, or is part of. Draft 7 has anchors in `$id`. */
-  #homeIn(schema: Json, around: Resource): Resource {
+  #homeIn(schema: Json, around: SchemaResource): SchemaResource {
     const id = schema["$id"];
     if (typeof id !== "string") return around;
     const { place, fragment = "" } = parts(id, around.uri) ?? {};
@@ -116,7 +116,7 @@ export class References {
   }
 
   /** https://www.rfc-editor.org/rfc/rfc6901#section-6 */
-  #point(resource: Resource, pointer: string): Target | undefined {
+  #point(resource: SchemaResource, pointer: string): Target | undefined {
     let schema = resource.root;
     let home = resource;
     for (const segment of pointer.split("/").slice(1)) {

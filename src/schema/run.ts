@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import type { Resource } from "./references.ts";
+import type { SchemaResource } from "./references.ts";
 import { Exceeded, type Steps } from "./steps.ts";
 
 /** One thing that is wrong with a value. */
@@ -22,7 +22,7 @@ export class Run {
   /** Evaluated names and indices, for `unevaluatedProperties` and `unevaluatedItems`. */
   marks: Key[] = [];
   /** The schema resources that the check has gone through, for `$dynamicRef`. */
-  readonly scope: Resource[] = [];
+  readonly scope: SchemaResource[] = [];
   /** True if some keyword asks what others have evaluated. */
   readonly isMarking: boolean;
   readonly #path: Key[] = [];

@@ -5,7 +5,7 @@ import { ASSERTIONS } from "./assertions.ts";
 import type { Context, Formats, Keyword, Maker } from "./keyword.ts";
 import { PatternError } from "./pattern-syntax.ts";
 import { Pattern } from "./pattern.ts";
-import { References, type Resource } from "./references.ts";
+import { References, type SchemaResource } from "./references.ts";
 import { brief, Run, type Evaluate, type Issue } from "./run.ts";
 import { Steps } from "./steps.ts";
 
@@ -42,7 +42,7 @@ export class SchemaError extends Error {
  */
 export class Schema {
   readonly #evaluate: Evaluate;
-  readonly #root: Resource;
+  readonly #root: SchemaResource;
   readonly #formats: Formats;
   readonly #references: References;
   readonly #evaluators = new Map<unknown, Evaluate>();
@@ -53,7 +53,7 @@ export class Schema {
   #patternSizes = 0;
   readonly #patterns = new Map<string, Pattern>();
   /** By `$dynamicAnchor`. */
-  readonly #dynamics = new Map<string, Map<Resource, Evaluate>>();
+  readonly #dynamics = new Map<string, Map<SchemaResource, Evaluate>>();
 
   /** Throws a `SchemaError`. Values must have a `format` if it is one of `formats`. */
   constructor(schema: unknown, formats: Formats = {}) {
@@ -119,7 +119,7 @@ export class Schema {
     }
   }
 
-  #dynamic(anchor: string): ReadonlyMap<Resource, Evaluate> {
+  #dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate> {
     let found = this.#dynamics.get(anchor);
     if (found === undefined) {
       found = new Map();
@@ -155,7 +155,7 @@ function anything(_value: unknown, { steps }: Run): boolean {
 
 const nothing: Evaluate = (_value, run) => run.fail("is not allowed");
 
-function evaluator(keywords: readonly Ready[], resource: Resource): Evaluate {
+function evaluator(keywords: readonly Ready[], resource: SchemaResource): Evaluate {
   return (value, run) => {
     const { scope } = run;
     const isEntered = scope.at(-1) !== resource;

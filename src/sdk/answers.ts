@@ -14,9 +14,8 @@ import {
 import { type Answer, RpcError } from "./run.ts";
 import { ToolError, isStandard, jsonSchemaOf, objectSchemaOf, parsed, warm } from "./schema.ts";
 import type { StandardSchema } from "./infer.ts";
-import type { AnySpec } from "./servlet.ts";
 import { template } from "./templates.ts";
-import type { Complete, ToolSpec } from "./types.ts";
+import type { AnySpec, Complete, ToolSpec } from "./specs.ts";
 
 /**
  * What the compiler may set (esbuild's `define`): by kind ("tools", …), the output of each list export

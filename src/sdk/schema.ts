@@ -74,10 +74,10 @@ function valueOf(
   what: string,
 ): unknown {
   if (!result.issues) return result.value;
-  throw new ToolError(`${what}: ${result.issues.map(told).join("; ")}`);
+  throw new ToolError(`${what}: ${result.issues.map(issueText).join("; ")}`);
 }
 
-function told({ path = [], message, ...more }: Issue): string {
+function issueText({ path = [], message, ...more }: Issue): string {
   const place = path.map((step) => String(isObject(step) ? step["key"] : step)).join(".");
   const said = message === "Invalid input" ? message + detail(more) : message;
   return place === "" ? said : `${place}: ${said}`;

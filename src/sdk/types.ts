@@ -2,8 +2,6 @@
  * The shapes of MCP that handlers give and are given.
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
-import type { Context } from "./context.ts";
-import type { InputOf, OutputOf } from "./infer.ts";
 
 export interface Annotations {
   audience?: ("user" | "assistant")[];
@@ -74,125 +72,11 @@ export interface ToolAnnotations {
   openWorldHint?: boolean;
 }
 
-interface Described {
+export interface Described {
   title?: string;
   description?: string;
   icons?: readonly Icon[];
   _meta?: Record<string, unknown>;
-}
-
-/** A tool without an output schema: text, content, or a plain object that becomes structured content. */
-export type ToolOutput =
-  | string
-  | number
-  | boolean
-  | null
-  | undefined
-  | void
-  | ContentBlock
-  | readonly unknown[]
-  | ToolResult
-  | InputRequired
-  | object;
-
-/** What a tool's handler may give where its output schema is `O`. */
-export type ToolReturn<O> = unknown extends O
-  ? ToolOutput | Promise<ToolOutput>
-  :
-      | Given<InputOf<O>>
-      | ToolResult
-      | InputRequired
-      | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
-
-/** What may stand for a `T` where it is only read. */
-type Given<T> = T extends readonly (infer E)[]
-  ? readonly Given<E>[]
-  : T extends object
-    ? { [K in keyof T]: Given<T[K]> }
-    : T;
-
-export interface ToolFrame<I> extends Described {
-  /** A zod schema (or one of another library that speaks Standard Schema) or a JSON Schema. */
-  input?: I;
-  annotations?: ToolAnnotations;
-  /** Whether the tool may be, or must be, run as a task. */
-  execution?: { taskSupport?: "forbidden" | "optional" | "required" };
-}
-
-/** One tool. */
-export interface ToolSpec<I = unknown, O = unknown> extends ToolFrame<I> {
-  output?: O;
-  handler(args: OutputOf<I>, context: Context): ToolReturn<O>;
-}
-
-/** What a resource gives when it is read. Bytes become base64. */
-export type ResourceOutput =
-  | string
-  | Uint8Array
-  | Partial<ResourceContents>
-  | readonly Partial<ResourceContents>[]
-  | { contents: readonly ResourceContents[]; _meta?: Record<string, unknown> }
-  | InputRequired;
-
-interface ResourceFrame extends Described {
-  name: string;
-  mimeType?: string;
-  annotations?: Annotations;
-}
-
-/** One resource; its key is its URI. */
-export interface ResourceSpec extends ResourceFrame {
-  size?: number;
-  read(uri: string, context: Context): ResourceOutput | Promise<ResourceOutput>;
-}
-
-/** Gives what `value` may become; the host keeps the first hundred. */
-export type Complete = (
-  value: string,
-  settled: { arguments: Readonly<Record<string, string>> },
-) => readonly string[] | Promise<readonly string[]>;
-
-/** Resources of one form; its key is a URI template (RFC 6570). */
-export interface ResourceTemplateSpec extends ResourceFrame {
-  read(
-    uri: string,
-    variables: Readonly<Record<string, string>>,
-    context: Context,
-  ): ResourceOutput | Promise<ResourceOutput>;
-  /** By variable. */
-  complete?: Record<string, Complete>;
-}
-
-export interface PromptArgument<Required = unknown> {
-  title?: string;
-  description?: string;
-  required?: Required & boolean;
-  complete?: Complete;
-}
-
-export interface PromptMessage {
-  role: "user" | "assistant";
-  content: ContentBlock | string;
-}
-
-/** What a prompt gives: text of the user, or messages. */
-export type PromptOutput =
-  | string
-  | readonly PromptMessage[]
-  | { description?: string; messages: readonly PromptMessage[]; _meta?: Record<string, unknown> }
-  | InputRequired;
-
-/** A prompt's arguments; `A` says which of them are required. */
-export type PromptArguments<A> = unknown extends A
-  ? Record<string, string>
-  : {
-      [K in keyof A as A[K] extends true ? K : never]: string;
-    } & { [K in keyof A as A[K] extends true ? never : K]?: string };
-
-/** One prompt. */
-export interface PromptSpec<A = unknown> extends Described {
-  arguments?: { [K in keyof A]: PromptArgument<A[K]> };
-  get(args: PromptArguments<A>, context: Context): PromptOutput | Promise<PromptOutput>;
 }
 
 export interface Root {

@@ -11,7 +11,7 @@ import type { Steps } from "../schema/steps.ts";
 export type Check = (value: unknown, steps?: Steps) => readonly Issue[] | undefined;
 
 /** Issues as one text. */
-export const told = (issues: readonly Issue[]): string =>
+export const describeIssues = (issues: readonly Issue[]): string =>
   issues
     .map(({ path, message }) => {
       const place = path.length === 0 ? "the value" : `\`${path.join(".")}\``;

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
-import type { Lent } from "../model.ts";
-import type { Lending } from "../wasm/call.ts";
+import type { CallCredentials } from "../model.ts";
+import type { GuestCredentials } from "../wasm/call.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { hiding } from "./redaction.ts";
 
@@ -54,8 +54,11 @@ export function secretOf(
 }
 
 /** A caller's credentials, by the keys that the servlet uses. */
-export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
-  const { secrets, tokens, userId } = lent;
+export function guestCredentials(
+  servlet: BundledServlet,
+  credentials: CallCredentials,
+): GuestCredentials {
+  const { secrets, tokens, userId } = credentials;
   return {
     config: (key) => tokens.get(key) ?? secrets.get(key) ?? (key === USER_ID ? userId : undefined),
     secret: (service, user) => {
@@ -64,7 +67,7 @@ export function lendingOf(servlet: BundledServlet, lent: Lent): Lending {
       return secrets.get(variable) ?? secrets.get(service);
     },
     token: (id) => tokens.get(id),
-    hide: hiding(lent),
+    hide: hiding(credentials),
   };
 }
 

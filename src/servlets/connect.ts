@@ -4,8 +4,8 @@ import { callerKey, JOURNAL_VERSION, type Head } from "../model.ts";
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";
-import { configOf, lendingOf, secretOf } from "./config.ts";
-import { recordedRun, type Deployment } from "./deployment.ts";
+import { configOf, guestCredentials, secretOf } from "./config.ts";
+import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import type { Servlet } from "./servlet.ts";
 
@@ -25,7 +25,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
     idsAsGiven: manifest.request_ids === "as-given",
     run: (name, input, call) => {
       config ??= configOf(bundled, variables);
-      const { recorded, keeper, lent } = call;
+      const { recorded, keeper, credentials } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
@@ -51,15 +51,16 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         ask: call.ask,
         ...(call.gate && { gate: call.gate }),
         ...(call.sending && { sending: call.sending }),
-        ...(lent && { lent: lendingOf(bundled, lent) }),
+        ...(credentials && { credentials: guestCredentials(bundled, credentials) }),
         recorded,
         seed: call.input?.seed,
         keeper,
       };
-      const run = () => callExport(program, name, input, setup);
-      if (record === undefined) return run();
-      const about = { servlet: bundled.name, export: name, given: input.length };
-      return recordedRun(about, call, { record, run });
+      const began = Date.now();
+      const ending = callExport(program, name, input, setup);
+      if (record === undefined) return ending;
+      const about = { servlet: bundled.name, export: name, given: input.length, began };
+      return logRun(about, call, { record, ending });
     },
   });
 }

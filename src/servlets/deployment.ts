@@ -52,14 +52,13 @@ export interface Deployment {
   world?: World;
 }
 
-/** Runs a servlet, and has that recorded. */
-export async function recordedRun(
-  about: Pick<RunLine, "servlet" | "export" | "given">,
+/** Writes a line to the run log when a run of a servlet ends; `began` is in Unix ms. */
+export async function logRun(
+  { began, ...about }: Pick<RunLine, "servlet" | "export" | "given"> & { began: number },
   { principal, client, subject, recorded }: CallContext,
-  { record, run }: { record: Recording; run: () => Promise<Ending> },
+  { record, ending }: { record: Recording; ending: Promise<Ending> },
 ): Promise<Ending> {
-  const began = Date.now();
-  const tell = (outcome: string, gave = 0) => {
+  const log = (outcome: string, gave = 0) => {
     const line = {
       time: new Date(began).toISOString(),
       principal: principal.name,
@@ -74,12 +73,12 @@ export async function recordedRun(
     record.print(record.format === "json" ? printableJson(line) : textOf(line));
   };
   try {
-    const ending = await run();
-    const outcome = ending.kind === "suspended" ? "waits" : ending.kind;
-    tell(outcome, ending.kind === "returned" ? (ending.output?.length ?? 0) : 0);
-    return ending;
+    const ended = await ending;
+    const outcome = ended.kind === "suspended" ? "waits" : ended.kind;
+    log(outcome, ended.kind === "returned" ? (ended.output?.length ?? 0) : 0);
+    return ended;
   } catch (error) {
-    tell(Fault.from(error).code);
+    log(Fault.from(error).code);
     throw error;
   }
 }

@@ -98,7 +98,7 @@ export const manifestSchema = z
       .positive()
       .max(300)
       .describe(
-        "How long one call may compute before it is stopped, in seconds of an average machine; 10 by default. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
+        "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 10 by default. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
       ),
     isolation: z
       .enum(["restored", "fresh"])

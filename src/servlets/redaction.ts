@@ -1,4 +1,4 @@
-import type { Lent } from "../model.ts";
+import type { CallCredentials } from "../model.ts";
 
 /** Strikes secrets out of the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;
@@ -10,7 +10,7 @@ export type Redact = (text: string, most?: number) => string;
  * Takes time linear in the lengths. No regular expression is made of secrets: V8 refuses one that is too
  * large with an error that quotes it.
  */
-export function hiding({ secrets, tokens }: Lent): Redact {
+export function hiding({ secrets, tokens }: CallCredentials): Redact {
   const values = [...secrets.values(), ...tokens.values()].filter((value) => value !== "");
   if (values.length === 0) return (text, most) => text.slice(0, most);
   let needles: Needle[] | undefined;

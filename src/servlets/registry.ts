@@ -15,7 +15,7 @@ import {
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { isSkipped, merge, templateFor } from "./catalog.ts";
 import type { Catalog, Clash, PromptEntry, Source, ToolEntry } from "./catalog.ts";
-import { told } from "./checks.ts";
+import { describeIssues } from "./checks.ts";
 import { connected } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
@@ -113,7 +113,7 @@ export class Registry {
   ): Promise<Outcome<CallToolResult>> {
     const { value, issues } = checkWithoutNulls(entry.input, args);
     if (issues === undefined) return this.callEntry(entry, value, call);
-    const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${told(issues)}.`;
+    const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
     return { content: [{ type: "text", text }], isError: true };
   }
 
@@ -131,7 +131,7 @@ export class Registry {
     if (entry.output !== undefined && result.isError !== true) {
       const unfit = entry.output(result.structuredContent);
       if (unfit !== undefined) {
-        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${told(unfit)}`;
+        const message = `The servlet's structuredContent does not fit the outputSchema of ${entry.tool.name}: ${describeIssues(unfit)}`;
         throw new Fault("servlet_failed", message);
       }
     }

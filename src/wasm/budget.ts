@@ -141,7 +141,8 @@ export class Place {
     let all = 0;
     let own = 0;
     for (const place of waiting) {
-      // Where an object dies, what it waits for never settles, and nobody leaves its guests' places.
+      // Where an object dies, its guests' places are never left. While the isolate lives, only the platform
+      // ends objects, and rarely: for minutes of less room, calls need not say which object they run in.
       if (place.#until < now) waiting.delete(place);
       else if (place !== this) {
         all += place.#bytes;

@@ -6,7 +6,7 @@ import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { run } from "./run.ts";
 
-export type { Lending, LogLevel, Setup } from "./guest.ts";
+export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
 
 /** How a run of a servlet's export ended. */

@@ -4,14 +4,13 @@ import { isObject, Wait, type Json, type Notification } from "../model.ts";
 import { excessOf } from "../shape.ts";
 import { stringBytes } from "../text.ts";
 import { Budget, Exhausted, GuestError, Place, Tank, type Fuel } from "./budget.ts";
-import type { GuestResponse } from "./http.ts";
 import { rangeOf } from "./image.ts";
 import type { Journal, Question } from "./journal.ts";
 import { cut, demandJson, demandSize, excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
 
 export { GuestError };
-export type { Lending, LogLevel, Setup } from "./setup.ts";
+export type { GuestCredentials, LogLevel, Setup } from "./setup.ts";
 
 /** `proc_exit`. */
 export class Exit {
@@ -53,7 +52,7 @@ export class Guest {
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
   /** The last HTTP response, without its body. */
-  http: Omit<GuestResponse, "body"> = { status: 0, headers: {} };
+  http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   #kernel!: KernelExports;
   #place: Place | undefined;
   #gone: AbortSignal | undefined;
@@ -119,9 +118,7 @@ export class Guest {
     let value: unknown;
     try {
       value = JSON.parse(decoder.decode(bytes));
-    } catch {
-      value = undefined;
-    }
+    } catch {}
     if (!isObject(value)) throw new GuestError(`${who} expects a JSON object: pass one.`);
     if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {
       throw new GuestError(`${who} expects JSON nested at most ${limits.outputDepth} deep.`);
@@ -131,7 +128,7 @@ export class Guest {
 
   /** The beginning of a text that stands in these bytes: see `excerptOf`. */
   excerpt(parts: readonly Uint8Array[], characters: number): string {
-    return excerptOf(parts, characters, this.setup.lent !== undefined);
+    return excerptOf(parts, characters, this.setup.credentials !== undefined);
   }
 
   /** Makes a block of these bytes for the guest; 0n where there are none. */
@@ -187,6 +184,7 @@ export class Guest {
    * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take.
    */
   async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
+    this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
     this.setup.gate?.(ms);
@@ -288,7 +286,7 @@ export class Guest {
     const count = this.budget.count("logLines");
     if (count === undefined) return;
     const { logCharacters, logLines } = limits;
-    const text = this.setup.lent?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
+    const text = this.setup.credentials?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
     const rest = count === logLines ? " (this call's further lines are dropped)" : "";
     this.setup.log(level, (line.length > logCharacters ? `${text}…` : text).trimEnd() + rest);
   }

@@ -46,8 +46,8 @@ function setVar(guest: Guest, key: string, value: Uint8Array | undefined): void 
 
 function config(guest: Guest, key: bigint): string | undefined {
   const name = guest.name(key, "config_get");
-  const lent = guest.setup.lent?.config(name);
-  if (lent !== undefined) return lent;
+  const given = guest.setup.credentials?.config(name);
+  if (given !== undefined) return given;
   const answer = guest.answerNow({ what: `config ${name}`, details: name }, () => {
     const { config: all } = guest.setup;
     return JSON.stringify(Object.hasOwn(all, name) ? all[name] : null);
@@ -182,7 +182,7 @@ async function recordedRequest(guest: Guest, head: Json, body: Uint8Array): Prom
     );
   }
   const line = `http ${requestLine(head)}`;
-  const what = guest.setup.lent?.hide(line) ?? line;
+  const what = guest.setup.credentials?.hide(line) ?? line;
   const question = { what, details: { head: JSON.stringify(head), body } };
   let got: GuestResponse | undefined;
   const live = async () => {
@@ -218,9 +218,9 @@ const changes =
     guest.notify({ method }, 0);
 
 /** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
-function lentToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
+function callersToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
   const name = id ?? client_id;
-  const token = typeof name === "string" ? setup.lent?.token(name) : undefined;
+  const token = typeof name === "string" ? setup.credentials?.token(name) : undefined;
   return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
 }
 
@@ -274,8 +274,8 @@ export const userFunctions: HostFunctions = {
   /** `null` is "no token". */
   get_access_token: async (guest, block: bigint) => {
     const asked = guest.json(block, "get_access_token");
-    const lent = lentToken(guest, asked);
-    if (lent !== undefined) return guest.put(JSON.stringify(lent));
+    const brought = callersToken(guest, asked);
+    if (brought !== undefined) return guest.put(JSON.stringify(brought));
     const token = await accessToken(asked, {
       request: (head, body) => recordedRequest(guest, head, body),
       elicit: (params) => askOne(guest, askOf("elicitation/create", params)),
@@ -287,8 +287,8 @@ export const userFunctions: HostFunctions = {
   get_keyring_secret: (guest, key: bigint) => {
     const { service, user } = guest.json(key, "get_keyring_secret");
     if (typeof service !== "string" || typeof user !== "string") return 0n;
-    const lent = guest.setup.lent?.secret(service, user);
-    if (lent !== undefined) return guest.put(lent);
+    const secret = guest.setup.credentials?.secret(service, user);
+    if (secret !== undefined) return guest.put(secret);
     const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
     return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
   },
@@ -306,7 +306,7 @@ export const assemblyScriptFunctions: HostFunctions = {
       if (at === 0) return "";
       const length = guest.memory.getUint32(at - 4, true);
       const most = 2 * limits.logCharacters;
-      if (length > most && guest.setup.lent !== undefined) return "a long message";
+      if (length > most && guest.setup.credentials !== undefined) return "a long message";
       return new TextDecoder("utf-16le").decode(guest.range(at, Math.min(length, most)));
     };
     guest.log("error", `abort: ${read(message)} (${read(file)}:${line}:${column})`);

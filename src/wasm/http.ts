@@ -101,7 +101,7 @@ function headersOf(value: unknown): Headers {
     const content = typeof given === "object" ? undefined : text.trim();
     // A Worker would encode as UTF-8 what is beyond Latin-1; other servers read that in other ways.
     if (content === undefined || !TOKEN.test(name) || /[\0\r\n\u0100-\uffff]/.test(content)) {
-      // Whole or not at all: a piece of what was lent could not be told as such.
+      // Whole or not at all: a piece of a secret could not be recognised.
       const which = name.length > 80 ? `a name of ${name.length} characters` : JSON.stringify(name);
       throw new GuestError(`The servlet set an HTTP header that is not allowed: ${which}`);
     }
@@ -138,8 +138,9 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
     );
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
-    // Of an address that has something in it that was lent, the host may be a piece of that.
-    const host = (guest.setup.lent?.hide(address) ?? address) === address ? url.host : "that host";
+    // The host of an address that contains a secret may be a piece of the secret.
+    const host =
+      (guest.setup.credentials?.hide(address) ?? address) === address ? url.host : "that host";
     throw new GuestError(
       `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host. Add it to allowed_hosts in servlet.json.`,
     );

@@ -8,17 +8,17 @@ const decoder = new TextDecoder();
 /**
  * The beginning of a text that stands in these bytes, at least `characters` of it where it has as many:
  * of what nobody reads no more is decoded. A text that is cut may end in a part of something that was
- * lent, which could not be struck out: where that is so (`isLent`) it is left out instead.
+ * lent, which could not be struck out: where that is so (`hasCredentials`) it is left out instead.
  */
 export function excerptOf(
   parts: readonly Uint8Array[],
   characters: number,
-  isLent: boolean,
+  hasCredentials: boolean,
 ): string {
   const enough = characters * 4;
   const length = parts.reduce((sum, { length: one }) => sum + one, 0);
-  if (length > enough && isLent) {
-    return `(${length} bytes: too long to be shown where secrets were lent)`;
+  if (length > enough && hasCredentials) {
+    return `(${length} bytes: too long to be shown because the call has secrets)`;
   }
   if (parts.length === 1) return decoder.decode(parts[0]!.subarray(0, enough));
   const bytes = new Uint8Array(Math.min(length, enough));

@@ -4,12 +4,12 @@ import type { World } from "./world.ts";
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
 /** A caller's credentials for one call. They bypass the journal, and are redacted from the log. */
-export interface Lending {
+export interface GuestCredentials {
   config(key: string): string | undefined;
   secret(service: string, user: string): string | undefined;
   /** An access token by the id of what it is for. */
   token(id: string): string | undefined;
-  /** Strikes what was lent out of the first `most` characters of a text, and drops the rest. */
+  /** Removes the credentials from the first `most` characters of a text, and drops the rest. */
   hide(text: string, most?: number): string;
 }
 
@@ -42,5 +42,5 @@ export interface Setup {
   /** See `CallContext`. */
   gate?(ms: number): void;
   sending?(): void;
-  lent?: Lending;
+  credentials?: GuestCredentials;
 }

@@ -40,13 +40,14 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
   "model.ts": [],
-  "env.ts": ["limits.ts", "model.ts", "text.ts", "version.ts"],
+  "env.ts": ["key-name.ts", "limits.ts", "model.ts", "text.ts", "version.ts"],
+  "key-name.ts": [],
   "limits.ts": [],
   "errors.ts": ["limits.ts", "text.ts"],
   "callers.ts": ["limits.ts"],
   "glob.ts": [],
   "private-hosts.ts": [],
-  "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts"],
+  "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],
   "text.ts": [],
   "version.ts": [],
   "shape.ts": ["text.ts"],
@@ -75,12 +76,30 @@ test("the version is that of the package", async () => {
 
 const roomOf = (path: string) => relative("src", path).split("/")[0]!;
 
+/** The files that a file of ours imports, types included. */
+const importsOf = ({ path, text }: { path: string; text: string }) =>
+  [...text.matchAll(/from "(\.[^"]+)"/g)].map(([, from]) => join(dirname(path), from!));
+
+test("no files import each other in a circle", () => {
+  const imports = new Map(files.map((file) => [file.path, importsOf(file)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(" → "));
+    if (done.has(path)) return;
+    done.add(path);
+    for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
+  };
+  for (const { path } of files) visit(path, []);
+  expect(circles).toEqual([]);
+});
+
 describe.each(files)("$path", ({ path, text }) => {
   test("imports only what its room may know", () => {
     const allowed = MAY_IMPORT[roomOf(path)];
     expect(allowed).toBeDefined();
-    for (const [, from] of text.matchAll(/from "(\.[^"]+)"/g)) {
-      const room = roomOf(join(dirname(path), from!));
+    for (const from of importsOf({ path, text })) {
+      const room = roomOf(from);
       const known = room === roomOf(path) || allowed!.includes("*") || allowed!.includes(room);
       expect(known, `${path} imports ${from}`).toBe(true);
     }

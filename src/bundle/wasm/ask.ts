@@ -8,7 +8,7 @@ import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import type { Prepared } from "./prepare.ts";
 
 /** A servlet to be asked how it starts and, where it is `listed`, what it lists. */
-export interface Question {
+export interface ListQuestion {
   name: string;
   prepared: Prepared;
   dialect: DialectName;
@@ -38,7 +38,7 @@ const PATIENCE_MS = 60_000;
  * for as long as neither the servlet nor the code that runs it changes.
  */
 export async function askAll(
-  questions: readonly Question[],
+  questions: readonly ListQuestion[],
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
@@ -69,7 +69,7 @@ const aboutOf = ({
   idsAsGiven,
   allowedHosts,
   listed,
-}: Omit<Question, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
+}: Omit<ListQuestion, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
 
 async function runtime(): Promise<string> {
   const built = await build({
@@ -85,7 +85,7 @@ async function runtime(): Promise<string> {
 }
 
 async function askNow(
-  questions: readonly Question[],
+  questions: readonly ListQuestion[],
   code: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {

@@ -12,7 +12,7 @@ import { outline } from "./binary.ts";
 import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 import { PARTS, priceOf } from "./prices.ts";
-import { begin, CLOSING, flow, longestWays, OPENING, STRETCH, THROWING } from "./paths.ts";
+import { begin, CLOSING, flow, longestPaths, OPENING, STRETCH, THROWING } from "./paths.ts";
 
 /** A function of no more instructions that neither calls nor loops is paid for by its callers. */
 const SMALL = 32;
@@ -27,7 +27,7 @@ const TABLE_ENTRY = 32;
 const MEMORY_CHANGE = 8;
 /** Of what is copied or filled, a unit pays for two to the power of this many bytes; so many are added. */
 const BYTES_SHIFT = 3;
-const BYTES_ADDED = 64;
+const BYTES_ADDED = 96;
 /**
  * Cost of an exception for each frame that it leaves, and for each handler there that does not take
  * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
@@ -103,7 +103,7 @@ export function metered(wasm: Uint8Array): Uint8Array {
     return readBody(code.take(code.number()), params!.length, results!);
   });
   const costs = bodies.map(({ isSmall, code: own }) =>
-    isSmall ? SMALL_CALL + longestWays(own, priceOf)[0]! : undefined,
+    isSmall ? SMALL_CALL + longestPaths(own, priceOf)[0]! : undefined,
   );
   const functions = imported + bodies.length;
   const meter: Meter = {
@@ -204,7 +204,7 @@ function readBody(bytes: Uint8Array, params: number, results: readonly string[])
 
 function meteredBody(body: Body, meter: Meter): Uint8Array {
   const { code, isSmall, branches, nextLocal } = body;
-  const ways = longestWays(code, meter.costOf);
+  const ways = longestPaths(code, meter.costOf);
   const pay = (size: number, isChecked: boolean) => {
     const units = unitsOf(Math.min(size, STRETCH));
     return isChecked ? checkedPayment(units, nextLocal, meter) : payment(units, meter);

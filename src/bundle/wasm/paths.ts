@@ -3,7 +3,7 @@ import { Reader } from "./bytes.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 
 /** Most that may stay unpaid on any path, in parts; longer paths pay in between. */
-export const STRETCH = 256;
+export const STRETCH = 512;
 
 export const OPENING = new Set<number>([OP.block, OP.loop, OP.if, OP.try, OP.tryTable]);
 export const CLOSING = new Set<number>([OP.end, OP.delegate]);
@@ -30,7 +30,7 @@ export const begin = (): Block[] => [{ opcode: OP.block, before: 0, atLabel: NOW
  * The cost of the longest path through the code outside of loops, then through each loop without the loops
  * in it, in their order.
  */
-export function longestWays(
+export function longestPaths(
   code: Uint8Array,
   costOf: (instruction: Instruction) => number,
 ): number[] {

@@ -87,13 +87,13 @@ async function started(engine: WebAssembly.Module) {
       const code = await run(engine, exports[name]).catch((error: unknown) => error);
       const message = guest.error();
       if (code !== 0 || message !== undefined)
-        throw new Refusal(told(message ?? String(code), logs));
+        throw new Refusal(failureText(message ?? String(code), logs));
       return guest.outputBytes()?.slice();
     },
   };
 }
 
-function told(message: string, logs: string[]): string {
+function failureText(message: string, logs: string[]): string {
   const why = message.includes("interrupted")
     ? "its module scope does not come to an end: only handlers may loop or wait"
     : message;

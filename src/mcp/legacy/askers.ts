@@ -32,7 +32,7 @@ const UNABLE = {
 };
 
 /** Fails whatever is asked. */
-export const unableAsker =
+export const failingAsker =
   (why: keyof typeof UNABLE): Asker =>
   async (asks) =>
     Object.fromEntries(

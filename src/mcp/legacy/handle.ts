@@ -9,13 +9,13 @@ import { traceIn } from "../wire/headers.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
-import { eventText, jsonResponse, respond, type Reply, type Talk } from "../wire/reply.ts";
+import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
 import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts";
-import { unableAsker } from "./askers.ts";
+import { failingAsker } from "./askers.ts";
 import { Replies } from "./batch.ts";
 import { initialize } from "./introduction.ts";
 import { settled } from "./settled.ts";
-import { older, olderError, olderNotice } from "./shapes.ts";
+import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /**
  * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
@@ -48,7 +48,8 @@ export async function handleLegacy(
   if (incoming.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
     return new Response(null, { status: 202 });
   }
-  return respond(exchange.accepts, exchange.leaving, async (talk): Promise<Reply> => {
+  const answering = new Answering(exchange);
+  const replyToAll = async (): Promise<Reply> => {
     const replies = new Replies(isBatch);
     // One after the other: of several large results at once none could be refused in time.
     for (const message of incoming) {
@@ -56,11 +57,12 @@ export async function handleLegacy(
         replies.add(errorMessage(message.id, message.fault), message.id);
       }
       if (message.kind !== "request") continue;
-      const reply = replies.isFull ? "" : await answer(message, version, exchange, talk);
+      const reply = replies.isFull ? "" : await answer(message, version, exchange, answering);
       replies.add(reply, message.id);
     }
     return { status: 200, body: replies.all, isBatch };
-  });
+  };
+  return answering.response(replyToAll());
 }
 
 /** GET opens a stream of a session, DELETE ends it. */
@@ -107,9 +109,9 @@ const needsSession = (message: Incoming): boolean =>
     message.row.session !== undefined &&
     (message.row.stateless === undefined || message.row.sessionFirst === true));
 
-function responseOf(told: Response | Reply): Response {
-  if (told instanceof Response) return told;
-  return told.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(told);
+function responseOf(reply: Response | Reply): Response {
+  if (reply instanceof Response) return reply;
+  return reply.status === 202 ? new Response(null, { status: 202 }) : jsonResponse(reply);
 }
 
 /** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
@@ -159,7 +161,7 @@ async function answer(
   request: FoundRequest,
   version: string,
   exchange: Exchange,
-  { send, signal }: Talk,
+  { send, signal }: Answering,
 ): Promise<string> {
   const { id, method, params, row, target } = request;
   const sender: Sender = {};
@@ -183,9 +185,9 @@ async function answer(
         sender.hasSent = true;
       },
       notify: changes(exchange, notify),
-      ask: unableAsker("no session"),
+      ask: failingAsker("no session"),
     });
-    return resultMessage(id, JSON.stringify(older(result, version)));
+    return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     return errorMessage(id, olderError(method, report(afterSending(sender, error))));
   }

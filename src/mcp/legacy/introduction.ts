@@ -3,7 +3,7 @@ import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { logLevelIn } from "../wire/notifications.ts";
-import { isExperimental, olderIntroduction } from "./shapes.ts";
+import { hasTasks, olderIntroduction } from "./shapes.ts";
 import { TASK_CAPABILITY } from "./tasks.ts";
 
 /** Methods that clients without a session have too. */
@@ -15,12 +15,12 @@ export async function initialize(
 ) {
   const version =
     LEGACY_VERSIONS.find((one) => one === protocolVersion) ?? String(LEGACY_VERSIONS[0]);
-  const hasTasks = sessions !== undefined && isExperimental(version);
+  const offersTasks = sessions !== undefined && hasTasks(version);
   const introduced = {
     protocolVersion: version,
     capabilities: {
       ...(await capabilities(registry, { listens: sessions !== undefined })),
-      ...(hasTasks && { tasks: TASK_CAPABILITY }),
+      ...(offersTasks && { tasks: TASK_CAPABILITY }),
     },
     serverInfo: server.info,
     ...(server.instructions !== undefined && { instructions: server.instructions }),

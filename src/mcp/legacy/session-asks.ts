@@ -2,8 +2,9 @@ import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { answerOf } from "../wire/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
-import { isExperimental, olderAsk } from "./shapes.ts";
+import { hasTasks, olderAsk } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
+import type { Post } from "../wire/session.ts";
 import type { Tasks } from "../wire/tasks.ts";
 import { isObject, type Asks, type Json } from "../../model.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
@@ -11,10 +12,10 @@ import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
 import type { SessionStreams } from "../../durable/session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
-interface Setting {
+interface AskDependencies {
   store: SessionStore;
   streams: SessionStreams;
-  tasks: () => Tasks;
+  tasks: (scopes?: Post["scopes"]) => Tasks;
 }
 
 /** The recipient of a task's asks: the first call that still waits for the task. */
@@ -27,7 +28,7 @@ interface Addressee {
 
 /** The requests that the server has sent to a session's client and that are open. */
 export class SessionAsks {
-  readonly #setting: Setting;
+  readonly #setting: AskDependencies;
   readonly #open = new Map<number, KeptAsk>();
   /**
    * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
@@ -38,7 +39,7 @@ export class SessionAsks {
   readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
-  constructor(setting: Setting) {
+  constructor(setting: AskDependencies) {
     this.#setting = setting;
     for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
   }
@@ -66,7 +67,7 @@ export class SessionAsks {
       if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
       const { method } = asked;
       const params = olderAsk(asked, version);
-      const isTask = isExperimental(version) && takesAsTask({ capabilities }, method);
+      const isTask = hasTasks(version) && takesAsTask({ capabilities }, method);
       const sent = isTask ? { ...params, task: { ttl: limits.stateMs } } : params;
       await this.#send(
         { task, key, stream: call.stream },
@@ -81,8 +82,12 @@ export class SessionAsks {
    * An answer to no open request is ignored: the call was cancelled, or has its answer. Gives what has
    * kept the server from taking it.
    */
-  async take({ id, result, error }: ClientResponse): Promise<Fault | undefined> {
-    const { store, tasks } = this.#setting;
+  async take(
+    { id, result, error }: ClientResponse,
+    scopes: Post["scopes"],
+  ): Promise<Fault | undefined> {
+    const { store } = this.#setting;
+    const tasks = () => this.#setting.tasks(scopes);
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
     // Another answer may have come in the meantime.

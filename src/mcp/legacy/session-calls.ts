@@ -1,12 +1,12 @@
 import { Fault, report } from "../../errors.ts";
-import { sessionAsker, unableAsker } from "./askers.ts";
+import { sessionAsker, failingAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import type { Target } from "../method.ts";
 import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
-import { isExperimental, older, olderError } from "./shapes.ts";
+import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../wire/tasks.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
-import { insist } from "../../durable/again.ts";
+import { retryForMinutes } from "../../durable/again.ts";
 import type { Hub } from "../../durable/hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";
@@ -30,7 +30,7 @@ import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "../../durable/session-streams.ts";
 
 /** Dependencies of `SessionCalls`. */
-interface Setting extends Omit<SessionParts, "awaitTask"> {
+interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
   id: string;
   streams: SessionStreams;
@@ -40,13 +40,13 @@ interface Setting extends Omit<SessionParts, "awaitTask"> {
 
 /** The open calls of a session, and what their servlets ask of its client. */
 export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
-  readonly #setting: Setting;
+  readonly #setting: CallDependencies;
   readonly #calls = new Map<number, Call>();
   readonly asks: SessionAsks;
   #last = 0;
   #rootsChanges = 0;
 
-  constructor(setting: Setting) {
+  constructor(setting: CallDependencies) {
     this.#setting = setting;
     this.asks = new SessionAsks(setting);
     for (const call of setting.store.calls()) {
@@ -72,7 +72,9 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       if (!lives)
         await this.#reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
     };
-    await Promise.allSettled([...this.#calls.values()].map((call) => insist(() => end(call))));
+    await Promise.allSettled(
+      [...this.#calls.values()].map((call) => retryForMinutes(() => end(call))),
+    );
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
@@ -85,13 +87,14 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const run = async () => {
       post.demandRoom();
       const result = await this.#run(call, request, meta);
-      return result && resultMessage(id, JSON.stringify(older(result, version)));
+      return result && resultMessage(id, JSON.stringify(olderResult(result, version)));
     };
     await post.inTurn(async () => {
       const message = await run().catch((error: unknown) =>
         errorMessage(id, olderError(method, report(afterSending(call, error)))),
       );
-      if (message !== undefined) await insist(() => this.#reply(call, message)).catch(() => {});
+      if (message !== undefined)
+        await retryForMinutes(() => this.#reply(call, message)).catch(() => {});
     });
   }
 
@@ -146,7 +149,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     for (const call of this.#calls.values()) await this.#stop(call);
   }
 
-  async told(task: string, nth: number, notice: Notification): Promise<boolean> {
+  async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
     const call = this.#of(task)[0];
     if (call === undefined) return false;
     this.#tell(call, nth, notice);
@@ -170,7 +173,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   #open(about: Pick<Call, "request" | "method" | "scopes"> & Partial<Call>): Call {
-    const call = { number: ++this.#last, stream: OWN, told: 0, isKept: false, ...about };
+    const call = { number: ++this.#last, stream: OWN, notified: 0, isKept: false, ...about };
     this.#calls.set(call.number, call);
     return call;
   }
@@ -182,7 +185,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { row, target } = await find(request, registry);
     const { params } = request;
     if (row.session) {
-      const { store, tasks, enlist } = this.#setting;
+      const { store, enlist } = this.#setting;
+      const tasks = () => this.#setting.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, awaitTask }, call);
     }
@@ -206,7 +210,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         nth++;
         tell(notice);
       },
-      ask: unableAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
+      ask: failingAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
       keeper: sendingKeeper(call, () => call.isKept && this.#keep(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
@@ -237,7 +241,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   /** Makes a task of a call whose client wants one; undefined where it does not. */
   async #asTask(call: Call, tool: Tool, { task, ...params }: Json, meta: Json) {
     const { store, id: session } = this.#setting;
-    if (!isExperimental(store.row.version)) return undefined;
+    if (!hasTasks(store.row.version)) return undefined;
     const ttlMs = wantedTtl(tool, { task });
     if (ttlMs === undefined) return undefined;
     const tasks = this.#setting.tasks();
@@ -302,13 +306,13 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   /** Tells the client what a call says, once. */
   #tell(call: Call, nth: number, notice: Notification): void {
     const { store, streams } = this.#setting;
-    if (nth <= call.told) return;
-    call.told = nth;
+    if (nth <= call.notified) return;
+    call.notified = nth;
     call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
       const waiting = isListener(call) && this.#of(call.task!).find((one) => one.stream !== OWN);
-      const also = store.told.bind(store, { ...call });
+      const also = store.setNotified.bind(store, { ...call });
       const { stream } = waiting || call;
       streams.send(stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
     });

@@ -6,7 +6,7 @@ import { cursorText, string, uriIn } from "../wire/params.ts";
 import type { DetailedTask, TaskCall } from "../wire/tasks.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import type { SessionCall, SessionParts } from "./session-parts.ts";
-import { isExperimental } from "./shapes.ts";
+import { hasTasks } from "./shapes.ts";
 import { isOver, olderTask } from "./tasks.ts";
 
 /** Methods as sessions have them. */
@@ -125,7 +125,7 @@ export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
   Date.parse(String(createdAt)) + Number(ttlMs);
 
 function demandTasks({ store }: SessionParts): void {
-  if (isExperimental(store.row.version)) return;
+  if (hasTasks(store.row.version)) return;
   const message = `Tasks are not part of protocol version ${store.row.version}. Initialize with 2025-11-25 to use them.`;
   throw new Fault("method_not_found", message);
 }

@@ -7,8 +7,8 @@ import type { OpenPost } from "./open-post.ts";
 /** The parts of a session that its methods use. */
 export interface SessionParts {
   store: SessionStore;
-  /** The principal's. */
-  tasks: () => Tasks;
+  /** The principal's; those that it may have by these scopes. */
+  tasks: (scopes?: Post["scopes"]) => Tasks;
   /** Has the session told of changes from now on. */
   enlist(): Promise<void>;
   /** Answers the call when the task has ended. */

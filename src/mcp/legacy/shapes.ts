@@ -5,10 +5,10 @@ import { isObject, type Ask, type ContentBlock, type Json, type Tool } from "../
 /** Converts messages to the shapes of the revisions before 2026-07-28. */
 
 /** Tasks and resumable polling streams came with 2025-11-25. */
-export const isExperimental = (version: string): boolean => version >= "2025-11-25";
+export const hasTasks = (version: string): boolean => version >= "2025-11-25";
 
 /** A result without what clients of this revision refuse. */
-export function older(result: Json, version: string): Json {
+export function olderResult(result: Json, version: string): Json {
   let shaped = knownResult(result, version);
   if (Array.isArray(shaped["tools"])) {
     shaped = { ...shaped, tools: (shaped["tools"] as Tool[]).map(olderTool) };

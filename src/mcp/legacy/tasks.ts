@@ -2,7 +2,7 @@ import { Fault, type RpcError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { isObject, type Client, type Json, type Tool } from "../../model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
-import { older, olderError } from "./shapes.ts";
+import { olderResult, olderError } from "./shapes.ts";
 import type { DetailedTask } from "../wire/tasks.ts";
 
 /** Tasks as 2025-11-25 has them. https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
@@ -70,7 +70,7 @@ export function endingOf(
   { taskId, status, result, error }: DetailedTask,
 ): string {
   if (isObject(result)) {
-    const shaped = older(result, version);
+    const shaped = olderResult(result, version);
     const whole = method === TASK_RESULT ? related(shaped, taskId) : shaped;
     return resultMessage(id, JSON.stringify(whole));
   }

@@ -8,6 +8,7 @@ import type { Request } from "../wire/message.ts";
 import {
   endOf,
   progressOf,
+  taskBytes,
   taskGate,
   taskMode,
   type TaskCall,
@@ -20,7 +21,7 @@ import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 export type ModernCall = Omit<CallContext, "ask">;
 
 /** Makes tasks of a call; a retry of its request is answered with the same task. */
-interface Promoter extends Pick<CallContext, "gate" | "notify"> {
+interface Promotions extends Pick<CallContext, "gate" | "notify"> {
   /** Goes on with a call that waits. */
   task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
   /** A task that is over, as its call is. Absent if such a call is answered with its result. */
@@ -82,7 +83,7 @@ function promoterOf(
   { params }: Request,
   { tasks, keep }: Exchange,
   call: ModernCall,
-): Promoter | undefined {
+): Promotions | undefined {
   const mode = taskMode(tool);
   if (mode === "required") demandTasks(call.client);
   const gate = taskGate(mode);
@@ -92,11 +93,12 @@ function promoterOf(
     so: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
-    await keep();
     const { id: request, meta, principal, client, trace } = call;
-    const made = { id: request, meta, principal, client, trace, method: "tools/call" };
     const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
-    return createTaskResult(await tasks.create({ ...made, params: asked, ...so }, end, id));
+    const own = { id: request, meta, principal, client, trace, params: asked };
+    const made = { ...own, method: "tools/call", ...so };
+    await keep(taskBytes(made, end));
+    return createTaskResult(await tasks.create(made, end, id));
   };
   return {
     gate,

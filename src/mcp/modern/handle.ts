@@ -10,7 +10,7 @@ import type { Exchange } from "../wire/exchange.ts";
 import { checkHeaders, checkVersionHeader, traceIn } from "../wire/headers.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { isLoggingLevel, notices, progressTokenOf } from "../wire/notifications.ts";
-import { respond, type Talk } from "../wire/reply.ts";
+import { Answering, type Reply } from "../wire/reply.ts";
 import { clientName } from "../wire/params.ts";
 import { runTarget, type ModernCall } from "./call.ts";
 
@@ -48,29 +48,42 @@ export async function handleModern(
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message);
   if (message.row.stream) return message.row.stream(message, exchange, client);
-  return respond(exchange.accepts, exchange.leaving, async (talk) => {
-    const sender: Sender = {};
-    try {
-      const call = callOf(message, exchange, { client, meta, sender, ...talk });
-      return {
-        status: 200,
-        body: resultMessage(message.id, await answer(message, exchange, call)),
-      };
-    } catch (error) {
-      // A request that goes on from a state can be sent again: it does nothing twice.
-      const goesOn = message.params["requestState"] !== undefined;
-      const fault = report(goesOn ? error : afterSending(sender, error));
-      return { status: httpStatus(fault), body: errorMessage(message.id, fault) };
-    }
-  });
+  const answering = new Answering(exchange);
+  return answering.response(replyTo(message, exchange, { client, meta, answering }));
+}
+
+/** The reply to a request. Never throws. */
+async function replyTo(
+  request: FoundRequest,
+  exchange: Exchange,
+  about: { client: Client; meta: Json; answering: Answering },
+): Promise<Reply> {
+  const { id, method, params, row, target } = request;
+  const sender: Sender = {};
+  try {
+    if (target instanceof Fault) throw target;
+    const call = callOf(request, exchange, { ...about, sender });
+    let result: Json;
+    if (target !== undefined) result = await runTarget(request, target, exchange, call);
+    else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
+    else throw methodNotFound(method);
+    return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
+  } catch (error) {
+    // A request that goes on from a state can be sent again: it does nothing twice.
+    const goesOn = params["requestState"] !== undefined;
+    const fault = report(goesOn ? error : afterSending(sender, error));
+    return { status: httpStatus(fault), body: errorMessage(id, fault) };
+  }
 }
 
 /** The context of a request's call. Throws `invalid_params`. */
 function callOf(
   { id }: Request,
   exchange: Exchange,
-  { client, meta, sender, send, signal }: { client: Client; meta: Json; sender: Sender } & Talk,
+  about: { client: Client; meta: Json; answering: Answering; sender: Sender },
 ): ModernCall {
+  const { client, meta, sender } = about;
+  const { send, signal } = about.answering;
   const logLevel = meta[`${META}logLevel`];
   if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
     throw new Fault(
@@ -90,20 +103,6 @@ function callOf(
     },
     notify: changes(exchange, notices({ progressToken: progressTokenOf(meta), logLevel }, send)),
   };
-}
-
-/** The result of a request, as JSON text. */
-async function answer(
-  request: FoundRequest,
-  exchange: Exchange,
-  call: ModernCall,
-): Promise<string> {
-  const { row, target } = request;
-  if (target instanceof Fault) throw target;
-  if (target !== undefined)
-    return resultText(row, exchange, await runTarget(request, target, exchange, call));
-  if (row.modern === undefined) throw methodNotFound(request.method);
-  return resultText(row, exchange, await row.modern(request, exchange, call.client));
 }
 
 /** Texts of results by the list in them: it is the same for everybody, so its text is written once. */

@@ -38,7 +38,7 @@ export async function listen(
   if (stream === null) {
     throw new Fault(
       "too_many",
-      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers). Close one, or listen to more on one stream, and retry in 1 second.`,
+      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or too long filters (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
       { data: { retryAfter: 1 } },
     );
   }

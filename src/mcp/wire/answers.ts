@@ -15,7 +15,7 @@ import { textBytes } from "../../shape.ts";
 import { cannotAsk, unusableAnswer } from "../../servlets/ask-failures.ts";
 import { FORMATS } from "../../schema/formats.ts";
 import { Steps } from "../../schema/steps.ts";
-import { checkOf, told } from "../../servlets/checks.ts";
+import { checkOf, describeIssues } from "../../servlets/checks.ts";
 
 /** The capability that a client must declare in order to be asked. */
 const CAPABILITY: Record<Ask["method"], string> = {
@@ -173,7 +173,8 @@ function readResult(
       const use = { name: "requestedSchema", formats: FORMATS };
       const check = checkOf(params["requestedSchema"], use);
       const { value, issues } = checkWithoutNulls((given) => check(given, steps), content);
-      if (issues !== undefined) return { wrong: `does not fit what was asked: ${told(issues)}` };
+      if (issues !== undefined)
+        return { wrong: `does not fit what was asked: ${describeIssues(issues)}` };
       return { result: value === content ? result : { ...result, content: value } };
     }
     case "sampling/createMessage": {

@@ -1,4 +1,4 @@
-import type { Json, Keeper, Principal, Recorded, Share, WaitReason } from "../../model.ts";
+import type { Json, Keeper, Principal, Recorded, CallerQuota, WaitReason } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";
@@ -13,7 +13,7 @@ export interface Server {
 }
 
 /** Options of `Vault.seal`. */
-export interface Sealing extends Pick<Share, "keep"> {
+export interface Sealing extends Pick<CallerQuota, "keep"> {
   /** Unix time in ms. */
   until: number;
   /** True if only one set of answers may be given (single use). */
@@ -21,7 +21,7 @@ export interface Sealing extends Pick<Share, "keep"> {
 }
 
 /** The point at which a call resumes: a state and the answers that the client sent with it. */
-export interface Resumed extends Pick<Share, "keep"> {
+export interface Resumed extends Pick<CallerQuota, "keep"> {
   /** Digest of both; the same in each retry. */
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
@@ -70,7 +70,7 @@ export interface Vault {
 }
 
 /** One POST and what answering it needs. */
-export interface Exchange extends Pick<Share, "keep"> {
+export interface Exchange extends Pick<CallerQuota, "keep"> {
   server: Server;
   registry: Registry;
   principal: Principal;

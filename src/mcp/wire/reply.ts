@@ -18,7 +18,7 @@ export interface Accepts {
   sse: boolean;
 }
 
-export function accepts(header: string | undefined): Accepts {
+export function acceptsIn(header: string | undefined): Accepts {
   if (header === undefined || header.includes("*/*")) return { json: true, sse: true };
   const isAny = header.includes("application/*");
   return {
@@ -27,61 +27,51 @@ export function accepts(header: string | undefined): Accepts {
   };
 }
 
-/** What a call can do with its client before it is over. */
-export interface Talk {
-  /** Says something on the way; nothing happens where the client takes no event stream. */
-  send(message: Json): void;
-  /** Aborts when the client has left. Asked for by calls that begin to wait. */
-  signal(): AbortSignal;
-}
-
 /**
- * Answers with JSON where the call is over before it has said anything, and with an event stream from
- * the first message on where it has. A call that waits for long opens the stream too: only by writing
- * does one learn that the other side has gone, and what stands between wants to see signs of life.
- * `leaving` aborts when the client has left before it was answered.
+ * Answers one POST: with JSON where the reply comes before anything else was said, and with an event stream
+ * from the first message on where it does not. A call that waits for long opens the stream too: only by
+ * writing does one learn that the client has gone, and proxies want to see signs of life.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#receiving-messages
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export async function respond(
-  { json, sse }: Accepts,
-  leaving: () => AbortSignal,
-  run: (talk: Talk) => Promise<Reply>,
-): Promise<Response> {
-  if (!sse) return jsonResponse(await run({ send: () => {}, signal: leaving }));
-  const stream = new EventStream(leaving);
-  const reply = run(stream);
-  const early = json ? await Promise.race([reply, stream.begun]) : undefined;
-  if (early !== undefined && !stream.hasBegun) {
-    stream.end();
-    return jsonResponse(early);
-  }
-  return stream.response(reply);
-}
-
-/** https://html.spec.whatwg.org/multipage/server-sent-events.html */
-class EventStream implements Talk {
-  readonly begun: Promise<undefined>;
-  hasBegun = false;
+export class Answering {
+  readonly #accepts: Accepts;
   readonly #leaving: () => AbortSignal;
+  readonly #begun = Promise.withResolvers<undefined>();
+  #hasBegun = false;
   #left: AbortController | undefined;
-  #begin!: (value: undefined) => void;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** What was written before anybody could read. */
+  /** Events from before anybody could read. */
   #early: Uint8Array[] = [];
   #signsOfLife: ReturnType<typeof setInterval> | undefined;
 
-  constructor(leaving: () => AbortSignal) {
+  /** `leaving` aborts when the client has left before it was answered. */
+  constructor({ accepts, leaving }: { accepts: Accepts; leaving: () => AbortSignal }) {
+    this.#accepts = accepts;
     this.#leaving = leaving;
-    this.begun = new Promise((resolve) => (this.#begin = resolve));
   }
 
-  // Handed out one by one, so bound to the stream.
-  readonly send = (message: Json): void => this.#event(JSON.stringify(message));
+  // Both are handed out one by one, so bound to this.
+  /** Sends a message before the reply; nothing happens where the client takes no event stream. */
+  readonly send = (message: Json): void => {
+    if (this.#accepts.sse) this.#event(JSON.stringify(message));
+  };
 
+  /** Aborts when the client has left. Asked for by calls that begin to wait. */
   readonly signal = (): AbortSignal => {
+    if (!this.#accepts.sse) return this.#leaving();
     this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
     return AbortSignal.any([this.#leaving(), (this.#left ??= new AbortController()).signal]);
   };
+
+  /** The response, once it is known whether it is a stream. */
+  async response(reply: Promise<Reply>): Promise<Response> {
+    if (!this.#accepts.sse) return jsonResponse(await reply);
+    const first = this.#accepts.json ? await Promise.race([reply, this.#begun.promise]) : undefined;
+    if (first === undefined || this.#hasBegun) return this.#stream(reply);
+    this.#end();
+    return jsonResponse(first);
+  }
 
   #event(message: string): void {
     this.#write(eventText(message));
@@ -91,30 +81,30 @@ class EventStream implements Talk {
     const bytes = encoder.encode(text);
     if (this.#controller === undefined) this.#early.push(bytes);
     else this.#controller.enqueue(bytes);
-    this.hasBegun = true;
-    this.#begin(undefined);
+    this.#hasBegun = true;
+    this.#begun.resolve(undefined);
   }
 
-  end(): void {
+  #end(): void {
     if (this.#signsOfLife !== undefined) clearInterval(this.#signsOfLife);
   }
 
-  /** The stream as a response: what was and will be said, then the reply. */
-  response(reply: Promise<Reply>): Response {
+  /** What was and will be said, then the reply. */
+  #stream(reply: Promise<Reply>): Response {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
         for (const bytes of this.#early) controller.enqueue(bytes);
         const finish = async () => {
           const { body: last } = await reply;
-          this.end();
+          this.#end();
           for (const message of [last].flat()) this.#event(message);
           this.#controller?.close();
         };
         finish().catch((error: unknown) => controller.error(error));
       },
       cancel: () => {
-        this.end();
+        this.#end();
         this.#controller = undefined;
         this.#early = [];
         this.#left?.abort();

@@ -41,7 +41,7 @@ export interface Hub {
 export const SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId";
 
 /** Does a stream with this filter get this notification? */
-export function wants(filter: Filter, { method, params = {} }: Notification): boolean {
+export function matches(filter: Filter, { method, params = {} }: Notification): boolean {
   switch (method) {
     case "notifications/tools/list_changed":
       return filter.toolsListChanged === true;

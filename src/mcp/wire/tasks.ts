@@ -12,6 +12,7 @@ import {
   type Recorded,
   type Suspended,
 } from "../../model.ts";
+import { textBytes } from "../../shape.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 
 /** Calls that outlive their request. https://modelcontextprotocol.io/seps/2663-tasks-extension */
@@ -59,6 +60,13 @@ export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | 
 
 /** How a call has ended. */
 export type TaskEnd = { result: Json } | { error: RpcError };
+
+/** Bytes of what a call brings to its task. */
+export function taskBytes({ params, recorded }: TaskCall, start?: Start): number {
+  const isWaiting = start !== undefined && "reason" in start;
+  const { entries = [] } = (isWaiting ? start.recorded : recorded) ?? {};
+  return textBytes([params, entries, isWaiting ? {} : (start ?? {})]);
+}
 
 /** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
 export type DetailedTask = { taskId: string; status: string } & Json;

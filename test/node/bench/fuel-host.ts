@@ -1,4 +1,4 @@
-/** The host functions that `npm run bench -- fuel` measures: all that do not wait. */
+/** The host functions that `npm run bench -- fuel` measures: all that reach nobody. */
 import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
 import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { one, type Row } from "./fuel-instructions.ts";
@@ -12,6 +12,8 @@ const PLUGIN_NAMESPACES: Record<string, string> = {
 
 /** Functions that end the call, so that they cannot be called in a loop. */
 const ENDING = new Set(["edge:wasi.proc_exit", "edge:env.abort"]);
+/** Functions that send HTTP requests, and that wait for their answers. */
+const SENDING = new Set(["edge:host.http_request", "edge:user.get_access_token"]);
 
 /** Blocks that the servlet makes before its loop. */
 const BLOCKS = {
@@ -26,6 +28,13 @@ const BLOCKS = {
     user: "u",
     data: 1,
   }),
+  asks: JSON.stringify({ a: { method: "roots/list" }, b: { method: "roots/list" } }),
+  form: JSON.stringify({
+    message: "Name?",
+    requestedSchema: { type: "object", properties: { name: { type: "string" } } },
+  }),
+  /** Of a host that the servlet may not reach. */
+  request: JSON.stringify({ url: "https://example.com/" }),
 };
 const block = (name: keyof typeof BLOCKS) => `(global.get $${name})`;
 const i32s = (...numbers: number[]) => numbers.map((number) => `(i32.const ${number})`).join(" ");
@@ -53,6 +62,13 @@ const USES: Record<string, string[]> = {
   "edge:user.notify_url_elicitation_completed": notifies,
   "edge:user.get_keyring_secret": [block("json")],
   "edge:user.config_get": [block("key"), block("text")],
+  "edge:user.create_elicitation": [block("form")],
+  "edge:user.create_message": [block("json")],
+  "edge:user.request_input": [block("asks")],
+  "edge:user.ask_client": [block("asks")],
+  "edge:user.http_fetch": [`${block("request")} (i64.const 0)`],
+  // A clock that is at its time.
+  "edge:wasi.poll_oneoff": [i32s(0x80000, 0x90000, 1, 4096), i32s(0x80000, 0x90000, 1000, 4096)],
   "edge:wasi.clock_time_get": ["(i32.const 0) (i64.const 0) (i32.const 4096)"],
   "edge:wasi.random_get": [i32s(4096, 1), i32s(4096, 256), i32s(4096, 60_000)],
   "edge:wasi.fd_write": [1, 100, 2000].flatMap((count) => [
@@ -61,14 +77,11 @@ const USES: Record<string, string[]> = {
   ]),
 };
 
-const AsyncFunction = (async () => {}).constructor;
-
-/** Host functions that do not wait, in the names of a prepared servlet. */
+/** The host functions that are measured, in the names of a prepared servlet. */
 export const hostFunctions = Object.entries(namespaces).flatMap(([namespace, functions]) =>
-  Object.entries(functions)
-    .filter(([, call]) => call.constructor !== AsyncFunction)
-    .map(([name]) => ({ namespace, name, full: `${namespace}.${name}` }))
-    .filter(({ full }) => !ENDING.has(full)),
+  Object.keys(functions)
+    .map((name) => ({ namespace, name, full: `${namespace}.${name}` }))
+    .filter(({ full }) => !ENDING.has(full) && !SENDING.has(full)),
 );
 
 /** The types of a host function's parameters and results, and its arguments in one or several ways. */

@@ -39,6 +39,25 @@ const RANDOM =
 const bits = (count: number) =>
   `(i32.and (i32.wrap_i64 (i64.shr_u (local.get $a) (i64.const 40))) (i32.const ${count}))`;
 
+/** Operations on numbers near zero, for which processors have slow ways. */
+const subnormal = (local: string, type: string, tiny: string): Row[] => {
+  const all = (number: string) => {
+    const [lane, lanes] = type.split("x");
+    const constant = `(${lane}.const ${number})`;
+    return lanes === undefined ? constant : `(${type}.splat ${constant})`;
+  };
+  const near = `(${type}.add (local.get $${local}) ${all(tiny)})`;
+  const ways = {
+    add: near,
+    mul: `(${type}.mul ${near} ${all("0.5")})`,
+    div: `(${type}.div ${near} ${all("2.5")})`,
+    sqrt: `(${type}.mul (${type}.sqrt ${near}) ${all(tiny)})`,
+  };
+  return Object.entries(ways).map(([name, body]) =>
+    one(`${type}.${name}, subnormal`, `(local.set $${local} ${body})`),
+  );
+};
+
 const arithmetic: Row[] = [
   ...each("i32.add i32.mul i32.xor i32.shl i32.rotr i32.lt_u", binary("i", "j")),
   ...each("i64.add i64.mul i64.sub i64.shr_u i64.rotl", binary("a", "b")),
@@ -57,9 +76,11 @@ const arithmetic: Row[] = [
   ...each("f32.add f32.div f32.min", binary("f", "g")),
   ...each("f64.sqrt f64.ceil f64.nearest f64.neg", unary("x")),
   ...each("f32.sqrt f32.floor", unary("f")),
+  ...subnormal("x", "f64", "0x1p-1030"),
+  ...subnormal("f", "f32", "0x1p-130"),
   one(
-    "f64.mul, subnormal",
-    "(local.set $x (f64.mul (local.get $y) (f64.const 0x1p-1060))) (local.set $y (f64.add (local.get $x) (local.get $y)))",
+    "f32.demote_f64 f64.promote_f32, subnormal",
+    "(local.set $x (f64.promote_f32 (f32.demote_f64 (f64.add (local.get $x) (f64.const 0x1p-140)))))",
   ),
   both("x", "i64.trunc_sat_f64_s", "f64.convert_i64_s"),
   both("x", "i64.trunc_sat_f64_u", "f64.convert_i64_u"),
@@ -84,6 +105,8 @@ const vectors: Row[] = [
     "i8x16.popcnt i64x2.abs f64x2.sqrt f32x4.sqrt f32x4.ceil f64x2.nearest i32x4.trunc_sat_f64x2_u_zero i32x4.trunc_sat_f32x4_u f64x2.convert_low_i32x4_u f32x4.convert_i32x4_u f32x4.demote_f64x2_zero i16x8.extadd_pairwise_i8x16_s v128.not",
     unary("v"),
   ),
+  ...subnormal("v", "f64x2", "0x1p-1030"),
+  ...subnormal("v", "f32x4", "0x1p-130"),
   ...each("i8x16.shl i8x16.shr_s i64x2.shr_s i16x8.shr_u", binary("v", "i")),
   one(
     "i8x16.shuffle",
@@ -129,6 +152,10 @@ const memory: Row[] = [
   one(
     "i32.store, cache miss",
     `${RANDOM} (i32.store (i32.and (i32.wrap_i64 (i64.shr_u (local.get $a) (i64.const 30))) (i32.const ${FAR - 3})) (local.get $j))`,
+  ),
+  one(
+    "v128.load, across lines",
+    "(local.set $a (i64x2.extract_lane 0 (v128.load offset=60 (i32.and (i32.wrap_i64 (local.get $a)) (i32.const 0x7ff040)))))",
   ),
   one(
     "v128.load v128.store",

@@ -12,10 +12,12 @@ import { promisify } from "node:util";
 import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../src/limits.ts";
+import type { Answers, Asks } from "../../../src/model.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { instantiate } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
+import { run } from "../../../src/wasm/run.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { hostDeclarations, hostRows, hostSetup } from "./fuel-host.ts";
 import {
@@ -47,7 +49,7 @@ export const KINDS: Record<string, Kind> = {
   exceptions: { rows: exceptionRows, fuel: FUEL, declarations: exceptionDeclarations, setup: "" },
   "host functions": {
     rows: hostRows,
-    fuel: 10 * FUEL,
+    fuel: 20 * FUEL,
     declarations: hostDeclarations,
     setup: hostSetup,
   },
@@ -112,6 +114,8 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
         config: { key: "value" },
         logLevel: "info" as const,
         world: liveWorld,
+        ask: async (asks: Asks): Promise<Answers> =>
+          Object.fromEntries(Object.keys(asks).map((key) => [key, { result: {} }])),
       };
       const guest = new Guest(setup, new Journal({ hash: "", input: "" }, liveWorld, undefined));
       const { exports } = instantiate(module, guest);
@@ -122,7 +126,7 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
       guest.attach(exports, kind);
       const began = performance.now();
       try {
-        call();
+        await run(module, call);
       } catch (error) {
         if (guest.tank?.isEmpty !== true)
           throw new Error(`row ${at}: ${String(error)}`, { cause: error });

@@ -51,6 +51,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "draw_chart",
       "now",
       "wait",
+      "factor",
       "greet",
       "lookup_status",
       "list_statuses",
@@ -94,6 +95,11 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
         : await client.callTool(call, options);
     expect(firstText(content)).toContain("Waited");
     expect(heard.length).toBeGreaterThan(0);
+  });
+
+  test("factor factors", async () => {
+    const { content } = await client.callTool({ name: "factor", arguments: { number: 60 } });
+    expect(firstText(content)).toBe("60 = 2 × 2 × 3 × 5");
   });
 
   test("hello greets", async () => {

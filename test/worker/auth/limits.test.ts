@@ -24,8 +24,8 @@ function callOpen(server: Server, key: string, call: object = {}, call_id?: stri
   );
 }
 
-function begin(server: Server, key: string): Promise<Response> {
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a" } };
+function begin(server: Server, key: string, capabilities = {}): Promise<Response> {
+  const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "a" } };
   const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
   return post(body, { authorization: `Bearer ${key}` }, server);
 }
@@ -158,6 +158,56 @@ describe("limits", () => {
       expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
     }),
   );
+
+  test.each([
+    ["that the client asks for", { name: "plan_always", task: {} }],
+    ["that calls become which wait", { name: "plan" }],
+  ])("bound what is kept for one caller: tasks of sessions %s", (_what, more) =>
+    limited({ keptPerDay: 2 }, async (server, ada) => {
+      const begun = await begin(server, ada, { elicitation: {} });
+      const session = { "mcp-session-id": begun.headers.get("mcp-session-id")! };
+      const headers = { ...session, authorization: `Bearer ${ada}` };
+      const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
+      await post(initialized, headers, server);
+      const steps = [{ do: "elicit" }];
+      const params = { arguments: { steps }, ...more };
+      const call = (id: number) =>
+        post({ jsonrpc: "2.0", id, method: "tools/call", params }, headers, server);
+      const [one, two] = [await call(2), await call(3)];
+      expect(await two.text()).toContain("stored sessions, tasks, states and calls per day");
+      await one.body?.cancel();
+    }),
+  );
+
+  test("bound the bytes that are kept: each MiB counts", () =>
+    limited({ keptPerDay: 3 }, async (server, ada) => {
+      const message = "x".repeat(2.5 * 1024 * 1024);
+      const large = { name: "plan", arguments: { steps: [{ do: "sleep", ms: 4000, message }] } };
+      const { result } = await answerOf(await callAs(server, ada, TASKS, large));
+      expect(result?.["taskId"]).toBeDefined();
+      expect((await beginTask(server, ada)).status).toBe(429);
+    }));
+
+  test("bound what a task comes to keep; it ends, and says that what it sent is sent", () =>
+    limited({ keptPerDay: 2 }, async (server, ada) => {
+      const large = "x".repeat(2.5 * 1024 * 1024);
+      const sent = vi
+        .spyOn(globalThis, "fetch")
+        .mockImplementation(async () => new Response(large));
+      const steps = [{ do: "http", method: "POST", url: "https://a.example/" }];
+      const call = { name: "plan_always", arguments: { steps } };
+      const { result } = await answerOf(await callAs(server, ada, TASKS, call));
+      const meta = { "io.modelcontextprotocol/clientCapabilities": TASKS };
+      const { body, headers } = modern("tasks/get", { taskId: result?.["taskId"] }, meta);
+      const get = async () =>
+        answerOf(await post(body, { ...headers, authorization: `Bearer ${ada}` }, server));
+      await expect.poll(async () => (await get()).result?.["status"]).toBe("failed");
+      const { message } = (await get()).result!["error"];
+      expect(message).toContain("stored sessions, tasks, states and calls per day (limit 2)");
+      expect(message).toContain("Its outcome is unknown");
+      expect(sent).toHaveBeenCalledTimes(1);
+      sent.mockRestore();
+    }));
 
   test("bound what one caller has open, while others are served", () =>
     limited({ concurrentCalls: 20, waitingBytesOfOne: 1e9 }, async (server, ada, bob) => {

@@ -284,14 +284,14 @@ export async function finish(
 async function takeStep(id: string, faults: Faults, asked: Json): Promise<Finished | undefined> {
   let finished: Finished | undefined;
   await faults.within(id, async (instance, storage, begin) => {
-    const task = (await instance.get("anonymous"))!;
+    const task = (await instance.get({ name: "anonymous" }))!;
     const { status } = task;
     const [result, requests] = [task["result"] as Json, task["inputRequests"] as Json];
     if (status === "input_required") {
       Object.assign(asked, requests);
       // An object that takes answers does nothing else, and is reset by what fails.
       if (faults.meanwhile === undefined && !faults.fragile) begin();
-      await instance.update("anonymous", responsesIn(answersTo(requests)));
+      await instance.update({ name: "anonymous" }, responsesIn(answersTo(requests)));
     } else if (status === "working") {
       await nextAlarm(instance, storage, begin);
     } else {

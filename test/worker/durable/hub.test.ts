@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -196,6 +197,76 @@ describe("subscriptions/listen", () => {
     expect(new Set(texts.map((text) => text.replaceAll(": listening\n\n", "")))).toEqual(
       new Set(['event: message\ndata: "hello"\n\nevent: message\ndata: "bye"\n\n']),
     );
+  });
+
+  describe("keeps filters of a bounded size", () => {
+    const LONG = [`test://${"€".repeat(limits.listenFilterCharacters - 100)}`];
+
+    /** How many of them are let in. */
+    const opened = async (callers: string[], resourceSubscriptions = LONG) => {
+      const wanted = { ...plain, filter: { resourceSubscriptions }, lifeMs: 60_000 };
+      const all = await Promise.all(
+        callers.map((caller) => anonymous.listen({ ...wanted, caller })),
+      );
+      const streams = all.filter((stream) => stream !== null);
+      await Promise.all(streams.map((stream) => stream.cancel()));
+      return streams.length;
+    };
+
+    test("of one caller", async () => {
+      const most = Math.floor(limits.listenFilterBytes / (2 * limits.listenFilterCharacters));
+      const count = await opened(Array.from({ length: limits.listenStreams }, () => "ada"));
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThanOrEqual(most);
+    });
+
+    test("of one caller, whose URIs are short, but many", async () => {
+      const uris = Array.from({ length: 10_000 }, (_, at) => `${at}`);
+      const count = await opened(
+        Array.from({ length: limits.listenStreams }, () => "ada"),
+        uris,
+      );
+      const most = Math.floor(limits.listenFilterBytes / (uris.length * limits.filterItemBytes));
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThanOrEqual(most);
+    });
+
+    test("of all, where many callers send the largest that they may", async () => {
+      const most = Math.floor(limits.hubFilterBytes / (2 * limits.listenFilterCharacters));
+      const count = await opened(Array.from({ length: 400 }, (_, at) => `caller ${at}`));
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThanOrEqual(most);
+    });
+  });
+
+  test("ends streams that nobody reads, whose openings are too much together", async () => {
+    const { hubBacklogBytes } = limits;
+    Object.assign(limits, { hubBacklogBytes: 10_000 });
+    const opening = "x".repeat(4000);
+    const isEnded = await runInDurableObject(anonymous, async (hub: Hub) => {
+      const streams = [];
+      for (let at = 0; at < 3; at++)
+        streams.push((await hub.listen({ ...plain, opening, lifeMs: 60_000 }))!);
+      const ends = streams.map((stream) => stream.getReader().read());
+      return (await Promise.allSettled(ends)).map(({ status }) => status === "rejected");
+    });
+    Object.assign(limits, { hubBacklogBytes });
+    expect(isEnded.filter(Boolean)).toHaveLength(1);
+  });
+
+  test("tells a change that is made again and again once in a while, and none too few", async () => {
+    const { next } = await listen({ toolsListChanged: true, resourceSubscriptions: ["test://a"] });
+    const TOOLS = { method: "notifications/tools/list_changed" };
+    const ended = { method: "notifications/resources/updated", params: { uri: "test://a" } };
+    await Promise.all(Array.from({ length: 50 }, () => anonymous.publish([TOOLS])));
+    await anonymous.publish([ended]);
+    const heard = [];
+    do heard.push(await next());
+    while (heard.at(-1).method !== ended.method);
+    expect(heard.length).toBeGreaterThan(1);
+    expect(heard.length).toBeLessThan(5);
+    await anonymous.publish([TOOLS]);
+    expect(await next()).toMatchObject(TOOLS);
   });
 
   test("is refused under an id that is too long to be kept for others", async () => {

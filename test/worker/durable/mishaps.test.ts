@@ -157,11 +157,15 @@ describe("what comes twice", () => {
     const sent: Answers[] = [];
     const { result } = await finish(id, faults, async () => {
       await faults.within(id, async (instance) => {
-        const requests = (await instance.get("anonymous"))!["inputRequests"] as Json | undefined;
+        const requests = (await instance.get({ name: "anonymous" }))!["inputRequests"] as
+          | Json
+          | undefined;
         if (requests !== undefined) sent.push(responsesIn(answersTo(requests)));
         const other = responsesIn({ ask_1: accept("too late") });
         const all = [...sent, ...sent, ...(requests === undefined ? [other] : [])];
-        const answers = await Promise.all(all.map((one) => instance.update("anonymous", one)));
+        const answers = await Promise.all(
+          all.map((one) => instance.update({ name: "anonymous" }, one)),
+        );
         expect(answers).toEqual(all.map(() => ({})));
       });
     });
@@ -178,7 +182,9 @@ describe("what comes twice", () => {
       await faults.within(id, nextAlarm);
       await faults.within(id, async (instance) => {
         const given = (key: string) => responsesIn({ [key]: accept(key) });
-        await Promise.all([first, second].map((key) => instance.update("anonymous", given(key))));
+        await Promise.all(
+          [first, second].map((key) => instance.update({ name: "anonymous" }, given(key))),
+        );
       });
       const { result } = await finish(id, faults);
       expect(saidIn(result)).toMatchObject([
@@ -204,7 +210,7 @@ describe("a cancel", () => {
     await faults.within(id, async (instance) => {
       const requests = { ask_1: { method: "elicitation/create", params: {} } };
       const answers = responsesIn(answersTo(requests));
-      const update = () => instance.update("anonymous", answers);
+      const update = () => instance.update({ name: "anonymous" }, answers);
       const cancel = () => instance.cancel("anonymous");
       await Promise.all(when === "first" ? [cancel(), update()] : [update(), cancel()]);
     });
@@ -301,8 +307,8 @@ test("runs that end well in between are not counted", async () => {
     await faults.within(id, nextAlarm);
     await new Faults().within(id, nextAlarm);
     await new Faults().within(id, async (instance) => {
-      const { inputRequests } = (await instance.get("anonymous"))!;
-      await instance.update("anonymous", responsesIn(answersTo(inputRequests as Json)));
+      const { inputRequests } = (await instance.get({ name: "anonymous" }))!;
+      await instance.update({ name: "anonymous" }, responsesIn(answersTo(inputRequests as Json)));
     });
   }
   expect((await finish(id, new Faults())).status).toBe("completed");

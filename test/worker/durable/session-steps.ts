@@ -45,7 +45,7 @@ export async function reopened(client: SessionClient): Promise<Events> {
 
 /** Has the session say this on its own stream. */
 export const tell = (client: SessionClient, ...texts: string[]) =>
-  objectOf(client).heard(
+  objectOf(client).changed(
     texts.map((data) => ({ method: "notifications/message", params: { level: "info", data } })),
   );
 /** What a log message says. */

@@ -206,7 +206,7 @@ describe("notifications/cancelled", () => {
       },
     ]);
     expect((await client.answer(id, accept("late"))).status).toBe(202);
-    expect(await taskOf(task).get("anonymous")).toBeUndefined();
+    expect(await taskOf(task).get({ name: "anonymous" })).toBeUndefined();
   });
 
   test("ends a call that is answered with JSON: there is nothing to say then", async () => {

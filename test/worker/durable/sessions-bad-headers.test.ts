@@ -93,7 +93,7 @@ describe("a session", () => {
     }
     expect(await faultOf(await client.listen())).toEqual(gone);
     expect(await faultOf(await client.end())).toEqual(gone);
-    expect(await objectOf(client).heard([{ method: "notifications/tools/list_changed" }])).toBe(
+    expect(await objectOf(client).changed([{ method: "notifications/tools/list_changed" }])).toBe(
       false,
     );
   });

@@ -131,6 +131,25 @@ describe("changes", () => {
     expect(counts.map(({ count }) => count)).toEqual([0, 1, 1]);
   });
 
+  test("that come often are told together, each once", async () => {
+    const { clients, hub } = await owned({});
+    const [client] = clients as [SessionClient];
+    await subscribe(client, "test://a");
+    await subscribe(client, "test://b");
+    const updates = ["test://a", "test://b"].map((uri) => ({ method: UPDATED, params: { uri } }));
+    const often = Array.from({ length: 60 }, (_, at) => hub.publish([updates[at % 2]!]));
+    await Promise.all(often);
+    const events = await listened(client);
+    await client.call("test_trigger_tool_change");
+    const heard: Json[] = [];
+    do heard.push(await events.message());
+    while (heard.at(-1)!["method"] === UPDATED);
+    const uris = heard.slice(0, -1).map(({ params }) => (params as Json)["uri"]);
+    expect(new Set(uris)).toEqual(new Set(["test://a", "test://b"]));
+    expect(uris.length).toBeLessThan(6);
+    await events.drop();
+  });
+
   test("are not told to sessions that have ended: those are forgotten", async () => {
     const { clients, hub } = await owned({}, {}, {});
     const [one, two, three] = clients as [SessionClient, SessionClient, SessionClient];

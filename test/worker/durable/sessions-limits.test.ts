@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { accept, clock, limited, prepare, ROOTS } from "./client.ts";
+import { pause } from "./faults.ts";
 import { ELICIT, HOUR, log, saidIn, steps } from "./plans.ts";
 import { Events, messageIn, type SessionClient } from "./session-client.ts";
 import {
@@ -177,6 +178,25 @@ describe("too much", () => {
     const ends = await Promise.allSettled(unread.slice(0, -1).map((one) => one.rest()));
     expect(ends.filter(({ status }) => status === "fulfilled").length).toBeLessThan(2);
     await newest.drop();
+  });
+
+  test("on many streams that nobody reads: the oldest break off", async () => {
+    limited({ sessionEventCharacters: 2_000_000 });
+    const client = await begin();
+    const text = "x".repeat(500_000);
+    const unread: Response[] = [];
+    for (let call = 0; call < 12; call++) {
+      unread.push(await client.call("plan", steps(log(`1${text}`), log(`2${text}`), ELICIT)));
+    }
+    while ((await countOf(client, "asks")) < 12) await pause();
+    const read = unread.map(async (response) => {
+      const events = new Events(response);
+      for (;;) if ((await events.message())["method"] === "elicitation/create") return "asked";
+    });
+    const ends = await Promise.allSettled(read);
+    expect(ends[0]!.status).toBe("rejected");
+    expect(ends.filter(({ status }) => status === "fulfilled").length).toBeLessThan(6);
+    expect(ends.at(-1)).toEqual({ status: "fulfilled", value: "asked" });
   });
 
   test("for a client that reads too slowly: its stream breaks off, and it can come back", async () => {

@@ -108,7 +108,7 @@ test("a task whose session does not know of an answer tells it soon, not when it
   try {
     await runInDurableObject(objectOf(task), async (instance, { storage }) => {
       const update = instance as unknown as Instance;
-      await update.update("anonymous", { a: { result: accept("Ada") } });
+      await update.update({ name: "anonymous" }, { a: { result: accept("Ada") } });
       const due = await storage.getAlarm();
       // Alarms are set that far off here, where tests let them go off.
       expect(due! - FAR - Date.now()).toBeLessThanOrEqual(limits.ownerMs);

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { Task } from "../index.ts";
 import { post } from "../server.ts";
 import { accept, prepare, send, server as usual, type Json } from "./client.ts";
 import { catching, ELICIT, log, saidIn, steps } from "./plans.ts";
+import { pause } from "./faults.ts";
+import { instead } from "./session-faults.ts";
 import { Events, LATEST, messageIn, resultIn, type SessionClient } from "./session-client.ts";
 import {
   begin,
@@ -14,8 +17,41 @@ import {
   VERSIONS,
 } from "./session-steps.ts";
 
+const PING = { jsonrpc: "2.0", id: "ping", method: "ping" };
+const CALL = { ...PING, method: "tools/call", params: { name: "greet", arguments: { name: "A" } } };
+const READY = { jsonrpc: "2.0", method: "notifications/initialized" };
+
 /** How a session answers what its client sends: in which form, in which version, and with which logs. */
 prepare();
+
+describe("a POST whose session ends while its first message is taken", () => {
+  test.each([
+    ["an answer alone", "application/json, text/event-stream", []],
+    ["an answer, before a ping", "application/json, text/event-stream", [PING]],
+    ["an answer, before a call", "application/json, text/event-stream", [CALL]],
+    ["an answer, before requests to be answered on a stream", "text/event-stream", [PING, CALL]],
+    ["an answer, before another message", "application/json, text/event-stream", [READY, PING]],
+  ])("is answered that there is no such session: %s", async (_what, accepted, others) => {
+    const client = await begin({ version: "2025-03-26" });
+    const asked = await (await planned(client, ELICIT)).message();
+    const at = { isTaken: false, isEnded: false };
+    const undo = instead(Task.prototype, "update", async ({ plain, args }) => {
+      at.isTaken = true;
+      while (!at.isEnded) await pause();
+      return plain(...args);
+    });
+    try {
+      const answer = { jsonrpc: "2.0", id: asked["id"], result: accept("Ada") };
+      const posted = client.post([answer, ...others], { accept: accepted });
+      while (!at.isTaken) await pause();
+      expect((await client.end()).status).toBe(204);
+      at.isEnded = true;
+      expect((await posted).status).toBe(404);
+    } finally {
+      undo();
+    }
+  });
+});
 
 describe("a POST", () => {
   test("is answered with JSON where all is over before anything was said", async () => {

@@ -1,9 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { accept, as, clock, keyed, prepare } from "./client.ts";
+import { accept, as, clock, keyed, limited, prepare } from "./client.ts";
 import { objectOf } from "./faults.ts";
 import { HOUR } from "./plans.ts";
-import { Events, resultIn } from "./session-client.ts";
+import { Events, resultIn, type SessionClient } from "./session-client.ts";
 import { about, begin, RELATED, resultOf, startedTask, until } from "./session-steps.ts";
 
 /** Who may wait for what comes of a session's task, and for how long. */
@@ -39,6 +39,25 @@ describe("another session of the same principal", () => {
     const events = new Events(await resultOf(other, taskId));
     await other.answer((await events.message())["id"], accept(true, "confirm"));
     expect((await events.message())["result"].content[0].text).toBe("Deleted a.txt.");
+  });
+
+  test("leaves the task its own session, however many others there are", async () => {
+    limited({ taskSessions: 2 });
+    const [client, older, newer] = [await begin(), await begin(), await begin()];
+    const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+    await until(client, taskId, "input_required");
+    const own = new Events(await resultOf(client, taskId));
+    await own.message();
+    const question = async (session: SessionClient) => {
+      const events = new Events(await resultOf(session, taskId));
+      return { events, id: (await events.message())["id"] };
+    };
+    await question(older);
+    const { events, id } = await question(newer);
+    await newer.answer(id, accept(true, "confirm"));
+    expect((await events.message())["result"]).toBeDefined();
+    const told = [await own.message(), await own.message()];
+    expect(told.at(-1)).toHaveProperty("result");
   });
 
   test("takes nothing from the one that waits already", async () => {

@@ -141,7 +141,7 @@ test("a machine whose clock is behind believes the alarm, and does not set it ag
   });
 });
 
-test("of a task that is over only its end is kept", async () => {
+test("of a task that is over only its end is kept, and what it called", async () => {
   const id = await planned({ do: "inputs", keys: ["a"] }, { do: "config" });
   await until(id, "input_required");
   await updateTask(id, { a: accept("secret") });
@@ -150,6 +150,6 @@ test("of a task that is over only its end is kept", async () => {
     const rows = (from: string) => storage.sql.exec(`SELECT * FROM ${from}`).toArray();
     expect(rows("answers")).toEqual([]);
     expect(rows("intents")).toEqual([]);
-    expect(rows("texts").map((row) => row["name"])).toEqual(["end"]);
+    expect(rows("texts").map((row) => row["name"])).toEqual(["subject", "end"]);
   });
 });

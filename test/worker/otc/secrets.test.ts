@@ -192,7 +192,7 @@ test("no journal has it", async () => {
     signal: () => new AbortController().signal,
     notify: () => {},
     ask: (asks) => Promise.reject(new Wait({ kind: "input", asks, given: {} })),
-    lent: {
+    credentials: {
       tokens: new Map([["google", TOKEN]]),
       secrets: new Map([["TWILIO_API_KEY", SECRET]]),
       userId: "ada",

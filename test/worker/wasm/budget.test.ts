@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { Place } from "../../../src/wasm/budget.ts";
+import { Guest } from "../../../src/wasm/guest.ts";
+import { Journal } from "../../../src/wasm/journal.ts";
+import { nobody } from "../../../src/wasm/pool.ts";
 
 /** The memory of guests that wait, in one isolate. */
 describe("a place to wait in", () => {
@@ -33,4 +36,16 @@ describe("a place to wait in", () => {
     vi.setSystemTime(Date.now() + MINUTE + limits.httpMs + 1);
     Place.take(2 * MIB, "b", MINUTE)!.leave();
   });
+});
+
+test("each answer of the host costs fuel, whether or not the guest waited for it", async () => {
+  const guest = new Guest(nobody, new Journal({ hash: "", input: "" }, nobody.world, undefined));
+  const fuel = { value: 0n };
+  guest.attach(
+    { edge_fuel: fuel, edge_memory: new WebAssembly.Memory({ initial: 1 }) },
+    { fuel: 1e6 },
+  );
+  guest.answerNow({ what: "config", details: "" }, () => "");
+  await guest.answer({ what: "sleep", details: "" }, async () => "");
+  expect(fuel.value).toBe(BigInt(1e6 - 2 * limits.answerFuel));
 });

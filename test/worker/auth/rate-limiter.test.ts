@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { Gatekeeper } from "../../../src/auth/gatekeeper.ts";
+import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 
 const { concurrentCalls } = limits;
@@ -14,14 +14,15 @@ test.each(["before its response begins", "while it is read"])(
   "a stream whose client leaves %s takes no place any more",
   async (when) => {
     configureLimits({ concurrentCalls: 1 });
-    const gatekeeper = new Gatekeeper({});
+    const rateLimiter = new RateLimiter({});
     const client = new AbortController();
-    await gatekeeper.serve("ada", request(client.signal), async () => {
-      if (when.startsWith("before")) client.abort();
-      return stream();
-    });
+    const visit = rateLimiter.enter("ada", request(client.signal));
+    expect(() => rateLimiter.enter("ada", request())).toThrow("Too many concurrent requests");
+    if (when.startsWith("before")) client.abort();
+    await visit.until(Promise.resolve(stream()));
     client.abort();
-    const next = await gatekeeper.serve("ada", request(), async () => new Response("served"));
-    expect(await next.text()).toBe("served");
+    const next = rateLimiter.enter("ada", request());
+    await expect(next.until(Promise.reject(new Error("it failed")))).rejects.toThrow("it failed");
+    rateLimiter.enter("ada", request());
   },
 );

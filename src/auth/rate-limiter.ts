@@ -1,7 +1,7 @@
 import { countedBy, siteOf } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
-import type { Share } from "../model.ts";
+import type { CallerQuota } from "../model.ts";
 import { storageQuota, tooMany } from "../quotas.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
@@ -14,8 +14,15 @@ interface Quota extends Rpc.DurableObjectBranded {
   take(what: string, perMinute: number): Promise<number>;
 }
 
+/** A request that was let in. */
+interface Visit {
+  quota: CallerQuota;
+  /** Passes on the response, and ends the visit when that has ended. */
+  until(work: Promise<Response>): Promise<Response>;
+}
+
 /** Limits the calls, concurrent requests and stored objects of each caller. */
-export class Gatekeeper {
+export class RateLimiter {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
   readonly #keep: ReturnType<typeof storageQuota>;
@@ -32,13 +39,9 @@ export class Gatekeeper {
     }
   }
 
-  /** Serves a request; it counts as concurrent until its response has ended. Throws `too_many`. */
-  async serve(
-    caller: string | undefined,
-    request: Request,
-    work: (share: Share) => Promise<Response>,
-  ): Promise<Response> {
-    if (caller === undefined) return work(BOUNDLESS);
+  /** Lets a request in; it counts as concurrent until its response has ended. Throws `too_many`. */
+  enter(caller: string | undefined, { signal }: Request): Visit {
+    if (caller === undefined) return UNCOUNTED;
     const { concurrentCalls } = limits;
     const counted = countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
@@ -49,23 +52,25 @@ export class Gatekeeper {
       if (isInside) for (const { key } of counted) this.#leave(key);
       isInside = false;
     };
-    try {
-      const response = await work({
+    return {
+      quota: {
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
-        keep: () => this.#keep(caller),
-      });
-      if (isStream(response)) {
+        keep: (bytes) => this.#keep(caller, bytes),
+      },
+      async until(work) {
+        let response: Response | undefined;
+        try {
+          response = await work;
+        } finally {
+          if (response === undefined || !isStream(response)) leave();
+        }
+        if (!isStream(response)) return response;
         // A client that is gone does not always cancel what it was reading, and may have gone before.
-        if (request.signal.aborted) leave();
-        else request.signal.addEventListener("abort", leave);
+        if (signal.aborted) leave();
+        else signal.addEventListener("abort", leave);
         return untilEnd(response, leave);
-      }
-      leave();
-      return response;
-    } catch (error) {
-      leave();
-      throw error;
-    }
+      },
+    };
   }
 
   get #counts(): boolean {
@@ -99,7 +104,8 @@ export class Gatekeeper {
   }
 }
 
-const BOUNDLESS: Share = { keep: async () => {} };
+/** Of a request whose caller is not known. */
+const UNCOUNTED: Visit = { quota: { keep: async () => {} }, until: (work) => work };
 
 /** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>

@@ -1,0 +1,123 @@
+/** Draws line and bar charts as PNG. */
+import { defineServlet, ToolError } from "edge-servlets/servlet";
+import { MOST_SERIES } from "./canvas.ts";
+import { draw, type Series } from "./draw.ts";
+import { encodePng } from "./png.ts";
+
+const MOST_VALUES = 500;
+/** Room for sums and for round ticks beyond the values. */
+const LARGEST = 1e300;
+/** What is nearer to zero is drawn as zero: numbers lose their digits there. */
+const SMALLEST = 1e-300;
+
+const TEXT = { type: "string", maxLength: 200 } as const;
+const VALUES = {
+  type: "array",
+  items: { type: "number", minimum: -LARGEST, maximum: LARGEST },
+  minItems: 1,
+  maxItems: MOST_VALUES,
+} as const;
+
+export default defineServlet({
+  tools: {
+    draw_chart: {
+      title: "Draw a chart",
+      description:
+        "Draws numbers as a line or bar chart: one list (values), or several (series) with a legend. Returns the minimum, maximum, mean and count of each list as text, and the chart as a PNG image.",
+      input: {
+        type: "object",
+        properties: {
+          values: {
+            ...VALUES,
+            description: "The numbers to draw, in order from left to right. Or series.",
+          },
+          series: {
+            type: "array",
+            items: {
+              type: "object",
+              properties: { name: { ...TEXT, description: "As in the legend" }, values: VALUES },
+              required: ["name", "values"],
+              additionalProperties: false,
+            },
+            minItems: 1,
+            maxItems: MOST_SERIES,
+            description: "Several lists of numbers to compare, instead of values.",
+          },
+          labels: {
+            type: "array",
+            items: TEXT,
+            maxItems: MOST_VALUES,
+            description: "What stands below each value, such as months. Its position by default.",
+          },
+          kind: {
+            type: "string",
+            enum: ["line", "bar"],
+            default: "line",
+            description: "line for a course over time, bar for amounts to compare.",
+          },
+          title: {
+            ...TEXT,
+            description:
+              "A short heading. Letters that are not Latin, Greek or Cyrillic are drawn as question marks.",
+          },
+          x_title: { ...TEXT, description: "What the positions are, such as Month." },
+          y_title: { ...TEXT, description: "What the values are, with their unit." },
+          width: {
+            type: "integer",
+            minimum: 200,
+            maximum: 1600,
+            default: 640,
+            description: "Width of the image in pixels.",
+          },
+          height: {
+            type: "integer",
+            minimum: 120,
+            maximum: 1200,
+            default: 320,
+            description: "Height of the image in pixels.",
+          },
+        },
+        additionalProperties: false,
+      },
+      annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+      handler({ values, series, labels, kind = "line", title = "", ...rest }) {
+        if ((values === undefined) === (series === undefined)) {
+          throw new ToolError(
+            'draw_chart takes either `values` or `series`: send `values` as an array of numbers, such as [3, 1.5, 4], or `series` as [{"name": "2025", "values": [3, 1.5, 4]}, …].',
+          );
+        }
+        const given: readonly Series[] = series ?? [{ name: "", values: values ?? [] }];
+        const chart = {
+          ...{ kind, labels, title },
+          series: given.map((one) => ({
+            ...one,
+            values: one.values.map((value) => (Math.abs(value) < SMALLEST ? 0 : value)),
+          })),
+          ...{ xTitle: rest.x_title ?? "", yTitle: rest.y_title ?? "" },
+          ...{ width: rest.width ?? 640, height: rest.height ?? 320 },
+        };
+        const data = encodePng(draw(chart)).toBase64();
+        return [
+          { type: "text" as const, text: given.map(summary).join("\n\n") },
+          { type: "image" as const, mimeType: "image/png", data },
+        ];
+      },
+    },
+  },
+});
+
+function summary({ name, values }: Series): string {
+  const extreme = (what: string, value: number) =>
+    `${what}: ${digits(value)} (position ${values.indexOf(value) + 1})`;
+  // Divided first: a sum of the largest is beyond what a number can be.
+  const mean = values.reduce((sum, value) => sum + value / values.length, 0);
+  return [
+    ...(name === "" ? [] : [`${name}:`]),
+    extreme("min", Math.min(...values)),
+    extreme("max", Math.max(...values)),
+    `mean: ${digits(mean)}`,
+    `count: ${values.length}`,
+  ].join("\n");
+}
+
+const digits = (value: number): string => String(Number(value.toPrecision(12)));
