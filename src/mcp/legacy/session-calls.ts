@@ -254,6 +254,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     this.#keep(listener);
     const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, object).catch(async (error: unknown) => {
+      store.dropTask(object);
       await this.#reply(listener);
       throw error;
     });
