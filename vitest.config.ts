@@ -4,12 +4,17 @@ import { settings } from "./test/worker/settings.ts";
 
 export default defineConfig({
   test: {
+    // What servers and servlets log is shown of tests that fail.
+    silent: "passed-only",
+    slowTestThreshold: 10_000,
     projects: [
       {
         // The Worker that is tested has the test guests too; its bindings are those of wrangler.toml.
         plugins: [
           cloudflareTest({
             main: "./test/worker/index.ts",
+            // Else workerd tells of each client that leaves.
+            verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
               bindings: settings,
@@ -23,6 +28,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
+          globalSetup: "./test/node/built-worker.ts",
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
