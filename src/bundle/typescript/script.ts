@@ -4,12 +4,15 @@ import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
-import { build, formatMessages, type BuildFailure, type Plugin } from "esbuild";
+import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 
 const run = promisify(execFile);
 const sdk = resolve(import.meta.dirname, "../..", "sdk");
+const GLOBALS = join(sdk, "globals.ts");
+const GLOBAL_NAMES = Object.keys(await import("../../sdk/globals.ts"));
+const GLOBALS_MODULE = "edge-servlets/globals";
 const tsc = join(
   dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
   "bin/tsc",
@@ -35,37 +38,20 @@ export interface Script {
 export async function bundleScript(entry: string): Promise<Script> {
   try {
     const built = await build({
-      stdin: {
-        contents: `import servlet from ${JSON.stringify(resolve(entry))};
-if (globalThis.__servlet === undefined || servlet === undefined) {
-  throw new Error("it has no servlet: export default defineServlet({ … })");
-}
-__host.output(JSON.stringify(__servlet.exports));`,
-        resolveDir: dirname(resolve(entry)),
-        sourcefile: "start.js",
-      },
-      inject: [join(sdk, "globals.ts")],
-      plugins: [ownPackage],
-      bundle: true,
-      write: false,
-      outfile: "servlet.js",
+      ...OPTIONS,
+      stdin: startOf(entry),
+      inject: [GLOBALS],
+      plugins: [ownPackage, globalsPlugin(await globalsOf(entry))],
       format: "iife",
-      target: "es2023",
-      platform: "neutral",
-      mainFields: ["module", "main"],
-      conditions: ["worker", "browser"],
-      minifySyntax: true,
-      sourcemap: "external",
-      metafile: true,
-      legalComments: "none",
-      logLevel: "silent",
     });
     const text = built.outputFiles.find(({ path }) => path.endsWith(".js"))!.text;
     const map = built.outputFiles.find(({ path }) => path.endsWith(".map"))!.text;
     const lines = lineTable(JSON.parse(map) as SourceMap);
     return {
       text: `${PRELUDE.replace("__SOURCES__", () => JSON.stringify(lines))}${text}`,
-      inputs: Object.keys(built.metafile.inputs).filter((path) => path !== "start.js"),
+      inputs: Object.keys(built.metafile.inputs).filter(
+        (path) => !path.endsWith(START) && !path.startsWith(`${GLOBALS_MODULE}:`),
+      ),
     };
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
@@ -73,6 +59,70 @@ __host.output(JSON.stringify(__servlet.exports));`,
     throw new Refusal(`${entry}: it could not be bundled:\n${told.join("").trim()}`);
   }
 }
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  outfile: "servlet.js",
+  target: "es2023",
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  conditions: ["worker", "browser"],
+  minifySyntax: true,
+  sourcemap: "external",
+  metafile: true,
+  legalComments: "none",
+  logLevel: "silent",
+} satisfies BuildOptions;
+
+const START = "<start>";
+
+const startOf = (entry: string) => ({
+  contents: `import "${GLOBALS_MODULE}";
+import servlet from ${JSON.stringify(resolve(entry))};
+if (globalThis.__servlet === undefined || servlet === undefined) {
+  throw new Error("it has no servlet: export default defineServlet({ … })");
+}
+__host.output(JSON.stringify(__servlet.exports));`,
+  resolveDir: dirname(resolve(entry)),
+  sourcefile: START,
+});
+
+/**
+ * The kit's globals that a servlet or its packages may look for on `globalThis`: those that they mention, if
+ * they mention it, too. All of them would double what a small servlet adds to the engine; those that are
+ * called by their names alone are injected.
+ */
+async function globalsOf(entry: string): Promise<string[]> {
+  const { outputFiles } = await build({
+    ...OPTIONS,
+    entryPoints: [entry],
+    external: ["edge-servlets/servlet"],
+    format: "esm",
+    sourcemap: false,
+  });
+  const words = new Set(outputFiles[0]!.text.match(/[\w$]+/g));
+  const looks = ["globalThis", "self", "window", "global"].some((name) => words.has(name));
+  return looks ? GLOBAL_NAMES.filter((name) => words.has(name)) : [];
+}
+
+/** Makes these globals of the kit properties of `globalThis`. */
+const globalsPlugin = (names: readonly string[]): Plugin => ({
+  name: GLOBALS_MODULE,
+  setup(on) {
+    const filter = new RegExp(`^${GLOBALS_MODULE}$`);
+    on.onResolve({ filter }, ({ path }) => ({ path, namespace: GLOBALS_MODULE }));
+    on.onLoad({ filter, namespace: GLOBALS_MODULE }, () => ({
+      contents: names
+        .map(
+          (name) => `import { ${name} } from ${JSON.stringify(GLOBALS)};
+Object.defineProperty(globalThis, "${name}", { value: ${name}, writable: true, configurable: true });`,
+        )
+        .join("\n"),
+      resolveDir: sdk,
+    }));
+  },
+});
 
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;

@@ -33,6 +33,8 @@ async function bySdk(plugin: Uint8Array, name: string, input: string): Promise<s
     return (await guest.call(name, input))?.text() ?? "";
   } catch (error) {
     return `error: ${(error as Error).message.replace("Plugin-originated error: ", "")}`;
+  } finally {
+    await guest.close();
   }
 }
 
