@@ -4,7 +4,7 @@ import { Exhausted } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
-import { run } from "./run.ts";
+import { run } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
@@ -45,15 +45,14 @@ export async function callExport(
   const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
   const journal = new Journal(begun, world, keeper);
   const guest = new Guest(setup, journal);
-  const { module } = program;
   try {
     const instance = await borrow(program, guest);
     const { exports } = instance;
     guest.attach(exports, setup);
-    const start = exports["edge_start"];
-    if (start !== undefined && !isBornStarted(program)) await run(module, start);
+    if (exports["edge_start"] !== undefined && !isBornStarted(program))
+      await run(instance, "edge_start");
     guest.setInput(recorded?.head.input ?? input);
-    const code = await run(module, exports[name]);
+    const code = await run(instance, name);
     if (guest.ended !== undefined) throw guest.ended;
     journal.finish();
     const ending = finished(guest, code);

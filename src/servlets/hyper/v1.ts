@@ -1,7 +1,15 @@
-import { Fault } from "../errors.ts";
-import type { CallContext, Lists } from "../model.ts";
-import { failedTool, outcomeOf, outputOf, type Dialect, type Servlet } from "./servlet.ts";
-import * as tidy from "./tidy.ts";
+import { Fault } from "../../errors.ts";
+import type { CallContext, Lists } from "../../model.ts";
+import {
+  failedTool,
+  outcomeOf,
+  outputOf,
+  type Dialect,
+  type Interface,
+  type Servlet,
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import * as tidy from "../tidy.ts";
 
 /**
  * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
@@ -13,7 +21,7 @@ const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
   resourceTemplates: "list_resource_templates",
 };
 
-export const hyperV1: Dialect = ({ exports, run }): Servlet => ({
+const connect = ({ exports, run }: Interface): Servlet => ({
   reads: exports.includes("read_resource"),
   completes: false,
 
@@ -48,3 +56,9 @@ const request = (method: string, params: object) => JSON.stringify({ method, par
 function refuse(what: string): Promise<never> {
   return Promise.reject(new Fault("method_not_found", `The servlet has no ${what}.`));
 }
+
+export const hyperV1: Dialect = {
+  exports: ["describe", "call", "read_resource", ...Object.values(LIST_EXPORTS)],
+  userFunctions,
+  connect,
+};

@@ -1,16 +1,18 @@
-import type { CallContext, Json, Lists } from "../model.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { plainAnswer } from "../wasm/plain-answers.ts";
+import type { CallContext, Json, Lists } from "../../model.ts";
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { plainAnswer } from "./plain-answers.ts";
 import {
   failedTool,
   outcomeOf,
   outputOf,
   type CompletionRequest,
   type Dialect,
+  type Interface,
   type Servlet,
-} from "./servlet.ts";
-import * as tidy from "./tidy.ts";
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import * as tidy from "../tidy.ts";
 
 /**
  * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
@@ -25,7 +27,7 @@ const LIST_EXPORTS: Record<keyof Lists, string> = {
 
 const ROOTS_CHANGED = "on_roots_list_changed";
 
-export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
+const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
@@ -118,3 +120,12 @@ function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boo
     client: { ...client, principal: principal.name },
   };
 }
+
+export const hyperV2: Dialect = {
+  exports: [
+    ...Object.values(LIST_EXPORTS),
+    ...["call_tool", "read_resource", "get_prompt", "complete", ROOTS_CHANGED],
+  ],
+  userFunctions,
+  connect,
+};
