@@ -84,7 +84,7 @@ describe("a state", () => {
     ["tool that takes the same", { name: "plan_always" }],
     ["arguments", { arguments: steps({ do: "elicit" }, { do: "roots" }) }],
     ["arguments: none", { arguments: undefined }],
-    ["method", { name: "plan_prompt" }, "prompts/get"],
+    ["method", { name: "plan_prompt", arguments: {} }, "prompts/get"],
   ])("of another call is refused: other %s", async (_what, other, method) => {
     const round = await planned({ do: "elicit" });
     const asked = { ...round, ...(method !== undefined && { method }) };
