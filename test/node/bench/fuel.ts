@@ -130,7 +130,7 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
       try {
         await run(instance, "call");
       } catch (error) {
-        if (guest.tank?.isEmpty !== true)
+        if (guest.fuelMeter?.isEmpty !== true)
           throw new Error(`row ${at}: ${String(error)}`, { cause: error });
       }
       const ns = (performance.now() - began) * 1e6;
