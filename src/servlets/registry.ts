@@ -214,6 +214,16 @@ export class Registry {
     return this.#completeBy(entry.servlet, request, call);
   }
 
+  /** The servlets that want to know of changed roots, of those that offer their caller anything. */
+  async rootsListeners(): Promise<BundledServlet[]> {
+    const { versions, prompts, resources, templates } = await this.catalog();
+    const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
+    const offering = new Set(offered.map(({ servlet }) => servlet));
+    return this.servlets.filter(
+      (one) => this.servlet(one).rootsChanged && (!this.isNarrow || offering.has(one)),
+    );
+  }
+
   /** Tells one servlet that the client's roots are others now. */
   async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
