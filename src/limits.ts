@@ -68,7 +68,8 @@ export const limits = {
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 6000,
   /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
-  ...{ formFuel: 200, patternStateFuel: 2000 },
+  formFuel: 200,
+  patternStateFuel: 2000,
   /** Fuel for each I/O vector that a guest passes to WASI. */
   vectorFuel: 300,
   /** Fuel for each byte that the host reads or writes for a guest, and for each random byte. */

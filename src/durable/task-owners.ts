@@ -5,7 +5,7 @@ import { changes } from "../mcp/wire/changes.ts";
 import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
 import type { Keeper, Notification, Recorded } from "../model.ts";
 import type { Sender } from "../unknown-outcome.ts";
-import { retry } from "./again.ts";
+import { retry } from "../retry.ts";
 import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session-object.ts";
 import type { StoredBytes } from "./stored-bytes.ts";

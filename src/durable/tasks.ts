@@ -3,7 +3,7 @@ import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/wire/tasks.ts"
 import type { Principal } from "../model.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
-import { retry } from "./again.ts";
+import { retry } from "../retry.ts";
 import type { TaskObject } from "./task-object.ts";
 import { kept, type Brought } from "./task-rows.ts";
 

@@ -1,6 +1,6 @@
 import { namespaceOf, readSettings } from "../env.ts";
 import { release, type Part } from "../parts.ts";
-import { retry } from "./again.ts";
+import { retry } from "../retry.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */

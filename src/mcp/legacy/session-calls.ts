@@ -19,7 +19,7 @@ import {
 } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
-import { retryForMinutes } from "../../durable/again.ts";
+import { retryForMinutes } from "../../retry.ts";
 import type { Hub } from "../../durable/hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
 import { SessionAsks } from "./session-asks.ts";

@@ -116,7 +116,7 @@ const MORE: Watched = [
   [SessionStore.prototype, ["client", "asked", "forget"]],
   [SessionCalls.prototype, ["recover"]],
   [TaskStore.prototype, ["create", "progress", "forget"]],
-  [Session.prototype, ["post", "listen", "told", "progressed"]],
+  [Session.prototype, ["post", "listen", "notified", "progressed"]],
   [Task.prototype, ["create", "get", "update", "cancel", "adopt", "alarm"]],
 ];
 

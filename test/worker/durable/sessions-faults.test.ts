@@ -237,7 +237,7 @@ describe("what a call says is not lost where an object dies before it is there",
       await aWhile();
       await dead(objectOf(tasks[0]!));
     };
-    const called = await trial(steps, cut, [Session.prototype, "told", () => true]);
+    const called = await trial(steps, cut, [Session.prototype, "notified", () => true]);
     expect(called.times).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
-import { logError } from "../errors.ts";
+import { logError } from "./errors.ts";
 
-/** Does the work; where that fails, a few times more. */
+/** Runs `work`, and again after each pause for as long as it fails. Throws its last error. */
 export async function retry<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
   try {
     return await work();
@@ -12,7 +12,7 @@ export async function retry<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000
   }
 }
 
-/** The same for what somebody waits for and nobody asks for again: for some minutes. */
+/** Retries `work` for about three minutes: for work that a client waits for and will not request again. */
 export const retryForMinutes = <T>(work: () => Promise<T>): Promise<T> =>
   retry(async () => {
     try {
