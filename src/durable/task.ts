@@ -14,15 +14,10 @@ import { findAgain } from "../mcp/methods.ts";
 import { inputAsker } from "../mcp/modern/input-required.ts";
 import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
 import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import {
-  callerKey,
-  Suspended,
-  Wait,
-  type Answers,
-  type Asks,
-  type CallContext,
-  type Principal,
-} from "../model.ts";
+import type { Answers, Asks } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import { callerKey, type Principal } from "../model.ts";
+import { Suspended, Wait } from "../suspension.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";

@@ -1,4 +1,5 @@
-import { isObject, type Asks } from "../model.ts";
+import type { Asks } from "../asks.ts";
+import { isObject } from "../model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
 

@@ -1,5 +1,5 @@
 import { Fault } from "../errors.ts";
-import type { CallContext } from "../model.ts";
+import type { CallContext } from "../call-context.ts";
 import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";

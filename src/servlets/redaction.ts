@@ -1,4 +1,4 @@
-import type { CallCredentials } from "../model.ts";
+import type { CallCredentials } from "../call-context.ts";
 
 /** Strikes secrets out of the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;

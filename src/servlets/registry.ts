@@ -1,17 +1,16 @@
 import { checkWithoutNulls } from "../allowances.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import {
-  Suspended,
-  type CallContext,
-  type CallToolResult,
-  type CompleteResult,
-  type GetPromptResult,
-  type Json,
-  type Lists,
-  type Outcome,
-  type ReadResourceResult,
+import type { CallContext } from "../call-context.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  ReadResourceResult,
 } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";
 import type { Catalog, Clash, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";

@@ -1,20 +1,18 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isAskMethod, type Ask } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
 import {
   ANONYMOUS,
-  isAskMethod,
   isObject,
-  Suspended,
-  type Ask,
-  type CallContext,
   type CallToolResult,
   type CompleteResult,
   type GetPromptResult,
   type Json,
   type Lists,
-  type Outcome,
   type ReadResourceResult,
 } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
