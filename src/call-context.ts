@@ -44,8 +44,8 @@ export interface CallContext {
   /** Aborts when nobody waits for the result any more. */
   signal(): AbortSignal;
   /**
-   * What the client has sent to what it was asked, or, where that is `unasked`, will be. With the seed of what
-   * is random in it (32 bytes in hex), the same call is the same in each retry.
+   * The client's answers to earlier requests; with `unasked`, answers that it has sent in advance. `seed` (32
+   * bytes in hex) determines the random numbers of the call, so that each retry is the same.
    */
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** An earlier run of this call, which this one goes on from. */

@@ -81,12 +81,12 @@ export class Registry {
     return this.#narrower?.all ?? this;
   }
 
-  /** Those that MCP sees: of each toolkit the newest version. */
+  /** The newest version of each toolkit, which MCP clients see. */
   readonly servlets: readonly BundledServlet[];
 
   /**
-   * Everything that is offered. Servlets whose lists depend on the world are asked now and then, by
-   * nobody in particular: what they list is the same for every caller.
+   * All entries. Servlets with dynamic lists are asked for them every `limits.dynamicListMs`, without a
+   * principal: the lists are the same for every caller.
    */
   async catalog(): Promise<Catalog> {
     if (this.#catalog !== undefined && this.#catalog.until > Date.now()) return this.#catalog.value;
@@ -213,7 +213,7 @@ export class Registry {
     return this.#completeBy(entry.servlet, request, call);
   }
 
-  /** Tells one servlet that the client's roots are others now. */
+  /** Notifies one servlet that the client's roots have changed. */
   async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
     if (bundled === undefined) return {};
@@ -240,7 +240,7 @@ export class Registry {
     return servlet.complete(request, call);
   }
 
-  /** One servlet by itself, for the bundle step and for those who have found it in the catalog. */
+  /** The servlet of a catalog entry. */
   servlet(bundled: BundledServlet): Servlet {
     let servlet = this.#servlets.get(bundled);
     if (servlet === undefined) {
@@ -264,7 +264,7 @@ export class Registry {
     return merge(servlets, onClash, this.#narrower?.may);
   }
 
-  /** Asks a servlet for its lists at run time; one that fails offers nothing until it is asked again. */
+  /** Asks a servlet for its lists at run time; one that fails has empty lists until the next time. */
   async #ask(bundled: BundledServlet): Promise<Lists> {
     try {
       return await listAll(this.servlet(bundled));

@@ -33,7 +33,7 @@ export class Journal {
   readonly #keeper: Keeper | undefined;
   /** Notifications that earlier runs have sent. */
   readonly #told: number;
-  /** Does the keeper not know it yet? */
+  /** True if the keeper does not have it yet. */
   #isNew: boolean;
   #at = 0;
   #kept: number;
@@ -71,7 +71,7 @@ export class Journal {
     return this.#at;
   }
 
-  /** Is the run still given what an earlier one was? */
+  /** True while the run repeats an earlier one. */
   get isReplaying(): boolean {
     return this.#at < this.#entries.length;
   }
@@ -81,7 +81,7 @@ export class Journal {
     return this.#entries[this.#at - 1]?.at ?? this.#begun.time;
   }
 
-  /** Counts a notification; says whether it is a new one. */
+  /** Counts a notification; true if no earlier run has sent it. */
   notice(): boolean {
     return ++this.#notices > this.#told;
   }
