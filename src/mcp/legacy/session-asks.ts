@@ -10,7 +10,7 @@ import type { Asks } from "../../asks.ts";
 import { isObject, type Json } from "../../model.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
-import type { SessionStreams } from "../../durable/session-streams.ts";
+import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
 interface AskDependencies {
