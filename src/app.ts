@@ -115,8 +115,8 @@ export function createApp(bundle: Bundle, env: object) {
         principal,
         hub,
         vault,
-        tasks: tasks?.(principal),
-        sessions: sessions?.(principal),
+        tasks: tasks?.(principal, visit.quota.keep),
+        sessions,
       }),
     );
   });

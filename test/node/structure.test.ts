@@ -32,7 +32,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
-  otc: ["servlets", ...LEAVES],
+  otc: ["durable", "servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
   wasm: LEAVES,

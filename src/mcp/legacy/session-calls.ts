@@ -1,3 +1,4 @@
+import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
 import { sessionAsker, failingAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
@@ -8,7 +9,7 @@ import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
-import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../wire/tasks.ts";
+import { taskGate } from "../wire/tasks.ts";
 import {
   isObject,
   Suspended,

@@ -115,8 +115,8 @@ const MORE: Watched = [
   [SessionStreams.prototype, ["send", "finish", "settled"]],
   [SessionStore.prototype, ["client", "asked", "forget"]],
   [SessionCalls.prototype, ["recover"]],
-  [TaskStore.prototype, ["create", "progress", "forget"]],
-  [Session.prototype, ["post", "listen", "told", "progressed"]],
+  [TaskStore.prototype, ["create", "asked", "forget"]],
+  [Session.prototype, ["post", "listen", "notified", "progressed"]],
   [Task.prototype, ["create", "get", "update", "cancel", "adopt", "alarm"]],
 ];
 
