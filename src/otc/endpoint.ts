@@ -1,4 +1,4 @@
-import { checkWithoutNulls } from "../allowances.ts";
+import { checkWithoutNulls } from "../deviations.ts";
 import { readJson } from "../body.ts";
 import type { CallRecords } from "../durable/call-records.ts";
 import { Fault, report } from "../errors.ts";

@@ -19,7 +19,7 @@ const LEAVES = [
   "retry.ts",
   "text.ts",
   "version.ts",
-  "allowances.ts",
+  "deviations.ts",
   "schema",
   "shape.ts",
   "unknown-outcome.ts",
@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "version.ts": [],
   "shape.ts": ["text.ts"],
   "parts.ts": [],
-  "allowances.ts": ["model.ts"],
+  "deviations.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "shape.ts", "text.ts"],
   "unknown-outcome.ts": ["errors.ts"],
 };
