@@ -4,10 +4,6 @@ import { limits } from "./limits.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
-/**
- * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
- * wrangler.toml, `.dev.vars` or by `wrangler secret put`.
- */
 const words = z.pipe(
   z._default(z.string(), ""),
   z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
@@ -71,16 +67,18 @@ const ALGORITHMS = [
 /** An authorization server whose JWT access tokens are taken. */
 const issuerSchema = z.strictObject(
   {
+    /** The tokens' `iss`, to the letter: https, or http to a loopback host. Required. */
     issuer: secureUrl,
-    /** Required `aud` of the tokens. Default: this server's MCP endpoint, `<origin>/mcp`. */
+    /** Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp`, by default. */
     audience: z.optional(z.string().check(z.minLength(1))),
-    /** URL of its key set. Default: the `jwks_uri` of its metadata. */
+    /** URL of its key set; the `jwks_uri` of its metadata (RFC 8414, then OpenID Connect) by default. */
     jwks_uri: z.optional(secureUrl),
+    /** Algorithms that its tokens may be signed with; RS256, ES256, EdDSA and PS256 by default. */
     algorithms: z._default(
       z.array(z.enum(ALGORITHMS, `must be of ${ALGORITHMS.join(", ")}`)).check(z.minLength(1)),
       [...DEFAULT_ALGORITHMS],
     ),
-    /** Scopes that a token must have. */
+    /** Scopes that every token must have; none by default. */
     required_scopes: z._default(
       z.array(z.string().check(z.regex(/^[!#-[\]-~]+$/, "is not a scope (RFC 6749, section 3.3)"))),
       [],
@@ -97,35 +95,42 @@ export type Issuer = z.infer<typeof issuerSchema>;
 const isUnique = (issuers: Issuer[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
 
+/**
+ * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
+ * wrangler.toml, `.dev.vars` or by `wrangler secret put`. The comments are the table of docs/configuration.md.
+ */
 const settingsSchema = z.object({
+  /** How the server introduces itself to clients, and on its page. */
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
   SERVER_TITLE: z.optional(z.string()),
+  /** Its version; that of this project by default. */
   SERVER_VERSION: z._default(z.string(), VERSION),
+  /** What it is for; what models are told about its use; its home page. */
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),
-  /** https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons, as JSON */
+  /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
   SERVER_ICONS: z.optional(json(z.array(z.looseObject({ src: z.string() })))),
-  /** Guests' log calls below this are dropped. */
+  /** The least severe level of servlets' log calls that reaches the log. */
   LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
   /**
-   * `fresh` makes a new instance for each call of every servlet; `checked` compares each instance that
-   * was put back with a newborn one, and fails the call where they differ.
+   * `fresh` makes a new instance for each call of every servlet. `checked` compares each instance that
+   * was put back with a new one, and fails the call where they differ (slow; for tests).
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
-  /** Origins of web pages that may call the server: `https://app.example …`, or `*` for all https ones. */
+  /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
   ALLOWED_ORIGINS: words,
-  /** Host names, besides loopback, that may be served by plain http. */
+  /** Host names, besides loopback, that are served by plain http. */
   ALLOWED_HOSTS: words,
-  /** A secret: 32 bytes in hex. Seals what waiting calls carry and store, instead of keys of the server's own. */
+  /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
   ),
-  /** Authorization servers whose tokens are taken, as JSON. */
+  /** Authorization servers whose tokens are accepted: a JSON array, see below. */
   OAUTH_ISSUERS: z.optional(
     json(z.array(issuerSchema).check(z.minLength(1), z.refine(isUnique, "names an issuer twice"))),
   ),
-  /** A secret: with it, and the KV namespace OAUTH_KV, the server signs its owner in by itself. */
+  /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
   OWNER_PASSPHRASE: z.optional(
     z
       .string()
@@ -136,7 +141,7 @@ const settingsSchema = z.object({
         ),
       ),
   ),
-  /** A secret: by name, the SHA-256 of the key in hex, or that with what it may be used for. `npm run keys` makes it. */
+  /** A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?, "expires"?}`. */
   API_KEYS: z.optional(
     json(
       z
@@ -149,17 +154,17 @@ const settingsSchema = z.object({
         ),
     ),
   ),
-  /** Patterns by scope, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
+  /** What scopes grant: JSON, patterns by scope, as `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames))),
-  /** How each run of a servlet is logged: a line of JSON, a line for people, or not at all. */
+  /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
-  /** `none`: anybody may call, on purpose. */
+  /** `none`: anybody may call, on purpose. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
-  /** Other numbers than those of src/limits.ts, by their names, as JSON. */
+  /** Other numbers for the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
   LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
-  /** A secret that signs JWTs (HS256) which callers of Open Tool Calling may show instead of a key. */
+  /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
-  /** Audiences (`aud`) for which such a JWT may be made out; the server's origin where there are none. */
+  /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */
   OTC_JWT_AUDIENCE: words,
 });
 

@@ -68,7 +68,8 @@ export const limits = {
   /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
   answerFuel: 6000,
   /** For each character of what a guest asks of its client, and each state of its forms' patterns. */
-  ...{ formFuel: 200, patternStateFuel: 2000 },
+  formFuel: 200,
+  patternStateFuel: 2000,
   /** Fuel for each I/O vector that a guest passes to WASI. */
   vectorFuel: 300,
   /** Fuel for each byte that the host reads or writes for a guest, and for each random byte. */
@@ -174,6 +175,8 @@ export const limits = {
   filterItemBytes: 32,
   /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
   changesMs: 1000,
+  /** What is told at once, as JSON: as much as a filter may name. It is written for each of `hubSessions`. */
+  changesCharacters: 64 * 1024,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
    * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283

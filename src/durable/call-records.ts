@@ -1,3 +1,4 @@
+import { sha256 } from "../digest.ts";
 import { namespaceOf } from "../env.ts";
 import type { Call, CallToolResponse } from "../otc/call.ts";
 import { callerKey } from "../model.ts";
@@ -18,8 +19,8 @@ export class CallRecords {
   async run(call: Call, content: string): Promise<CallToolResponse | undefined> {
     const { principal, call_id } = call;
     const owner = callerKey(principal) ?? principal.name;
-    const record = this.#objects.getByName(await sha256(JSON.stringify([owner, call_id])));
-    const response = await record.run(call, await sha256(content));
+    const record = this.#objects.getByName(await hexDigest(JSON.stringify([owner, call_id])));
+    const response = await record.run(call, await hexDigest(content));
     return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
   }
 }
@@ -31,7 +32,4 @@ export function recordsOf(env: object): CallRecords | undefined {
   return new CallRecords(objects);
 }
 
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex();
-}
+const hexDigest = async (text: string) => (await sha256(text)).toHex();

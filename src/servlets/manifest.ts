@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Pattern } from "../schema/pattern.ts";
+import { dialectNames } from "./dialects.ts";
 
 const identified = { id: z.string().min(1) };
 
@@ -13,8 +14,8 @@ const requirementsSchema = z
           oauth2: z.strictObject({ scopes: z.array(z.string()).optional() }).optional(),
         }),
       )
-      .describe("Access tokens, each by the id of what it is for."),
-    secrets: z.array(z.strictObject(identified)).describe("Secrets, such as API keys."),
+      .describe("Access tokens, by id."),
+    secrets: z.array(z.strictObject(identified)).describe("Secrets such as API keys, by id."),
     user_id: z.boolean().describe("The id of the user."),
   })
   .partial()
@@ -23,10 +24,6 @@ const requirementsSchema = z
     return new Set([...ids, "user_id"]).size > ids.length;
   }, "repeats an id, or uses the reserved id user_id; give each a different one");
 
-/**
- * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
- * mean the same; camelCase is read as well. Every key is described, for editors complete from this.
- */
 const pattern = z.string().superRefine((source, { addIssue }) => {
   try {
     void new Pattern(source, "");
@@ -35,13 +32,17 @@ const pattern = z.string().superRefine((source, { addIssue }) => {
   }
 });
 
+/**
+ * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
+ * mean the same; camelCase is read as well. Every key is described, because editors complete from this.
+ */
 export const manifestSchema = z
   .strictObject({
     $schema: z.string().describe("Where this file's JSON Schema is, for editors."),
     description: z.string().describe("What the servlet is for; shown to people, not to clients."),
     dialect: z
-      .enum(["hyper-v2", "hyper-v1", "mcp-run"])
-      .describe("The plugin interface. Found out from the exports where it is not given."),
+      .enum(dialectNames)
+      .describe("The plugin interface. Detected from the exports by default."),
     prefix: z
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,64}$/, "may have letters, digits, _, . and - only")
@@ -50,23 +51,25 @@ export const manifestSchema = z
       .string()
       .regex(/^[A-Za-z0-9_]+$/, "may have letters, digits and _ only")
       .describe(
-        "The toolkit of its tools' ids in Open Tool Calling. The servlet's name where it is not given. Servlets of one toolkit that differ in version stand side by side; MCP sees the newest.",
+        "The toolkit of its tools' ids in Open Tool Calling; the servlet's name by default. Several versions of a toolkit can be served at once; MCP sees the newest.",
       ),
     version: z
       .string()
       .regex(/^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$/, "must be three numbers, such as 1.0.0")
       .describe("The version of its tools in Open Tool Calling. 1.0.0 by default."),
     requirements: requirementsSchema.describe(
-      "What a call of Open Tool Calling must bring for its tools; they find it in their config, by its id (the user's by user_id).",
+      "Credentials that a call of Open Tool Calling must bring. The servlet finds each in its config by its id (the user's by user_id), a secret also in the keyring, a token also by get_access_token.",
     ),
     lists: z
       .enum(["baked", "dynamic"])
       .describe(
-        "When the servlet is asked for its lists: when the bundle is made, or at run time (where they depend on the world).",
+        "When the servlet is asked for its lists: when the bundle is made (by default), or at run time, for lists that depend on the world.",
       ),
     allowed_hosts: z
       .array(z.string().min(1))
-      .describe("Hosts that its HTTP requests may reach: globs on the host name. None by default."),
+      .describe(
+        "Hosts that its HTTP requests may reach: globs on the host name; private and local hosts must be named in full. None by default.",
+      ),
     allowed_secrets: z
       .array(
         z.strictObject({
@@ -74,7 +77,7 @@ export const manifestSchema = z
           user: z.string(),
           variable: z
             .string()
-            .describe("The Worker secret that holds it. SERVICE_USER where it is not given.")
+            .describe("The Worker secret that holds it; SERVICE_USER by default.")
             .optional(),
         }),
       )
@@ -82,7 +85,7 @@ export const manifestSchema = z
     env_vars: z
       .record(z.string(), z.string())
       .describe(
-        "Its config. ${NAME} and ${NAME:-default} are replaced by the Worker's variables and secrets; $${ is a plain ${.",
+        "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets; `$${` is a literal `${`.",
       ),
     memory_limit: z
       .string()
@@ -90,22 +93,24 @@ export const manifestSchema = z
         (text) => memoryBytes(text) !== undefined,
         'is not a size; write, for example, "64Mi"',
       )
-      .describe('The most memory that an instance may have, for example "16Mi". 64Mi by default.'),
+      .describe('The most memory of one instance, for example "16Mi"; 64Mi by default.'),
     compute_limit: z
       .number()
       .positive()
       .max(300)
       .describe(
-        "What one call may compute before it is stopped, in seconds of the dearest instructions: ordinary code has used them up in an eighth to a half of the time. 10 by default; a Worker's own limit is limits.cpu_ms of wrangler.toml.",
+        "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 10 by default. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
       ),
     isolation: z
       .enum(["restored", "fresh"])
       .describe(
-        "Where a call's instance comes from: one that was put back to the byte, or a new one each time.",
+        "Where a call's instance comes from: a used one that was restored byte by byte (by default), or a new one each time.",
       ),
     request_ids: z
       .enum(["string", "as-given"])
-      .describe("Give request ids and progress tokens as strings, or as the client sent them."),
+      .describe(
+        "Whether the servlet gets request ids and progress tokens as strings (by default) or as the client sent them.",
+      ),
     tools: z
       .record(
         z.string(),
@@ -113,30 +118,29 @@ export const manifestSchema = z
           task: z
             .enum(["never", "auto", "always", "required"])
             .describe(
-              "Which calls become tasks: those that last (auto), all that can (always), all or none (required). The tool's own taskSupport where it is not given.",
+              "Which calls become tasks where the client takes them: none (never), long ones (auto), all (always), or all, and other clients are refused (required). The tool's taskSupport by default, or auto.",
             )
             .optional(),
-          output: z
-            .null()
-            .describe("null: in Open Tool Calling, its calls give no value.")
-            .optional(),
+          output: z.null().describe("null if calls have no value in Open Tool Calling.").optional(),
           requirements: requirementsSchema
-            .describe("What this tool needs, instead of what the servlet's tools do.")
+            .describe("Credentials for this tool, instead of the servlet's requirements.")
             .optional(),
         }),
       )
-      .describe("What the servlet cannot say of its tools itself, by their own names."),
+      .describe("Facts about tools that the servlet cannot state itself, by the tools' own names."),
     single_use_state: z
       .boolean()
       .describe(
-        "A call that waits for input may go on only once: for what must not happen twice, such as a redemption.",
+        "A call that waits for input may go on with one set of answers only. For actions that must not happen twice, such as a redemption.",
       ),
     resend_requests: z
       .boolean()
       .describe(
-        "POST and PATCH requests whose outcome a crash left unknown are sent again, with the same Idempotency-Key.",
+        "Send POST and PATCH requests again, with the same Idempotency-Key, if a crash left their outcome unknown. By default the servlet gets an error that says so.",
       ),
-    skip_tools: z.array(pattern).describe("Tools that are not offered: patterns of whole names."),
+    skip_tools: z
+      .array(pattern)
+      .describe("Tools that are not offered: regular expressions that match whole names."),
     skip_prompts: z.array(pattern).describe("Prompts that are not offered."),
     skip_resources: z.array(pattern).describe("Resources that are not offered, by URI."),
     skip_resource_templates: z

@@ -13,8 +13,8 @@ import {
   type ReadResourceResult,
 } from "../model.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { isSkipped, merge, templateFor } from "./catalog.ts";
-import type { Catalog, Clash, PromptEntry, Source, ToolEntry } from "./catalog.ts";
+import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";
+import type { Catalog, Clash, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
@@ -139,14 +139,14 @@ export class Registry {
   }
 
   /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
-  async resource(uri: string): Promise<ResourceEntry> {
-    const found = await this.#find((catalog) => resourceIn(catalog, uri));
-    return found ?? { own: uri, subject: schemeOf(uri) };
+  async resource(uri: string): Promise<FoundResource> {
+    const found = await this.#find((catalog) => findResource(catalog, uri));
+    return found ?? unlistedResource(uri);
   }
 
   /** Reads a resource by the servlet that lists it, else by each that can read, until one knows it. */
   async readResource(
-    { servlet: listed, own: uri }: ResourceEntry,
+    { servlet: listed, own: uri }: FoundResource,
     call: CallContext,
   ): Promise<Outcome<ReadResourceResult>> {
     const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
@@ -275,23 +275,6 @@ export class Registry {
     }
   }
 }
-
-/** A resource that is to be read. */
-export interface ResourceEntry extends Partial<Source> {
-  /** Its URI. */
-  own: string;
-  /** The URI as far as its caller has not made it up: for the log. */
-  subject: string;
-}
-
-function resourceIn({ resources, templates }: Catalog, uri: string): ResourceEntry | undefined {
-  const listed = resources.get(uri);
-  if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
-  const found = templateFor(uri, templates);
-  return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
-}
-
-const schemeOf = (uri: string) => `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`;
 
 /** Applies the manifest's `single_use_state` to a suspended call. */
 function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {

@@ -34,7 +34,7 @@ export async function newServlet(
   await writeFile(join(folder, "servlet.test.ts"), testSource(tool));
   return `${folder} is made:
   servlet.ts       the tool ${tool}: change it into your own
-  servlet.json     its manifest: the hosts that it may reach, its config (README.md, "The manifest")
+  servlet.json     its manifest: the hosts that it may reach, its config (docs/manifest.md)
   servlet.test.ts  a test of it
 
 Next:

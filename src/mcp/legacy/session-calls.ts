@@ -214,6 +214,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     this.#open.keep(listener);
     const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, object).catch(async (error: unknown) => {
+      store.dropTask(object);
       await this.#open.reply(listener);
       throw error;
     });

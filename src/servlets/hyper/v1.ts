@@ -1,0 +1,65 @@
+import { Fault } from "../../errors.ts";
+import type { CallContext, Lists } from "../../model.ts";
+import {
+  failedTool,
+  outcomeOf,
+  outputOf,
+  type Dialect,
+  type Interface,
+  type Servlet,
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import { validList } from "../tidy/lists.ts";
+import { toolResult, readResult } from "../tidy/results.ts";
+
+/**
+ * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
+ * differ in spelling only, and every spelling is read. mcp.run adds resources.
+ * https://github.com/dylibso/mcp.run-servlets
+ */
+const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
+  resources: "list_resources",
+  resourceTemplates: "list_resource_templates",
+};
+
+const connect = ({ exports, run }: Interface): Servlet => ({
+  reads: exports.includes("read_resource"),
+  completes: false,
+
+  async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
+    if (kind === "tools") {
+      const described = outputOf(await run("describe", "", call));
+      // Early servlets describe their one tool without a list around it.
+      return validList(kind, "tools" in described ? described["tools"] : [described]);
+    }
+    const name = LIST_EXPORTS[kind];
+    if (name === undefined || !exports.includes(name)) return validList(kind, []);
+    return validList(kind, outputOf(await run(name, "", call))[kind]);
+  },
+
+  async callTool(name, args, call) {
+    // Exactly these keys, and always `arguments`: some guests refuse others, some trap without.
+    const ending = await run("call", request("tools/call", { name, arguments: args }), call);
+    return failedTool(ending) ?? outcomeOf(ending, toolResult);
+  },
+
+  async readResource(uri, call) {
+    const ending = await run("read_resource", request("resources/read", { uri }), call);
+    return outcomeOf(ending, (output) => readResult(output, uri));
+  },
+
+  getPrompt: () => refuse("prompts"),
+  complete: () => refuse("completion"),
+});
+
+const request = (method: string, params: object) => JSON.stringify({ method, params });
+
+function refuse(what: string): Promise<never> {
+  return Promise.reject(new Fault("method_not_found", `The servlet has no ${what}.`));
+}
+
+export const hyperV1: Dialect = {
+  exports: ["describe", "call", "read_resource", ...Object.values(LIST_EXPORTS)],
+  userFunctions,
+  connect,
+};

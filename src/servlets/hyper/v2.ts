@@ -1,0 +1,132 @@
+import type { CallContext, Json, Lists } from "../../model.ts";
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { plainAnswer } from "./plain-answers.ts";
+import {
+  failedTool,
+  outcomeOf,
+  outputOf,
+  type CompletionRequest,
+  type Dialect,
+  type Interface,
+  type Servlet,
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import { validList } from "../tidy/lists.ts";
+import { completion, promptResult, readResult, toolResult } from "../tidy/results.ts";
+
+/**
+ * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
+ * https://github.com/hyper-mcp-rs/hyper-mcp/blob/main/xtp-plugin-schema.json
+ */
+const LIST_EXPORTS: Record<keyof Lists, string> = {
+  tools: "list_tools",
+  resources: "list_resources",
+  resourceTemplates: "list_resource_templates",
+  prompts: "list_prompts",
+};
+
+const ROOTS_CHANGED = "on_roots_list_changed";
+
+const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
+  const input = (request: Json | undefined, call: CallContext): string =>
+    JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
+
+  const ask = (name: string, request: Json | undefined, call: CallContext) => {
+    if (!exports.includes(name)) {
+      throw new Fault("method_not_found", `The servlet has no ${name}.`);
+    }
+    return run(name, input(request, call), call);
+  };
+
+  return {
+    reads: exports.includes("read_resource"),
+    completes: exports.includes("complete"),
+
+    async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
+      const found: unknown[] = [];
+      if (!exports.includes(LIST_EXPORTS[kind])) return validList(kind, found);
+      let cursor: string | undefined;
+      let characters = 0;
+      for (let page = 0; page < limits.listPages; page++) {
+        const request = cursor === undefined ? undefined : { cursor };
+        const ending = await ask(LIST_EXPORTS[kind], request, call);
+        characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
+        if (characters > limits.outputBytes) break;
+        const output = outputOf(ending);
+        found.push(...validList(kind, output[kind]));
+        if (typeof output["nextCursor"] !== "string") return validList(kind, found);
+        cursor = output["nextCursor"];
+      }
+      throw new Fault(
+        "servlet_failed",
+        `The servlet's list of ${kind} is too long: at most ${limits.listPages} pages and ${limits.outputBytes} bytes are read.`,
+      );
+    },
+
+    async callTool(name, args, call) {
+      const ending = await ask("call_tool", { name, arguments: args, ...givenTo(call) }, call);
+      return failedTool(ending) ?? outcomeOf(ending, toolResult);
+    },
+
+    async readResource(uri, call) {
+      const ending = await ask("read_resource", { uri, ...givenTo(call) }, call);
+      return outcomeOf(ending, (output) => readResult(output, uri));
+    },
+
+    async getPrompt(name, args, call) {
+      const ending = await ask("get_prompt", { name, arguments: args, ...givenTo(call) }, call);
+      return outcomeOf(ending, promptResult);
+    },
+
+    async complete({ ref, ...rest }: CompletionRequest, call) {
+      const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
+      return completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
+    },
+
+    ...(exports.includes(ROOTS_CHANGED) && {
+      async rootsChanged(call: CallContext) {
+        const context = { _meta: {}, context: contextOf(call, idsAsGiven) };
+        const ending = await run(ROOTS_CHANGED, JSON.stringify(context), call);
+        if (ending.kind === "suspended") return ending.suspended;
+        if (ending.kind === "returned") return {};
+        throw new Fault("servlet_failed", ending.message);
+      },
+    }),
+  };
+};
+
+/**
+ * The client's answers, for a servlet that has returned what it asks and is called again. Where
+ * one has failed, `inputAnswers` has them as `Answers`, so that a servlet can tell that from a decision.
+ */
+function givenTo({ input }: CallContext): Json | undefined {
+  if (input === undefined) return undefined;
+  const answers = Object.entries(input.responses);
+  const hasFailed = answers.some(([, answer]) => "failed" in answer);
+  return {
+    inputResponses: Object.fromEntries(answers.map(([key, one]) => [key, plainAnswer(one)])),
+    ...(hasFailed && { inputAnswers: input.responses }),
+    ...(input.state !== undefined && { requestState: input.state }),
+  };
+}
+
+/** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */
+function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boolean): Json {
+  const { progressToken: token } = meta;
+  return {
+    id: idsAsGiven ? id : String(id),
+    _meta:
+      typeof token !== "number" || idsAsGiven ? meta : { ...meta, progressToken: String(token) },
+    client: { ...client, principal: principal.name },
+  };
+}
+
+export const hyperV2: Dialect = {
+  exports: [
+    ...Object.values(LIST_EXPORTS),
+    ...["call_tool", "read_resource", "get_prompt", "complete", ROOTS_CHANGED],
+  ],
+  userFunctions,
+  connect,
+};

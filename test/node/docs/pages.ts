@@ -1,0 +1,42 @@
+import { glob, readFile } from "node:fs/promises";
+
+/** A fenced block of a page. */
+export interface Block {
+  /** The heading that it is under. */
+  section: string;
+  language: string;
+  /** What follows the language: for most, the file that the block is. */
+  file: string;
+  text: string;
+}
+
+/** A document for people. */
+export interface Page {
+  path: string;
+  text: string;
+  blocks: Block[];
+}
+
+export async function readPage(path: string): Promise<Page> {
+  const text = await readFile(path, "utf8");
+  const blocks: Block[] = [];
+  let section = "";
+  let open: Block | undefined;
+  for (const line of text.split("\n")) {
+    const fence = /^```(\w*) ?(.*)$/.exec(line);
+    if (open !== undefined && fence === null) open.text += `${line}\n`;
+    else if (open !== undefined) open = undefined;
+    else if (fence !== null)
+      blocks.push((open = { section, language: fence[1]!, file: fence[2]!, text: "" }));
+    else section = /^#+ (.*)$/.exec(line)?.[1] ?? section;
+  }
+  return { path, text, blocks };
+}
+
+/** All documents of the project. */
+export async function allPages(): Promise<Page[]> {
+  const paths = await Array.fromAsync(
+    glob(["*.md", "docs/*.md", "src/**/README.md", "test/**/README.md"]),
+  );
+  return Promise.all(paths.toSorted().map(readPage));
+}

@@ -1,0 +1,113 @@
+import { access, glob, readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
+import { manifestSchema } from "../../../src/servlets/manifest.ts";
+import { context } from "../../../src/sdk/context.ts";
+import { loadServlet } from "../../../src/testing/index.ts";
+import { allPages, type Page } from "./pages.ts";
+import { PAGES, renewed } from "./reference.ts";
+import { copyOfProject, place } from "./shell.ts";
+
+const pages = await allPages();
+const textOf = (path: string) => pages.find((page) => page.path === path)!.text;
+
+test.each(PAGES)("the tables of %s are up to date (npm run docs)", async (path) => {
+  expect(textOf(path)).toBe(await renewed(path));
+});
+
+test("the tables have every limit and every key", () => {
+  const missing = (text: string, names: string[]) =>
+    names.filter((name) => !text.includes(`\`${name}\``));
+  expect(missing(textOf("docs/configuration.md"), Object.keys(limits))).toEqual([]);
+  expect(missing(textOf("docs/manifest.md"), Object.keys(manifestSchema.shape))).toEqual([]);
+});
+
+test("README.md is short", () => {
+  expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(150);
+});
+
+/** The anchor that GitHub gives a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+const files = await Array.fromAsync(glob("{src,test,plugins,docs,.github}/**/*"));
+
+describe.each(pages)("$path", ({ path, text }: Page) => {
+  const prose = text.replaceAll(/^```[^]*?^```/gm, "");
+
+  test("links to what is there", async () => {
+    for (const [, target] of prose.matchAll(/\]\(([^)#]*(?:#[^)]*)?)\)/g)) {
+      if (/^https?:/.test(target!)) continue;
+      const [file, anchor] = target!.split("#") as [string, string?];
+      const linked = file === "" ? path : join(dirname(path), file);
+      await access(linked);
+      if (anchor === undefined) continue;
+      const headings = (await readFile(linked, "utf8")).matchAll(/^#+ (.*)$/gm);
+      expect([...headings].map(([, heading]) => anchorOf(heading!))).toContain(anchor);
+    }
+  });
+
+  test.runIf(path.startsWith("src/"))("names files of its room that are there", () => {
+    const named = [...prose.matchAll(/(?<=(?:^|[`, *(])(?![`/]))([\w-]+\.(?:ts|wat))\b/g)].map(
+      ([, name]) => name!,
+    );
+    const here = new Set(
+      files.filter((file) => file.startsWith(dirname(path))).map((file) => basename(file)),
+    );
+    expect(named.filter((name) => !here.has(name))).toEqual([]);
+  });
+
+  test("names files that are there", () => {
+    const named = [...prose.matchAll(/`((?:src|test|plugins)\/[\w./*-]+)`/g)].map(
+      ([, name]) => name!,
+    );
+    const isThere = (name: string) =>
+      files.some((file) => file === name.replace(/\/$/, "") || file.startsWith(name));
+    expect(named.filter((name) => !isThere(name) && !/NAME|plugins\/notes/.test(name))).toEqual([]);
+  });
+});
+
+describe("docs/writing-servlets.md", () => {
+  const text = textOf("docs/writing-servlets.md");
+
+  test("has every member of the context, as a heading", () => {
+    const headings = new Set(
+      [...text.matchAll(/^### (.*)$/gm)].flatMap(([, heading]) =>
+        heading!.replaceAll(/\([^)]*\)/g, "").split(", "),
+      ),
+    );
+    expect(Object.keys(context).filter((name) => !headings.has(name))).toEqual([]);
+  });
+
+  test("says what is there in a guest, and what is not", async () => {
+    const listed = (what: string) =>
+      [
+        ...text
+          .split(`<!-- ${what} -->`)[1]!
+          .split("<!--")[0]!
+          .matchAll(/`(\w+)`/g),
+      ].map(([, name]) => name!);
+    const names = { there: listed("there"), missing: listed("not there") };
+    const folder = await copyOfProject(".bundle/docs/guest");
+    const probe = `import { defineServlet } from "edge-servlets/servlet";
+const types = { ${[...names.there, ...names.missing].map((name) => `${name}: typeof ${name}`).join(", ")} };
+export default defineServlet({ tools: { probe: { handler: () => types } } });
+`;
+    // JavaScript: its types are not checked, which know what is not there.
+    await place(folder, {
+      section: "",
+      language: "js",
+      file: "plugins/probe/servlet.js",
+      text: probe,
+    });
+    const { result } = await (await loadServlet(join(folder, "plugins/probe"))).callTool("probe");
+    const types = result.structuredContent as Record<string, string>;
+    expect(names.there.filter((name) => types[name] === "undefined")).toEqual([]);
+    expect(names.missing.filter((name) => types[name] !== "undefined")).toEqual([]);
+    expect(names.there.length + names.missing.length).toBeGreaterThan(20);
+  });
+});

@@ -1,0 +1,134 @@
+/** The tables in docs/ that are made from the code they describe, between markers such as `<!-- limits: … -->`. */
+import { readFile } from "node:fs/promises";
+import * as z from "zod";
+import { limits } from "../../../src/limits.ts";
+import { manifestSchema } from "../../../src/servlets/manifest.ts";
+
+const ENV: string = "../../../src/env.ts";
+/** Of src/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
+export const { readSettings } = (await import(ENV)) as {
+  readSettings(env: object): Record<string, unknown>;
+};
+
+const row = (...cells: string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+
+const table = (head: string[], rows: string[][]): string =>
+  [row(...head), row(...head.map(() => "---")), ...rows.map((cells) => row(...cells))].join("\n");
+
+/** Members of the object that `opening` begins, each with the doc comment above it, or above those before it. */
+async function commented(
+  file: string,
+  opening: string,
+): Promise<{ names: string[]; comment: string }[]> {
+  const source = await readFile(file, "utf8");
+  const [, after = ""] = source.split(opening);
+  const indent = /\n( +)\S/.exec(after)?.[1] ?? "";
+  const groups: { names: string[]; comment: string }[] = [];
+  for (const [, comment, name] of after
+    .slice(0, after.search(new RegExp(`\\n${indent.slice(2)}\\}`)))
+    .matchAll(new RegExp(`(?<=\\n)${indent}(?:/\\*\\*([^]*?)\\*/|(\\w+):)`, "g"))) {
+    if (comment !== undefined) {
+      const text = comment.replaceAll(/\n\s*\* ?/g, " ").trim();
+      groups.push({ names: [], comment: text });
+    } else groups.at(-1)!.names.push(name!);
+  }
+  return groups;
+}
+
+const code = (text: unknown): string => `\`${String(text)}\``;
+
+interface JsonSchema {
+  type?: string;
+  enum?: string[];
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  additionalProperties?: JsonSchema | boolean;
+  anyOf?: JsonSchema[];
+  description?: string;
+}
+
+/** A schema's type in few words, as in TypeScript. */
+function typeOf({
+  type,
+  enum: values,
+  items,
+  properties,
+  additionalProperties,
+}: JsonSchema): string {
+  if (values) return values.map((value) => JSON.stringify(value)).join(" | ");
+  if (items) return `${typeOf(items)}[]`;
+  if (properties) return `{ ${Object.keys(properties).join(", ")} }`;
+  if (typeof additionalProperties === "object") return `{ name: ${typeOf(additionalProperties)} }`;
+  return type ?? "any";
+}
+
+function manifestTable(): string {
+  const { properties = {} } = z.toJSONSchema(manifestSchema) as JsonSchema;
+  const rows: string[][] = [];
+  const add = (path: string, schema: JsonSchema) => {
+    rows.push([code(path), code(typeOf(schema)), schema.description ?? ""]);
+    // Described once, where the servlet's own are.
+    if (path.endsWith(".requirements")) return;
+    const inner = schema.items ?? schema.additionalProperties;
+    const [nested, at] =
+      typeof inner === "object" ? [inner, schema.items ? "[]" : ".NAME"] : [schema, ""];
+    for (const [name, member] of Object.entries(nested.properties ?? {})) {
+      if (member.description !== undefined) add(`${path}${at}.${name}`, member);
+    }
+  };
+  for (const [name, schema] of Object.entries(properties)) add(name, schema);
+  return table(["key", "type", "meaning"], rows);
+}
+
+async function settingsTable(): Promise<string> {
+  const defaults = readSettings({});
+  const groups = await commented("src/env.ts", "const settingsSchema = z.object({");
+  const rows = groups.map(({ names, comment }) => {
+    const given = names.map((name) => defaults[name]).filter((value) => typeof value === "string");
+    return [names.map(code).join(", "), given.map(code).join(", "), comment];
+  });
+  return table(["variable", "default", "meaning"], rows);
+}
+
+async function issuersTable(): Promise<string> {
+  const groups = await commented("src/env.ts", "const issuerSchema = z.strictObject(\n  {");
+  return table(
+    ["key", "meaning"],
+    groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),
+  );
+}
+
+async function limitsTable(): Promise<string> {
+  const groups = await commented("src/limits.ts", "export const limits = {");
+  const known: Record<string, number> = limits;
+  return table(
+    ["limit", "value", "meaning"],
+    groups.map(({ names, comment }) => [
+      names.map(code).join(", "),
+      names.map((name) => known[name]!.toLocaleString("en")).join("; "),
+      comment,
+    ]),
+  );
+}
+
+const TABLES: Record<string, () => string | Promise<string>> = {
+  manifest: manifestTable,
+  settings: settingsTable,
+  issuers: issuersTable,
+  limits: limitsTable,
+};
+
+/** The pages with tables. */
+export const PAGES = ["docs/manifest.md", "docs/configuration.md"];
+
+/** The text of a page with its tables made anew. */
+export async function renewed(path: string): Promise<string> {
+  let text = await readFile(path, "utf8");
+  for (const [name, make] of Object.entries(TABLES)) {
+    const made = await make();
+    const place = new RegExp(`(<!-- ${name}: [^>]*-->\n)[^]*?(<!-- /${name} -->)`);
+    text = text.replace(place, (_whole, begin: string, end: string) => `${begin}${made}\n${end}`);
+  }
+  return text;
+}

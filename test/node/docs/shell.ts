@@ -1,0 +1,91 @@
+/** Runs the shell lines of a page in a copy of the project, where what leaves the machine is only recognised. */
+import { execFileSync, spawn } from "node:child_process";
+import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Block } from "./pages.ts";
+
+/** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
+const STUBS: Record<string, string> = {
+  npm: `case "$1 $2" in
+  "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run bench" | "run fuzz" | \\
+  "run conformance" | "run dev:conformance" | "run clients" | "run simulate") ;;
+  "run passphrase") echo | "$NPM" "$@" ;;
+  "run "*) exec "$NPM" "$@" ;;
+  *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
+esac`,
+  npx: `case "$*" in
+  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler tail") cat > /dev/null ;;
+  *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
+esac`,
+  claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,
+  rustup: `[ "$1 $2" = "target add" ]`,
+  // The server of the test is configured with this secret.
+  openssl: `[ "$*" = "rand -hex 32" ] && echo "$OTC_SECRET"`,
+};
+
+/** What was built before is used again: the cache goes by content. */
+const LINKED = [
+  "src",
+  "test",
+  "node_modules",
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.base.json",
+  ".bundle",
+];
+
+/** A copy of the project with servlets of its own, as far as documents use it. */
+export async function copyOfProject(folder: string): Promise<string> {
+  const copy = resolve(folder);
+  await rm(copy, { recursive: true, force: true });
+  await mkdir(join(copy, "bin"), { recursive: true });
+  for (const name of LINKED) {
+    await symlink(resolve(name), join(copy, name));
+  }
+  await cp("wrangler.toml", join(copy, "wrangler.toml"));
+  await cp("plugins", join(copy, "plugins"), { recursive: true });
+  for (const [name, text] of Object.entries(STUBS)) {
+    await writeFile(join(copy, "bin", name), `#!/usr/bin/env bash\n${text}\n`, { mode: 0o755 });
+  }
+  return copy;
+}
+
+/** Writes a block into its file. */
+export async function place(copy: string, { file, text }: Block): Promise<void> {
+  await mkdir(dirname(join(copy, file)), { recursive: true });
+  await writeFile(join(copy, file), text);
+}
+
+/** What a block of shell lines is to print: the text behind each `# →`, in which `…` stands for anything. */
+export const expectedOf = (text: string): string[] =>
+  [...text.matchAll(/# → (.*)$/gm)].map(([, expected]) => expected!);
+
+/** Runs a script; gives what it printed. Rejects with that where a command of it fails, curl's time limit aside. */
+export function runShell(
+  copy: string,
+  script: string,
+  variables: Record<string, string>,
+): Promise<string> {
+  const guarded = `set -E; trap 'code=$?; [ $code = 28 ] || exit $code' ERR\n${script}`;
+  const shell = spawn("bash", ["-c", guarded], {
+    cwd: copy,
+    env: {
+      ...process.env,
+      NPM: execFileSync("which", ["npm"], { encoding: "utf8" }).trim(),
+      ...variables,
+      PATH: `${join(copy, "bin")}:${resolve("node_modules/.bin")}:${process.env["PATH"]}`,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  for (const stream of [shell.stdout, shell.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  }
+  return new Promise((done, fail) => {
+    shell.on("error", fail);
+    shell.on("close", (code) => {
+      if (code === 0) done(printed);
+      else fail(new Error(`The shell ended with ${code}. It printed:\n${printed}`));
+    });
+  });
+}

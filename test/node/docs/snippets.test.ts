@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import { basename, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { manifestSchema } from "../../../src/servlets/manifest.ts";
+import { loadServlet } from "../../../src/testing/index.ts";
+import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { readPage, type Block, type Page } from "./pages.ts";
+import { readSettings } from "./reference.ts";
+import { copyOfProject, expectedOf, place, runShell } from "./shell.ts";
+
+/**
+ * Runs every block of the documents. The shell lines of a page run from top to bottom in one shell, against a
+ * server that anybody may call (`http://localhost:8787`) and one that requires authentication
+ * (`https://edge-servlets.YOUR-NAME.workers.dev`). A line `# → text` says what was to be printed.
+ */
+const KEY = "esk_documents";
+const OTC_SECRET = "0123456789abcdef".repeat(4);
+const SECURED = {
+  API_KEYS: JSON.stringify({ docs: createHash("sha256").update(KEY).digest("hex") }),
+  OTC_JWT_SECRET: OTC_SECRET,
+};
+
+const FOLDER = ".bundle/docs";
+let servers: [open: Served, secured: Served];
+
+beforeAll(async () => {
+  const worker = await buildWorker("src/index.ts", join(FOLDER, "worker"));
+  const start = async (variables: Record<string, string>) =>
+    serve(worker, await freePort(), { variables, durable: true, quiet: true });
+  servers = [await start({}), await start(SECURED)];
+});
+afterAll(() => Promise.all(servers.map(stop)));
+
+/** The text with the URLs of the test's servers. */
+const atServers = (text: string): string =>
+  text
+    .replaceAll("http://localhost:8787", `http://127.0.0.1:${servers[0].port}`)
+    .replaceAll(
+      "https://edge-servlets.YOUR-NAME.workers.dev",
+      `http://127.0.0.1:${servers[1].port}`,
+    );
+
+const at = ({ text, ...block }: Block): Block => ({ ...block, text: atServers(text) });
+
+/** Runs shell lines, and gives what they say to print and do not, with what they print. */
+async function missingIn(copy: string, lines: readonly string[]): Promise<string[]> {
+  const script = atServers(lines.join("\n"));
+  const printed = await runShell(copy, script, { KEY, OTC_SECRET });
+  let from = 0;
+  for (const part of expectedOf(script).flatMap((expected) => expected.split(" … "))) {
+    const found = printed.indexOf(part, from);
+    if (found < 0) return [part, printed.slice(from)];
+    from = found + part.length;
+  }
+  return [];
+}
+
+/** By the file's name: throws where the content is not valid. */
+const FORMATS: Record<string, (text: string) => void> = {
+  "mcp.json": (text) => {
+    const all = JSON.parse(text) as Record<string, Record<string, { url: string }> | undefined>;
+    const entries = Object.values({ ...all["servers"], ...all["mcpServers"] });
+    for (const { url } of entries) {
+      if (url !== "https://edge-servlets.YOUR-NAME.workers.dev/mcp") throw new Error(url);
+    }
+    if (entries.length === 0) throw new Error("no servers");
+  },
+  "servlet.json": (text) => void manifestSchema.parse(JSON.parse(text)),
+  ".dev.vars": (text) => {
+    const lines = text
+      .trim()
+      .split("\n")
+      .map((line) => /^(\w+)=(['"]?)(.*)\2$/.exec(line)!);
+    readSettings(Object.fromEntries(lines.map(([, name, , value]) => [name, value])));
+  },
+  "": (text) => void JSON.parse(text),
+};
+
+/** A servlet whose tools run the bodies of handlers. */
+function servletOf(bodies: readonly Block[]): string {
+  const imports = bodies.flatMap(({ text }) => text.match(/^import .*\n/gm) ?? []);
+  const names = imports.flatMap((line) => /\{ (.*) \}/.exec(line)![1]!.split(", "));
+  const kit = ["defineServlet", ...new Set(names)].join(", ");
+  const tools = bodies.map(
+    ({ text }, number) =>
+      `tool_${number}: { description: "", async handler(args, context) {\nvoid args; void context;\n${text.replaceAll(/^import .*\n/gm, "")}} },`,
+  );
+  return `import { ${kit} } from "edge-servlets/servlet";\nexport default defineServlet({ tools: {\n${tools.join("\n")}\n} });\n`;
+}
+
+const PAGES = await Promise.all(
+  [
+    "README.md",
+    "docs/access.md",
+    "docs/configuration.md",
+    "docs/manifest.md",
+    "docs/open-tool-calling.md",
+    "docs/operating.md",
+    "docs/waiting-calls.md",
+    "docs/writing-servlets.md",
+    "CONTRIBUTING.md",
+  ].map(readPage),
+);
+
+describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
+  const of = (...languages: string[]) =>
+    blocks.filter(({ language }) => languages.includes(language));
+  const copy = join(FOLDER, basename(path, ".md"));
+  let folder: string;
+  beforeAll(async () => {
+    folder = await copyOfProject(copy);
+  });
+
+  test("has no block that nobody runs", () => {
+    const known = of("sh", "ts", "js", "json", "ini", "mermaid");
+    expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
+    expect(of("ts", "js").filter(({ file }) => file === "")).toEqual([]);
+  });
+
+  test.runIf(of("json", "ini").length > 0)("its files are valid", () => {
+    for (const { file, text } of of("json", "ini")) {
+      expect(() => FORMATS[basename(file)]!(text)).not.toThrow();
+    }
+  });
+
+  test.runIf(of("sh").length > 0)("its shell lines do what it says", async () => {
+    for (const block of of("js")) await place(folder, at(block));
+    const lines = of("sh").map(({ text }) => text);
+    expect(await missingIn(folder, lines)).toEqual([]);
+  });
+
+  const files = of("ts").filter(({ file }) => file.includes("/"));
+  test.runIf(files.length > 0)("its servlets are built, and their tests pass", async () => {
+    for (const block of files) await place(folder, block);
+    for (const { file } of files.filter(({ file: one }) => one.endsWith("/servlet.ts"))) {
+      const { tools, resources } = await (await loadServlet(join(folder, dirname(file)))).list();
+      expect([...tools, ...resources]).not.toEqual([]);
+    }
+    const tests = files.filter(({ file }) => file.endsWith(".test.ts")).map(({ file }) => file);
+    if (tests.length === 0) return;
+    const vitest = [`vitest run --root . ${tests.join(" ")}`, "# → passed"];
+    expect(await missingIn(folder, vitest)).toEqual([]);
+  });
+
+  const bodies = of("ts").filter(({ file }) => file === "in a handler");
+  test.runIf(bodies.length > 0)("its handlers run", async () => {
+    await place(folder, {
+      ...bodies[0]!,
+      file: "plugins/handlers/servlet.ts",
+      text: servletOf(bodies),
+    });
+    const manifest = JSON.stringify({
+      allowed_hosts: ["api.example.com"],
+      env_vars: { region: "eu" },
+      allowed_secrets: [{ service: "database", user: "reader" }],
+    });
+    await place(folder, { ...bodies[0]!, file: "plugins/handlers/servlet.json", text: manifest });
+    const handlers = await loadServlet(join(folder, "plugins/handlers"));
+    for (const [number, { section, text }] of bodies.entries()) {
+      const { result } = await handlers.callTool(
+        `tool_${number}`,
+        {},
+        {
+          variables: { DATABASE_READER: "secret" },
+          capabilities: { elicitation: {}, sampling: {}, roots: {} },
+          fetch: () => Response.json({ ok: true }),
+          answers: {
+            "elicitation/create": () => ({
+              action: "accept",
+              content: { colour: "red", name: "Ada" },
+            }),
+            "sampling/createMessage": () => ({
+              role: "assistant",
+              model: "test",
+              content: { type: "text", text: "Bonjour" },
+            }),
+            "roots/list": () => ({ roots: [{ uri: "file:///home/ada" }] }),
+          },
+        },
+      );
+      expect({ section, ...result }).not.toHaveProperty("isError", true);
+      expect({ section, isEmpty: result.content.length === 0 }).toEqual({
+        section,
+        isEmpty: !text.includes("return"),
+      });
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Chance } from "../fuzz/chance.ts";
+import { serving } from "../http/serving.ts";
+import { begun } from "./clients.ts";
+import type { Arrival } from "./http-server.ts";
+import { judge } from "./judge.ts";
+import { inRealTime } from "./programs.ts";
+import { sceneOf } from "./scene.ts";
+
+/** The programs of the simulation in real processes that are killed: against workerd itself and its disk. */
+const KILLS = 4;
+/** Short waits, so that calls go through all of their ways in a few seconds. */
+const LIMITS = { promoteAfterMs: 300, sleepInPlaceMs: 300, rerunMs: 200, ownerMs: 500 };
+
+const variables = {
+  GREETING: "hi",
+  VAULT_PROBE: "opened",
+  LOG_LEVEL: "error",
+  LIMITS: JSON.stringify(LIMITS),
+};
+
+const arrivals: Arrival[] = [];
+const internet = createServer((request, response) => {
+  const { method = "", url = "", headers } = request;
+  const label = decodeURIComponent(url.slice(1));
+  const key = (headers["idempotency-key"] as string | undefined) ?? null;
+  const before = key === null ? undefined : arrivals.find((one) => one.key === key);
+  const answer = before?.answer ?? `good answer ${arrivals.length + 1} to ${label}`;
+  const id = (headers["x-id"] as string | undefined) ?? null;
+  const isNew = before === undefined;
+  arrivals.push({ label, method, key, id, at: Date.now(), answer, isNew, from: "workerd" });
+  request.resume();
+  setTimeout(() => response.end(answer), 20);
+});
+
+const { url, restart } = await serving({ variables });
+beforeAll(async () => {
+  internet.listen(0, "127.0.0.1");
+  await once(internet, "listening");
+});
+afterAll(() => internet.close());
+
+const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));
+
+test("random programs in processes that are killed see what the model allows", async () => {
+  const chance = new Chance(1);
+  const { port } = internet.address() as AddressInfo;
+  const scenes = Array.from({ length: 24 }, (_, at) => sceneOf(at + 1, 0));
+  const calls = scenes
+    .flatMap((scene) => scene.calls)
+    .map((call, at) => ({
+      ...call,
+      tool: call.tool.replace("r-", ""),
+      program: inRealTime(call.program),
+      label: `c${at + 1}`,
+    }));
+  const clients = begun(calls, () => ({
+    chance,
+    host: `http://127.0.0.1:${port}`,
+    now: Date.now,
+    sleep: (ms: number) => wait(Math.min(ms, 300)),
+    request: (init: RequestInit, leavesMs?: number) => {
+      const signal = leavesMs === undefined ? {} : { signal: AbortSignal.timeout(leavesMs) };
+      return fetch(url, { ...init, ...signal });
+    },
+    note: () => {},
+  }));
+  const running = Promise.all(clients.map((one) => one.run()));
+  for (let kills = 0; kills < KILLS; kills++) {
+    await wait(300 + chance.below(1200));
+    await restart();
+  }
+  await running;
+  const attempts = clients.flatMap((one) => one.attempts);
+  const violations = attempts.flatMap((attempt) =>
+    judge({
+      attempt,
+      internet: { arrivals, sent: [], troubled: new Set() },
+      isForked: attempt.fork !== undefined || attempts.some(({ fork }) => fork?.of === attempt),
+      askings: [],
+      faults: KILLS,
+      runsInVain: 0,
+      stoodStill: false,
+      toleranceMs: 10_000,
+    }),
+  );
+  expect(violations.filter(({ hole }) => hole === undefined)).toEqual([]);
+  expect(arrivals.length).toBeGreaterThan(20);
+});
