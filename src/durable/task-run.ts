@@ -1,7 +1,7 @@
+import { type TaskEnd, endOf } from "./task-object.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTaskCall } from "../mcp/task-call.ts";
-import { endOf, type TaskEnd } from "../mcp/wire/tasks.ts";
 import { callerKey } from "../model.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";

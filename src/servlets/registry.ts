@@ -1,4 +1,4 @@
-import { checkWithoutNulls } from "../allowances.ts";
+import { checkWithoutNulls } from "../deviations.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";

@@ -20,7 +20,8 @@ import {
   unanswered,
 } from "../wire/answers.ts";
 import { hashText } from "../../parts.ts";
-import type { Exchange, Resumption } from "../wire/exchange.ts";
+import type { Resumption } from "../../durable/resumption.ts";
+import type { Exchange } from "../wire/exchange.ts";
 import { canAsk, type FoundRequest } from "../method.ts";
 
 /**
