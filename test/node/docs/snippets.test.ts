@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
-import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { readPage, type Block, type Page } from "./pages.ts";
 import { readSettings } from "./reference.ts";
 import { copyOfProject, expectedOf, place, runShell } from "./shell.ts";
@@ -20,13 +20,13 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
-const FOLDER = ".bundle/docs";
+const FOLDER = join(inject("worker"), "docs");
 let servers: [open: Served, secured: Served];
 
 beforeAll(async () => {
   const worker = await buildWorker("src/index.ts", join(FOLDER, "worker"));
   const start = async (variables: Record<string, string>) =>
-    serve(worker, await freePort(), { variables, durable: true, quiet: true });
+    serve(worker, { variables, durable: true });
   servers = [await start({}), await start(SECURED)];
 });
 afterAll(() => Promise.all(servers.map(stop)));
