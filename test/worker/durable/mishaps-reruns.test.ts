@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { responsesIn } from "../../../src/mcp/wire/answers.ts";
 import { limits } from "../../../src/limits.ts";
-import { callOf, clock, type Json } from "./client.ts";
+import { callOf, clock, prepare, type Json } from "./client.ts";
 import {
   answersTo,
   beginTask,
@@ -17,6 +17,10 @@ import {
 import { ELICIT, http } from "./plans.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
+
+/** Tasks whose runs die, and whose key ring cannot be reached. */
+prepare();
+prepareFaults();
 
 const TYPED = "typed: Who?";
 const saidIn = (result: Json) => result["structuredContent"].said as unknown[];

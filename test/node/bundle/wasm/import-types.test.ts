@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { offered } from "../../../../src/bundle/wasm/check.ts";
 import { importTypes, kernelTypes, mismatch } from "../../../../src/bundle/wasm/import-types.ts";
-import { namespaces } from "../../../../src/wasm/namespaces.ts";
 import { bundling } from "../bundling.ts";
 import { plugin } from "../modules.ts";
 
@@ -40,7 +40,7 @@ describe("imports of another type than the host's", () => {
   });
 
   test("there is a type for each function that is offered", async () => {
-    for (const [namespace, functions] of Object.entries(namespaces)) {
+    for (const [namespace, functions] of Object.entries(offered)) {
       expect(Object.keys(importTypes[namespace]!).toSorted()).toEqual(
         Object.keys(functions).toSorted(),
       );
