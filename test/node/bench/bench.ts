@@ -1,8 +1,9 @@
 /**
- * `npm run bench`: this project beside the official SDK's handler and the stock Extism SDK, each served
- * by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times; the ratio of
- * CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
- * `--quick` is for a first look; names of rows (`npm run bench -- callKey callJwt`) for no more than these.
+ * `npm run bench`: this project beside the official SDK's handler, the stock Extism SDK and a bare reply, each
+ * served by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times; the ratio
+ * of CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
+ * `--full` has longer rounds, and measures memory, durable calls and sessions too; names of rows (`npm run
+ * bench -- callKey callJwt`) are for no more than these.
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts).
  */
@@ -15,25 +16,26 @@ import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFuel } from "./fuel.ts";
+import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
+import { unstable_readConfig } from "wrangler";
 import { buildWorker, cpuMs, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
 const { values: options, positionals: only } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: "boolean", default: false }, against: { type: "string" } },
+  options: { full: { type: "boolean", default: false }, against: { type: "string" } },
 });
 if (only.includes("fuel")) {
   await benchFuel();
   process.exit(0);
 }
-const { quick, against } = options;
-const ROUNDS = quick ? 4 : 15;
-const ROUND_MS = quick ? 500 : 1000;
-const MEMORY_CALLS = quick ? 20_000 : 200_000;
+const { full, against } = options;
+const ROUNDS = full ? 15 : 9;
+const ROUND_MS = full ? 1000 : 400;
+const MEMORY_CALLS = 200_000;
 const CONNECTIONS = 16;
-const VERSION = "2026-07-28";
 const scratch = join(".bundle", "bench");
 
 /** Builds the Worker of a checkout, whose bundles are made. */
@@ -55,80 +57,8 @@ async function echoPlugin(): Promise<Uint8Array> {
   return buildSource(source, ".bundle", () => {});
 }
 
-interface Wanted {
-  /** What the other is sent, where it is not the same. */
-  peer?: Pick<Wanted, "headers" | "body" | "path">;
-  headers: Record<string, string>;
-  body: string;
-  path?: string;
-  check: (body: string) => boolean;
-  connections?: number;
-  /** Each connection has a session of its own. */
-  inSession?: true;
-}
-
-const meta = {
-  "io.modelcontextprotocol/protocolVersion": VERSION,
-  "io.modelcontextprotocol/clientCapabilities": {},
-  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
-};
-
-function modern(method: string, params: object, name?: string): Pick<Wanted, "headers" | "body"> {
-  return {
-    headers: {
-      "mcp-protocol-version": VERSION,
-      "mcp-method": method,
-      ...(name === undefined ? {} : { "mcp-name": name }),
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } }),
-  };
-}
-
-const greet = { name: "greet", arguments: { name: "Ada" } };
-const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
-const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
-const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
-
 const { variables, jwks, newTokens, ...proofs } = await doors();
-const small = modern("tools/call", greet, "greet");
-
-const kinds = {
-  callModern: { ...modern("tools/call", greet, "greet"), check: greeted },
-  callLegacy: {
-    headers: { "mcp-protocol-version": "2025-11-25" },
-    body: legacyCall,
-    check: greeted,
-  },
-  callSession: { headers: {}, body: legacyCall, check: greeted, inSession: true },
-  /** Beside our own call of the same tool over MCP. */
-  callOtc: {
-    headers: {},
-    body: JSON.stringify({ request: { tool_id: "hello.greet", input: greet.arguments } }),
-    path: "/tools/call",
-    peer: { ...modern("tools/call", greet, "greet"), path: "/mcp" },
-    check: greeted,
-  },
-  /** Beside the same call of a server that anybody may call. */
-  callKey: { ...small, headers: { ...small.headers, ...proofs.key }, check: greeted },
-  callJwt: { ...small, headers: { ...small.headers, ...proofs.token }, check: greeted },
-  listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
-  callTypeScript: {
-    ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
-    peer: modern("tools/call", greet, "greet"),
-    check: greeted,
-  },
-  /** A guest in C, with a megabyte of memory for its stack. */
-  callC: {
-    ...modern("tools/call", { name: "echo", arguments: { text: "Hello, Ada" } }, "echo"),
-    peer: modern("tools/call", greet, "greet"),
-    check: greeted,
-  },
-  megabyte: {
-    ...modern("tools/call", large, "echo"),
-    check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
-    connections: 4,
-  },
-} satisfies Record<string, Wanted>;
+const kinds = kindsWith(proofs);
 
 /** The kinds whose servlets are guests of the tests. */
 const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
@@ -192,8 +122,14 @@ const sessionPeer = await serve(await buildPeer("session-peer"), {
 });
 const oursToo = await serve(oursFolder, { durable: true });
 const locked = await serve(oursFolder, { durable: true, variables });
+const { vars } = unstable_readConfig({ config: "wrangler.toml" });
+const deployed = await serve(oursFolder, {
+  durable: true,
+  variables: vars as Record<string, string>,
+});
+const bare = await serve(await buildPeer("bare"));
 const verifierFolder = await buildPeer("verifier");
-const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
+const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked, deployed, bare];
 /** The same servers of the other checkout. */
 const theirs =
   against === undefined
@@ -217,12 +153,22 @@ const others: Record<string, Served> = {
   callOtc: oursToo,
   callKey: oursToo,
   callJwt: oursToo,
+  callBare: bare,
+  callDeployedBare: bare,
 };
-const IS_LOCKED = new Set(["callKey", "callJwt"]);
+/** The kinds that are not sent to a server that anybody may call, without a run log. */
+const ownServer: Record<string, Served> = {
+  callKey: locked,
+  callJwt: locked,
+  callDeployed: deployed,
+  callDeployedBare: deployed,
+};
+/** The most CPU time that a small call may take, as a multiple of a bare reply's. */
+const TARGETS: Record<string, number> = { callBare: 1.6, callDeployedBare: 1.9 };
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
   cells
-    .map((cell, at) => (at === 0 ? String(cell).padEnd(12) : String(cell).padStart(14)))
+    .map((cell, at) => (at === 0 ? String(cell).padEnd(18) : String(cell).padStart(14)))
     .join("");
 console.log(
   row([
@@ -244,7 +190,7 @@ const cpuRatios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
   if (only.length > 0 && !only.includes(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
-  const mine = IS_LOCKED.has(name) ? locked : open;
+  const mine = ownServer[name] ?? open;
   const other = theirs ? theirs[IN_GUESTS.has(name) ? "guests" : "plain"] : (others[name] ?? peer);
   const same: Wanted = { ...wanted };
   if (theirs) delete same.peer;
@@ -268,7 +214,15 @@ for (const [name, wanted] of Object.entries(kinds)) {
   );
 }
 
-if (only.length > 0 || theirs !== undefined) {
+for (const [name, target] of Object.entries(TARGETS)) {
+  const ratio = cpuRatios[name];
+  if (ratio === undefined || theirs !== undefined) continue;
+  const verdict = ratio <= target ? "within" : "above";
+  console.log(
+    `${name}: ${ratio} times the CPU time of a bare reply, ${verdict} the target of ${target}`,
+  );
+}
+if (!full || only.length > 0 || theirs !== undefined) {
   console.log(`bench: ${JSON.stringify({ ...ratios, cpu: cpuRatios })}`);
   process.exit(0);
 }
@@ -286,8 +240,8 @@ for (let half = 0; half < 2; half++) {
   await drive(load, (count) => count >= MEMORY_CALLS, greeted);
   memory.push(await residentMB(fresh));
 }
-const durable = await measureDurable(guestsFolder, await freePort(), quick ? 200 : 10_000);
-const sessions = await measureSessions(guestsFolder, await freePort(), quick ? 200 : 1000);
+const durable = await measureDurable(guestsFolder, await freePort(), 10_000);
+const sessions = await measureSessions(guestsFolder, await freePort(), 1000);
 const script = await readFile(join(oursFolder, "index.js"));
 const figures = {
   ...ratios,

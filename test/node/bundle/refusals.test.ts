@@ -1,55 +1,11 @@
-import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import * as z from "zod";
-import { inspect } from "../../../src/bundle/inspect.ts";
-import { offered } from "../../../src/bundle/wasm/check.ts";
-import { importTypes, kernelTypes, mismatch } from "../../../src/bundle/wasm/import-types.ts";
-import type { Json } from "../../../src/model.ts";
-import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
+import { rm } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { catalogOf } from "../../../src/bundle/bundle.ts";
+import { bundling } from "./bundling.ts";
+import { lists, plugin, servlet } from "./modules.ts";
 
 /** What the bundle step says of folders that it cannot make a bundle of. */
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "refusals-"));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
-
-async function bundle(files: Record<string, string | Uint8Array>) {
-  for (const [name, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), content);
-  }
-  return makeBundle({ folders: [folder], cache: ".bundle/test-refusals", progress: () => {} });
-}
-
-/** A servlet that lists one tool of this name. */
-const lists = (tool: string, more = "") => {
-  const text = `{"tools":[{"name":"${tool}","inputSchema":{"type":"object"}${more}}]}`;
-  return servlet(text);
-};
-
-const servlet = (text: string) => `(module
-  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
-  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
-  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
-  (memory 1)
-  (data (i32.const 0) "${text.replaceAll('"', '\\"')}")
-  (func (export "list_tools") (result i32) (local $block i64) (local $i i32)
-    (local.set $block (call $alloc (i64.const ${text.length})))
-    (loop $more
-      (call $store (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
-        (i32.load8_u (local.get $i)))
-      (local.set $i (i32.add (local.get $i) (i32.const 1)))
-      (br_if $more (i32.lt_u (local.get $i) (i32.const ${text.length}))))
-    (call $output (local.get $block) (i64.const ${text.length}))
-    (i32.const 0))
-  (func (export "call_tool") (result i32) (i32.const 0)))`;
-
-/** An export is all that a plugin needs in order to be looked at. */
-const plugin = (inside: string) =>
-  `(module ${inside} (func (export "call_tool") (result i32) (i32.const 0)))`;
+const { at, bundle, makeOf } = bundling();
 
 describe("files that are no servlet", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
@@ -91,7 +47,7 @@ describe("files that are no servlet", () => {
   });
 
   test("are named by their path", async () => {
-    await expect(bundle({ "x/y.wasm": "no" })).rejects.toThrow(join(folder, "x/y.wasm"));
+    await expect(bundle({ "x/y.wasm": "no" })).rejects.toThrow(at("x/y.wasm"));
   });
 });
 
@@ -150,13 +106,17 @@ describe("lists", () => {
     await expect(bundle(files)).rejects.toThrow(/another servlet a .*rename one/);
   });
 
-  test.each<[string, RegExp]>([
-    [plugin("(memory 1)").replace("call_tool", "list_tools"), /returned no output.*"dynamic"/],
-    [servlet("{not json"), /not JSON/],
-    [servlet('{"tools":7}'), /list of tools is not an array/],
-    [servlet('{"tools":[{"description":"x"}]}'), /name of an entry of tools is not a string/],
-    ['(module (func (export "list_tools") (result i32) unreachable))', /crashed/],
-  ])("that cannot be had: %s", async (wat, message) => {
+  test.each(
+    (
+      [
+        [plugin("(memory 1)").replace("call_tool", "list_tools"), /returned no output.*"dynamic"/],
+        [servlet("{not json"), /not JSON/],
+        [servlet('{"tools":7}'), /list of tools is not an array/],
+        [servlet('{"tools":[{"description":"x"}]}'), /name of an entry of tools is not a string/],
+        ['(module (func (export "list_tools") (result i32) unreachable))', /crashed/],
+      ] satisfies [string, RegExp][]
+    ).map(([wat, message]) => ({ wat, message })),
+  )("that cannot be read: $message", async ({ wat, message }) => {
     await expect(bundle({ "a.wat": wat })).rejects.toThrow(message);
   });
 
@@ -166,26 +126,30 @@ describe("lists", () => {
     await expect(bundle({ "a.wat": wat })).rejects.toThrow(/computed for too long/);
   });
 
-  test.each<[string, RegExp]>([
-    [
-      lists("t", ',"outputSchema":{"$ref":"https://elsewhere.example/s"}'),
-      /outputSchema of t is not valid.*dropped.*elsewhere/,
-    ],
-    [
-      servlet(
-        '{"tools":[{"name":"t","inputSchema":{"type":"object","$schema":"http://json-schema.org/draft-03/schema"}}]}',
-      ),
-      /dialect.*draft-03/,
-    ],
-    [
-      servlet(
-        '{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}',
-      ),
-      /x-mcp-header in t: .*number/,
-    ],
-    [servlet('{"tools":[{"name":"a b","inputSchema":{}}]}'), /listed as a_b/],
-    [servlet('{"tools":[]}'), /offers nothing/],
-  ])("that are served with a warning: %s", async (wat, warning) => {
+  test.each(
+    (
+      [
+        [
+          lists("t", ',"outputSchema":{"$ref":"https://elsewhere.example/s"}'),
+          /outputSchema of t is not valid.*dropped.*elsewhere/,
+        ],
+        [
+          servlet(
+            '{"tools":[{"name":"t","inputSchema":{"type":"object","$schema":"http://json-schema.org/draft-03/schema"}}]}',
+          ),
+          /dialect.*draft-03/,
+        ],
+        [
+          servlet(
+            '{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}',
+          ),
+          /x-mcp-header in t: .*number/,
+        ],
+        [servlet('{"tools":[{"name":"a b","inputSchema":{}}]}'), /listed as a_b/],
+        [servlet('{"tools":[]}'), /offers nothing/],
+      ] satisfies [string, RegExp][]
+    ).map(([wat, warning]) => ({ wat, warning })),
+  )("that are served with a warning: $warning", async ({ wat, warning }) => {
     const [member] = await bundle({ "a.wat": wat });
     expect(member?.warnings.join("\n")).toMatch(warning);
   });
@@ -194,25 +158,29 @@ describe("lists", () => {
 describe("ids of Open Tool Calling", () => {
   const kit = (version: string, more = {}) => JSON.stringify({ toolkit: "kit", version, ...more });
 
-  test.each<[Record<string, string>, RegExp]>([
-    [
-      { "a-b.wat": lists("t"), "a_b.wat": lists("u") },
-      /a_b\.wat: its toolkit a_b and a-b of .*a-b\.wat both become a_b /,
-    ],
-    [
-      { "a.wat": servlet('{"tools":[{"name":"t-u"},{"name":"t_u"}]}') },
-      /a\.wat: its tool t_u and t-u of .*a\.wat both have the id a\.t_u@1\.0\.0/,
-    ],
-    [
-      {
-        "a/a.wat": lists("t"),
-        "a/servlet.json": kit("1.2.3", { prefix: "a" }),
-        "b/b.wat": lists("t"),
-        "b/servlet.json": kit("1.2.3"),
-      },
-      /b: its tool t and t of .*a both have the id kit\.t@1\.2\.3/,
-    ],
-  ])("that clash: %o", async (files, message) => {
+  test.each(
+    (
+      [
+        [
+          { "a-b.wat": lists("t"), "a_b.wat": lists("u") },
+          /a_b\.wat: its toolkit a_b and a-b of .*a-b\.wat both become a_b /,
+        ],
+        [
+          { "a.wat": servlet('{"tools":[{"name":"t-u"},{"name":"t_u"}]}') },
+          /a\.wat: its tool t_u and t-u of .*a\.wat both have the id a\.t_u@1\.0\.0/,
+        ],
+        [
+          {
+            "a/a.wat": lists("t"),
+            "a/servlet.json": kit("1.2.3", { prefix: "a" }),
+            "b/b.wat": lists("t"),
+            "b/servlet.json": kit("1.2.3"),
+          },
+          /b: its tool t and t of .*a both have the id kit\.t@1\.2\.3/,
+        ],
+      ] satisfies [Record<string, string>, RegExp][]
+    ).map(([files, message]) => ({ files, message })),
+  )("that clash: $message", async ({ files, message }) => {
     await expect(bundle(files)).rejects.toThrow(message);
   });
 
@@ -240,12 +208,7 @@ describe("ids of Open Tool Calling", () => {
 });
 
 test("a folder that is not there", async () => {
-  const options = {
-    folders: [join(folder, "nope")],
-    cache: ".bundle/test-refusals",
-    progress: () => {},
-  };
-  await expect(makeBundle(options)).rejects.toThrow(/nope: there is no such folder.*SERVLETS/);
+  await expect(makeOf(at("nope"))).rejects.toThrow(/nope: there is no such folder.*SERVLETS/);
 });
 
 test("a source that does not compile: the compiler's word, with file and line", async () => {
@@ -253,7 +216,7 @@ test("a source that does not compile: the compiler's word, with file and line", 
   await expect(bundle({ "a/assembly/index.ts": source })).rejects.toThrow(
     /AssemblyScript did not compile it:[\s\S]*nope[\s\S]*index\.ts\(2,10\)/,
   );
-  await rm(join(folder, "a"), { recursive: true });
+  await rm(at("a"), { recursive: true });
   await expect(bundle({ "c/servlet.c": "int f(void) { return nope; }\n" })).rejects.toThrow(
     /clang did not compile it:[\s\S]*servlet\.c:1:\d+: error[\s\S]*nope/,
   );
@@ -299,93 +262,4 @@ test("a servlet that makes HTTP requests for its lists is told that there is no 
     (func (export "call_tool") (result i32) (i32.const 0)))`;
   const files = { "a/servlet.json": manifest, "a/servlet.wat": wat };
   await expect(bundle(files)).rejects.toThrow(/no network while a bundle is made.*"dynamic"/i);
-});
-
-describe("what cannot be evaluated in linear time", () => {
-  const inspected = (schema: object, uriTemplate = "x:y") =>
-    inspect(
-      {
-        tools: [{ name: "t", inputSchema: { type: "object" }, outputSchema: schema as Json }],
-        resourceTemplates: [{ name: "r", uriTemplate }],
-        resources: [],
-        prompts: [],
-      },
-      "plugins/a",
-    );
-  const withPattern = (pattern: string) => ({ properties: { a: { pattern } } });
-
-  test.each<[string, object, RegExp]>([
-    ["a backreference", withPattern("(a)\\1"), /`properties.a.pattern` has a backreference/],
-    ["a named one", withPattern("(?<b>a)\\k<b>"), /`properties.a.pattern` has a backreference/],
-    ["modifiers", withPattern("(?i:a)"), /`properties.a.pattern` has a group with modifiers/],
-    ["the name of members", { patternProperties: { "(a)\\1": {} } }, /`patternProperties` has a/],
-    ["a pattern that is too long", withPattern("a".repeat(5000)), /has more than 4000 characters/],
-    ["deep groups", withPattern("(".repeat(200) + ")".repeat(200)), /nested more than 100 deep/],
-    ["repetitions", withPattern("(a{1000}){1000}"), /needs more than 10000 states/],
-  ])("is refused: %s", (_, schema, message) => {
-    expect(() => inspected(schema)).toThrow(message);
-    expect(() => inspected(schema)).toThrow(/^plugins\/a: the outputSchema of t cannot be checked/);
-  });
-
-  test("is refused: a template that is too long", () => {
-    expect(() => inspected({}, `x:${"y".repeat(3000)}`)).toThrow(
-      /^plugins\/a: the resource template x:y.*more than 2000 characters/,
-    );
-  });
-
-  test("is refused: a backreference in a manifest", async () => {
-    const files = { "a/a.wat": lists("t"), "a/servlet.json": '{"skip_tools":["(a)\\\\1"]}' };
-    await expect(bundle(files)).rejects.toThrow(/skip_tools\.0: has a backreference/);
-  });
-
-  test("is not the pattern with lookahead that zod writes for an e-mail address", () => {
-    const schema = z.toJSONSchema(z.object({ a: z.email(), b: z.iso.datetime(), c: z.ipv6() }));
-    expect(inspected(schema)).toMatchObject({
-      warnings: [],
-      lists: { tools: [{ outputSchema: schema }] },
-    });
-  });
-});
-
-describe("imports of another type than the host's", () => {
-  test.each([
-    [
-      "(param i32) (result i32)",
-      "extism:host/user",
-      "create_message",
-      "(i32) -> (i32)",
-      "(i64) -> (i64)",
-    ],
-    ["(result i64)", "extism:host/env", "config_get", "() -> (i64)", "(i64) -> (i64)"],
-    ["(param i64) (result i32)", "extism:host/env", "alloc", "(i64) -> (i32)", "(i64) -> (i64)"],
-    ["(param i64) (result i64)", "extism:host/env", "log_info", "(i64) -> (i64)", "(i64) -> ()"],
-    ["(param f64)", "wasi_snapshot_preview1", "proc_exit", "(f64) -> ()", "(i32) -> ()"],
-    [
-      "(param i32 i32 i32 i32 f32)",
-      "env",
-      "abort",
-      "(i32, i32, i32, i32, f32) -> ()",
-      "(i32, i32, i32, i32) -> ()",
-    ],
-  ])("%s", async (type, module, name, found, expected) => {
-    const source = plugin(`(import "${module}" "${name}" (func ${type}))`);
-    await expect(bundle({ "a.wat": source })).rejects.toThrow(
-      `it imports ${module}.${name} as a function ${found}, and here it is ${expected}`,
-    );
-  });
-
-  test("what a function does not take, or the plugin does not want, makes no other", () => {
-    for (const found of ["7e->7e", "7e->", "7e,7e->7e"])
-      expect(mismatch("l->l", found)).toBeUndefined();
-    for (const found of ["->7e", "7e->7f", "7f->7e"]) expect(mismatch("l->l", found)).toBeDefined();
-  });
-
-  test("there is a type for each function that is offered", async () => {
-    for (const [namespace, functions] of Object.entries(offered)) {
-      expect(Object.keys(importTypes[namespace]!).toSorted()).toEqual(
-        Object.keys(functions).toSorted(),
-      );
-    }
-    expect((await kernelTypes("src/bundle/wasm/kernel.wat")).get("store_u8")).toBe("li->");
-  });
 });

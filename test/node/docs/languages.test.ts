@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import createPlugin from "@extism/extism";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, inject, test } from "vitest";
 import { loadServlet } from "../../../src/testing/index.ts";
 import { readPage } from "./pages.ts";
 import { copyOfProject, place, runShell } from "./shell.ts";
@@ -12,7 +12,7 @@ import { copyOfProject, place, runShell } from "./shell.ts";
 const { blocks } = await readPage("docs/other-languages.md");
 let folder: string;
 beforeAll(async () => {
-  folder = await copyOfProject(".bundle/docs/languages");
+  folder = await copyOfProject(join(inject("worker"), "docs/languages"));
   for (const block of blocks) if (block.file !== "") await place(folder, block);
 });
 

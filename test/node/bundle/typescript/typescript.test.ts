@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { makeBundle } from "../../../../src/bundle/bundle.ts";
+import { loadServlet } from "../../../../src/testing/index.ts";
 
 /** Servlets in TypeScript: what the compiler makes of them, and what it says of those that are wrong. */
 let folder: string;

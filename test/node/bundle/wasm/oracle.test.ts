@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
-import { prepare } from "../../../src/bundle/wasm/prepare.ts";
-import { build, sourceIn } from "../../../src/bundle/source.ts";
-import { callExport } from "../../../src/wasm/call.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
+import { build, sourceIn } from "../../../../src/bundle/source.ts";
+import { callExport } from "../../../../src/wasm/call.ts";
+import { liveWorld } from "../../../../src/wasm/world.ts";
 
 /**
  * A prepared servlet, run by this project, gives to the byte what the plugin as it was compiled gives
@@ -66,14 +66,14 @@ describe.each(cases)("%s %s", (folder, name, input) => {
 });
 
 test("the JSON Schema of the manifest is the one that is committed", async () => {
-  const { manifestSchema } = await import("../../../src/servlets/manifest.ts");
+  const { manifestSchema } = await import("../../../../src/servlets/manifest.ts");
   const { toJSONSchema } = await import("zod");
   const committed = JSON.parse(await readFile("src/bundle/servlet.schema.json", "utf8"));
   expect(toJSONSchema(manifestSchema)).toEqual(committed);
 });
 
 test("the same input makes the same bundle, to the byte", async () => {
-  const { bundleSource, makeBundle } = await import("../../../src/bundle/bundle.ts");
+  const { bundleSource, makeBundle } = await import("../../../../src/bundle/bundle.ts");
   const options = { folders: ["plugins"], progress: () => {} };
   const warm = await makeBundle({ ...options, cache: ".bundle" });
   const again = await makeBundle({ ...options, cache: ".bundle" });

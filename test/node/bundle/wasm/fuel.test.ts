@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { assemble } from "../../../src/bundle/wasm/binaryen.ts";
-import { metered } from "../../../src/bundle/wasm/fuel.ts";
-import { OP } from "../../../src/bundle/wasm/instructions.ts";
-import { priceOf } from "../../../src/bundle/wasm/prices.ts";
-import { KINDS, prepared } from "../bench/fuel.ts";
-import { hostFunctions, hostRows } from "../bench/fuel-host.ts";
+import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { metered } from "../../../../src/bundle/wasm/fuel.ts";
+import { OP } from "../../../../src/bundle/wasm/instructions.ts";
+import { priceOf } from "../../../../src/bundle/wasm/prices.ts";
+import { KINDS, prepared } from "../../bench/fuel.ts";
+import { hostFunctions, hostRows } from "../../bench/fuel-host.ts";
 
 let folder: string;
 beforeAll(async () => {

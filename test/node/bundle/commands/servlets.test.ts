@@ -3,9 +3,9 @@ import { access, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "no
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { examine, locate } from "../../../src/bundle/commands/examine.ts";
-import { newServlet } from "../../../src/bundle/commands/new.ts";
-import { report } from "../../../src/bundle/commands/report.ts";
+import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
+import { newServlet } from "../../../../src/bundle/commands/new.ts";
+import { report } from "../../../../src/bundle/commands/report.ts";
 
 /** The command `npm run servlets`, run as a person would. */
 const bin = (name: string) => join("node_modules", ".bin", name);

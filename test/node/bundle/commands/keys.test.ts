@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { isPassphrase } from "../../../src/auth/passphrase.ts";
+import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
 

@@ -1,0 +1,82 @@
+const VERSION = "2026-07-28";
+
+export interface Wanted {
+  /** What the other is sent, where it is not the same. */
+  peer?: Pick<Wanted, "headers" | "body" | "path">;
+  headers: Record<string, string>;
+  body: string;
+  path?: string;
+  check: (body: string) => boolean;
+  connections?: number;
+  /** Each connection has a session of its own. */
+  inSession?: true;
+}
+
+const meta = {
+  "io.modelcontextprotocol/protocolVersion": VERSION,
+  "io.modelcontextprotocol/clientCapabilities": {},
+  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
+};
+
+function modern(method: string, params: object, name?: string): Pick<Wanted, "headers" | "body"> {
+  return {
+    headers: {
+      "mcp-protocol-version": VERSION,
+      "mcp-method": method,
+      ...(name === undefined ? {} : { "mcp-name": name }),
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } }),
+  };
+}
+
+const greet = { name: "greet", arguments: { name: "Ada" } };
+const large = { name: "echo", arguments: { text: "x".repeat(1 << 20) } };
+const legacyCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: greet });
+export const greeted = (body: string) => body.includes("200 OK") && body.includes("Hello, ");
+
+const small = modern("tools/call", greet, "greet");
+
+/** What is sent, by the name of its row; callers prove who they are by a key, or a token. */
+export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>>) =>
+  ({
+    callModern: { ...small, check: greeted },
+    /** As it is deployed: with the variables of wrangler.toml, the run log among them. */
+    callDeployed: { ...small, check: greeted },
+    /** The same two beside a reply that does nothing else. */
+    callBare: { ...small, check: greeted },
+    callDeployedBare: { ...small, check: greeted },
+    callLegacy: {
+      headers: { "mcp-protocol-version": "2025-11-25" },
+      body: legacyCall,
+      check: greeted,
+    },
+    callSession: { headers: {}, body: legacyCall, check: greeted, inSession: true },
+    /** Beside our own call of the same tool over MCP. */
+    callOtc: {
+      headers: {},
+      body: JSON.stringify({ request: { tool_id: "hello.greet", input: greet.arguments } }),
+      path: "/tools/call",
+      peer: { ...modern("tools/call", greet, "greet"), path: "/mcp" },
+      check: greeted,
+    },
+    /** Beside the same call of a server that anybody may call. */
+    callKey: { ...small, headers: { ...small.headers, ...proofs.key }, check: greeted },
+    callJwt: { ...small, headers: { ...small.headers, ...proofs.token }, check: greeted },
+    listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
+    callTypeScript: {
+      ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
+      peer: modern("tools/call", greet, "greet"),
+      check: greeted,
+    },
+    /** A guest in C, with a megabyte of memory for its stack. */
+    callC: {
+      ...modern("tools/call", { name: "echo", arguments: { text: "Hello, Ada" } }, "echo"),
+      peer: modern("tools/call", greet, "greet"),
+      check: greeted,
+    },
+    megabyte: {
+      ...modern("tools/call", large, "echo"),
+      check: (body: string) => body.includes("200 OK") && body.length > 1 << 20,
+      connections: 4,
+    },
+  }) satisfies Record<string, Wanted>;
