@@ -75,9 +75,9 @@ test("random programs in processes that are killed see what the model allows", a
     host: `http://127.0.0.1:${port}`,
     now: Date.now,
     sleep: (ms: number) => wait(Math.min(ms, 300)),
-    request: (init: RequestInit, leavesMs?: number) => {
+    request: (init: RequestInit, leavesMs?: number, path = "/mcp") => {
       const signal = leavesMs === undefined ? {} : { signal: AbortSignal.timeout(leavesMs) };
-      return fetch(`http://127.0.0.1:${PORT}/mcp`, { ...init, ...signal });
+      return fetch(`http://127.0.0.1:${PORT}${path}`, { ...init, ...signal });
     },
     note: () => {},
   }));
