@@ -4,12 +4,19 @@ import { settings } from "./test/worker/settings.ts";
 
 export default defineConfig({
   test: {
+    // What servers and servlets log is shown of tests that fail.
+    silent: "passed-only",
+    slowTestThreshold: 10_000,
+    // Most of them wait more than they compute.
+    maxWorkers: 3,
     projects: [
       {
         // The Worker that is tested has the test guests too; its bindings are those of wrangler.toml.
         plugins: [
           cloudflareTest({
             main: "./test/worker/index.ts",
+            // Else workerd tells of each exception that is caught.
+            verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
               bindings: settings,
@@ -18,11 +25,17 @@ export default defineConfig({
             },
           }),
         ],
-        test: { name: "workerd", include: ["test/worker/**/*.test.ts"] },
+        test: {
+          name: "workerd",
+          include: ["test/worker/**/*.test.ts"],
+          globalSetup: "./test/worker/quiet.ts",
+          testTimeout: 60_000,
+        },
       },
       {
         test: {
           name: "node",
+          globalSetup: "./test/node/built-worker.ts",
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -175,6 +175,8 @@ export const limits = {
   filterItemBytes: 32,
   /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
   changesMs: 1000,
+  /** What is told at once, as JSON: as much as a filter may name. It is written for each of `hubSessions`. */
+  changesCharacters: 64 * 1024,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
    * as long as access tokens usually last. https://github.com/modelcontextprotocol/go-sdk/issues/1283

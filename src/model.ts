@@ -79,6 +79,9 @@ export interface Ask {
   deadline?: number;
 }
 
+export const isAskMethod = (method: unknown): method is Ask["method"] =>
+  method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
+
 /** A client's answer, or why there is none that a servlet can use. */
 export type Answer = { result: Json } | AskFailure;
 

@@ -1,3 +1,4 @@
+import { sha256 } from "../digest.ts";
 import { namespaceOf } from "../env.ts";
 import type { CallToolResponse } from "../otc/call.ts";
 import type { Records } from "../otc/records.ts";
@@ -11,14 +12,11 @@ export function recordsOf(env: object): ((principal: Principal) => Records) | un
   return (principal) => ({
     async run(call, asks) {
       const owner = callerKey(principal) ?? principal.name;
-      const record = objects.getByName(await sha256(JSON.stringify([owner, call.call_id])));
-      const response = await record.run(call, await sha256(asks));
+      const record = objects.getByName(await hexDigest(JSON.stringify([owner, call.call_id])));
+      const response = await record.run(call, await hexDigest(asks));
       return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
     },
   });
 }
 
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex();
-}
+const hexDigest = async (text: string) => (await sha256(text)).toHex();

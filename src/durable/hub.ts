@@ -30,6 +30,7 @@ export class Hub extends DurableObject implements Streams {
   readonly #streams = new Map<Connection, Open>();
   /** Changes that nobody has been told of yet, by their JSON. */
   readonly #untold = new Map<string, Notification>();
+  #untoldCharacters = 0;
   /** The telling of these; absent while there are none. */
   #telling: Promise<void> | undefined;
   /** The pause after the last telling. */
@@ -79,9 +80,18 @@ export class Hub extends DurableObject implements Streams {
   async publish(notifications: Notification[]): Promise<void> {
     const isChange = ({ method }: Notification) => method !== "notifications/tasks";
     this.#write(notifications.filter((one) => !isChange(one)));
-    for (const change of notifications.filter(isChange))
-      this.#untold.set(JSON.stringify(change), change);
+    for (const change of notifications.filter(isChange)) this.#addUntold(change);
     if (this.#untold.size > 0) await (this.#telling ??= this.#tellAll());
+  }
+
+  /** Changes of lists are few. Updates of resources are lost where more wait than all may be sent at once. */
+  #addUntold(change: Notification): void {
+    const text = JSON.stringify(change);
+    if (this.#untold.has(text)) return;
+    const characters = this.#untoldCharacters + text.length;
+    if (change.params !== undefined && characters > limits.changesCharacters) return;
+    this.#untoldCharacters = characters;
+    this.#untold.set(text, change);
   }
 
   /**
@@ -92,6 +102,7 @@ export class Hub extends DurableObject implements Streams {
     await this.#pause;
     const changes = [...this.#untold.values()];
     this.#untold.clear();
+    this.#untoldCharacters = 0;
     this.#telling = undefined;
     const sessions = this.#sessions();
     if (this.#streams.size + sessions.length === 0) return;

@@ -267,8 +267,8 @@ export class SessionStore {
 
   /** Adds a task that is kept until this Unix time in ms; false, and not added, where there are too many. */
   addTask(id: string, until: number): boolean {
+    this.#dropOverdueTasks();
     const { sql } = this.#storage;
-    sql.exec("DELETE FROM tasks WHERE until < ?", Date.now());
     const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM tasks").one();
     if (count >= limits.sessionTasks) return false;
     sql.exec("INSERT OR IGNORE INTO tasks (id, until) VALUES (?, ?)", id, until);
@@ -277,6 +277,7 @@ export class SessionStore {
 
   /** Tasks that the client has asked for, oldest first, behind this place in the list. */
   tasks(after: number, count: number): { at: number; id: string }[] {
+    this.#dropOverdueTasks();
     return this.#storage.sql
       .exec<{ at: number; id: string }>(
         "SELECT at, id FROM tasks WHERE at > ? ORDER BY at LIMIT ?",
@@ -297,6 +298,10 @@ export class SessionStore {
       ...[state, id, state],
     );
     return news.toArray().length > 0;
+  }
+
+  #dropOverdueTasks(): void {
+    this.#storage.sql.exec("DELETE FROM tasks WHERE until < ?", Date.now());
   }
 
   dropTask(id: string): void {

@@ -1,25 +1,19 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
-import { httpStatus, report, type Fault } from "../errors.ts";
+import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { errorMessage, readable, type Message, type RequestId } from "../mcp/wire/message.ts";
-import { ROOTS_CHANGED } from "../mcp/methods.ts";
-import type { Reply } from "../mcp/wire/reply.ts";
+import { listDigests, type ListDigests } from "../mcp/legacy/list-digests.ts";
+import { SessionProtocol } from "../mcp/legacy/session-protocol.ts";
 import type { Introduced, Post } from "../mcp/wire/session.ts";
 import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
-import { callerKey, type Lists, type Notification, type Principal } from "../model.ts";
+import { callerKey, type Notification, type Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import { SessionCalls } from "../mcp/legacy/session-calls.ts";
-import { OpenPost } from "../mcp/legacy/open-post.ts";
 import type { SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
-import { OWN, SessionStreams } from "./session-streams.ts";
 import { tasksOf } from "./tasks.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
 
@@ -32,12 +26,11 @@ export function sessionObject(bundle: Bundle) {
   // For all sessions of the isolate.
   let registry: Registry | undefined;
   let sealer: Sealer | undefined;
-  let offered: ReturnType<typeof fingerprints> | undefined;
+  let lists: ListDigests | undefined;
 
   return class Session extends DurableObject implements SessionObject {
     readonly #store: SessionStore;
-    readonly #streams: SessionStreams;
-    readonly #calls: SessionCalls;
+    readonly #protocol: SessionProtocol;
     readonly #hub: () => DurableObjectStub<Hub>;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -50,11 +43,9 @@ export function sessionObject(bundle: Bundle) {
       }
       this.#hub = () => hubs.getByName(this.#store.row.principal);
       this.#store = new SessionStore(state.storage, sealer);
-      this.#streams = new SessionStreams(this.#store, state, (one) => this.#calls.areOn(one));
-      this.#calls = new SessionCalls({
-        id: state.id.toString(),
+      this.#protocol = new SessionProtocol({
+        state,
         store: this.#store,
-        streams: this.#streams,
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
         tasks: (scopes) => {
           const { principal: name } = this.#store.row;
@@ -63,8 +54,12 @@ export function sessionObject(bundle: Bundle) {
         hub: this.#hub,
         enlist: () => this.#enlist(),
       });
-      state.waitUntil(this.#calls.recover());
-      state.waitUntil(this.#announceLists().catch(report));
+      state.waitUntil(this.#protocol.calls.recover());
+      if (this.#store.exists) {
+        state.waitUntil(
+          this.#protocol.announceLists((lists ??= listDigests(bundle))).catch(report),
+        );
+      }
     }
 
     /** Tasks, each of which counts as stored for the session's caller. */
@@ -80,86 +75,30 @@ export function sessionObject(bundle: Bundle) {
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {
-      return this.#store.create(principal, client, (offered ??= fingerprints(bundle)));
-    }
-
-    /** Tells the client which lists a new deployment has changed since it could last see them. */
-    async #announceLists(): Promise<void> {
-      if (!this.#store.exists) return;
-      const lists = (offered ??= fingerprints(bundle));
-      const seen = (await this.#store.rows.text("lists")) as Partial<typeof lists> | undefined;
-      const changed = CHANGING.filter((kind) => seen !== undefined && seen[kind] !== lists[kind]);
-      for (const kind of changed) {
-        const message = { jsonrpc: "2.0", method: `notifications/${kind}/list_changed` };
-        await this.#streams.send(OWN, JSON.stringify(message), { isMinor: true, texts: { lists } });
-      }
+      return this.#store.create(principal, client, (lists ??= listDigests(bundle)));
     }
 
     async post(principal: string, post: Post) {
       if (!(await this.#isThereFor(principal))) return undefined;
       try {
-        return await this.#answer(post);
+        return await this.#protocol.post(post);
       } catch (error) {
         if (this.#store.exists) throw error;
         return undefined; // It has ended meanwhile.
       }
     }
 
-    async #answer({ messages, ...how }: Post) {
-      const { isBatch, accepts, scopes } = how;
-      this.#store.touch();
-      const read = messages.map(readable);
-      let failure: Fault | undefined;
-      for (const message of read) {
-        if (message.kind === "notification") await this.#notified(message, scopes);
-        else if (message.kind === "response" && !isPing(message.id)) {
-          failure = (await this.#calls.asks.take(message, scopes)) ?? failure;
-        }
-        if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
-      }
-      // From here on nothing is awaited until each request is an open call, which the session's end ends.
-      if (!this.#store.exists) return undefined;
-      const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
-      if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
-      const post = new OpenPost(asking.length, how);
-      for (const one of asking) {
-        if (one.kind === "request") this.ctx.waitUntil(this.#calls.answer(one, post));
-        if (one.kind === "unreadable") post.reply(one.id, errorMessage(one.id, one.fault));
-      }
-      if (!accepts.json) this.#calls.begin(post);
-      return post.response;
-    }
-
-    async #notified(
-      { method, params }: Message & { kind: "notification" },
-      scopes: Post["scopes"],
-    ): Promise<void> {
-      switch (method) {
-        case "notifications/initialized":
-          return this.#store.set({ ready: 1 });
-        case "notifications/cancelled":
-          return this.#calls.cancel(params["requestId"]);
-        case ROOTS_CHANGED:
-          return this.ctx.waitUntil(this.#calls.rootsChanged(scopes));
-      }
-    }
-
     async listen(principal: string, lastEventId?: string) {
       if (!(await this.#isThereFor(principal))) return undefined;
       await this.#enlist();
-      try {
-        return await this.#streams.listen(lastEventId);
-      } catch (error) {
-        return this.#store.exists ? replyOf(error) : undefined;
-      }
+      return this.#protocol.listen(lastEventId);
     }
 
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#hub().delist(this.ctx.id.toString());
       // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
-      await this.#calls.end();
-      this.#streams.end();
+      await this.#protocol.end();
       await this.#store.forget();
       return true;
     }
@@ -178,11 +117,11 @@ export function sessionObject(bundle: Bundle) {
     }
 
     async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
-      return this.#hearing(() => this.#calls.notified(task, nth, notice));
+      return this.#hearing(() => this.#protocol.calls.notified(task, nth, notice));
     }
 
     async progressed(task: string, progress: Progress): Promise<boolean> {
-      return this.#hearing(() => this.#calls.progressed(task, progress));
+      return this.#hearing(() => this.#protocol.calls.progressed(task, progress));
     }
 
     /** Runs a request of a task to this session; false if the session has ended or cannot be read. */
@@ -201,12 +140,7 @@ export function sessionObject(bundle: Bundle) {
 
     async changed(changes: Notification[]): Promise<boolean> {
       if (!this.#store.exists) return false;
-      for (const { method, params = {} } of changes) {
-        const { uri } = params;
-        if (typeof uri === "string" && !this.#store.isSubscribed(uri)) continue;
-        const message = JSON.stringify({ jsonrpc: "2.0", method, params });
-        await this.#streams.send(OWN, message, { isMinor: true });
-      }
+      await this.#protocol.changed(changes);
       return true;
     }
 
@@ -216,12 +150,11 @@ export function sessionObject(bundle: Bundle) {
       const { used, principal } = this.#store.row;
       const { storage } = this.ctx;
       // A call that waits keeps its session, for as long as there may be such a call.
-      const idleMs = limits.sessionIdleMs + (this.#calls.areOpen ? limits.taskMs : 0);
+      const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
       const isLate = now >= used + idleMs + limits.sessionPingMs;
       if (now < used + idleMs) return storage.setAlarm(used + idleMs);
-      if (isLate || !this.#streams.isOpen(OWN)) return void (await this.end(principal));
-      // Its client is there, and may say so.
-      await this.#streams.send(OWN, ping(this.#store.next("asks")));
+      if (isLate || !this.#protocol.isListening) return void (await this.end(principal));
+      await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
       return storage.setAlarm(used + idleMs + limits.sessionPingMs);
     }
 
@@ -231,36 +164,4 @@ export function sessionObject(bundle: Bundle) {
       await this.#hub().enlist(this.ctx.id.toString(), caller);
     }
   };
-}
-
-/** Lists whose changes clients are told of. */
-const CHANGING = ["tools", "prompts", "resources"] as const;
-
-/** A digest of each list as the bundle has it; a servlet that is asked at run time counts by its build. */
-function fingerprints({ servlets }: Bundle): Record<(typeof CHANGING)[number], string> {
-  const digest = (pick: (lists: Lists) => unknown) => {
-    const all = servlets.map(({ name, manifest, lists, hash }) => [
-      name,
-      manifest,
-      lists ? pick(lists) : hash,
-    ]);
-    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(all))));
-  };
-  return {
-    tools: digest(({ tools }) => tools),
-    prompts: digest(({ prompts }) => prompts),
-    resources: digest(({ resources, resourceTemplates }) => [resources, resourceTemplates]),
-  };
-}
-
-const PING = "ping ";
-const ping = (number: number) =>
-  JSON.stringify({ jsonrpc: "2.0", id: `${PING}${number}`, method: "ping" });
-/** True for the id of a ping of ours. A ping only needs an answer. */
-const isPing = (id: RequestId | null) => String(id).startsWith(PING);
-
-function replyOf(error: unknown, id: RequestId | null = null): Reply {
-  const fault = report(error);
-  const status = httpStatus(fault);
-  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
 }

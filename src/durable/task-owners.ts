@@ -57,9 +57,8 @@ export class TaskOwners {
     recorded: Recorded | undefined,
     onProgress: (message: string) => void,
   ): (notice: Notification) => void {
-    const { owner, row } = this.#store;
-    const hubs = namespaceOf<Hub>(this.#env, "HUBS");
-    const hub = hubs && (() => hubs.getByName(row.principal));
+    const { owner } = this.#store;
+    const hub = this.#hub;
     let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;
@@ -71,6 +70,21 @@ export class TaskOwners {
       nth++;
       tell(notice);
     };
+  }
+
+  /** The hub of the task's principal. */
+  get #hub(): (() => DurableObjectStub<Hub>) | undefined {
+    const { principal } = this.#store.row;
+    const hubs = namespaceOf<Hub>(this.#env, "HUBS");
+    return hubs && (() => hubs.getByName(principal));
+  }
+
+  /** Sends the task's status to the streams that are subscribed to it. */
+  async publish(): Promise<void> {
+    const hub = this.#hub?.();
+    const method = "notifications/tasks";
+    if (!(await hub?.isHeard({ method, params: { taskId: this.#id } }))) return;
+    await hub?.publish([{ method, params: await this.#store.view() }]);
   }
 
   /** Gives whether one of them is there; undefined where the task has none. */

@@ -1,38 +1,19 @@
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf, namespaceOf } from "../env.ts";
+import { deploymentOf } from "../env.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import {
-  dated,
-  demandCapabilities,
-  fittingAnswers,
-  isComplete,
-  unanswered,
-} from "../mcp/wire/answers.ts";
-import { sessionAsker, sessionFailures } from "../mcp/legacy/askers.ts";
-import { findAgain } from "../mcp/methods.ts";
-import { inputAsker } from "../mcp/modern/input-required.ts";
-import { endOf, type DetailedTask, type Start } from "../mcp/wire/tasks.ts";
-import type { TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import {
-  callerKey,
-  Suspended,
-  Wait,
-  type Answers,
-  type Asks,
-  type CallContext,
-  type Principal,
-} from "../model.ts";
+import { unsupportedAsks } from "../mcp/task-call.ts";
+import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
+import { endOf, type DetailedTask, type Start, type TaskCall } from "../mcp/wire/tasks.ts";
+import { Suspended, type Answers, type Asks, type Principal } from "../model.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
-import { afterSending, type Sender } from "../unknown-outcome.ts";
 import { timeOf } from "./alarms.ts";
-import type { Hub } from "./hub.ts";
-import { StoredBytes } from "./stored-bytes.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
+import { runTask } from "./task-run.ts";
 import type { Brought, Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
@@ -207,7 +188,15 @@ export function taskObject(bundle: Bundle) {
         const message = `The task stopped ${limits.maxRuns} times in a row without progress, each time with its server. Call the tool again.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
-        const end = await this.#call(signal);
+        const end = await runTask({
+          store: this.#store,
+          owners: this.#owners,
+          registry: this.#registry,
+          keep: storageQuota(this.env),
+          onProgress: (message) =>
+            this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
+          signal,
+        });
         await this.#owners.settled;
         if (end instanceof Suspended && (await this.#hasAskedTooOften(end))) {
           const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
@@ -227,7 +216,7 @@ export function taskObject(bundle: Bundle) {
       if (waits?.kind !== "input") return;
       const call = await this.#store.call();
       if (call === undefined) return;
-      const failures = sessionFailures(unanswered(waits.asks, waits.given), call.client);
+      const failures = unsupportedAsks(call, unanswered(waits.asks, waits.given));
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
@@ -235,54 +224,10 @@ export function taskObject(bundle: Bundle) {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
-    /** Undefined if the task is over, or after an internal error, which the next run may not meet. */
-    async #call(signal: AbortSignal): Promise<TaskEnd | Suspended | undefined> {
-      const call = await this.#store.call();
-      const recorded = await this.#store.recorded();
-      if (call === undefined || this.#store.isOver) return undefined;
-      const { entries = [] } = recorded ?? {};
-      const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
-      const keep = () => storageQuota(this.env)(callerKey(call.principal));
-      const stored = new StoredBytes(keep, [call.params, entries]);
-      const context: CallContext = {
-        ...call,
-        ...(recorded && { recorded }),
-        fuelUsed: this.#store.row.fuel,
-        signal: () => signal,
-        notify: this.#owners.teller(call, recorded, (message) =>
-          this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
-        ),
-        ask: call.owner ? sessionAsker(call.client) : inputAsker(call),
-        keeper: this.#owners.keeper(sender, stored),
-        gate: (ms) => {
-          if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
-          if (ms <= limits.sleepInPlaceMs) return;
-          // No task lives longer, and a guest may name a time for which there is no date.
-          throw new Wait({ kind: "sleep", until: Date.now() + Math.min(ms, limits.taskMs) });
-        },
-      };
-      try {
-        const allowed = this.#registry.within(call.principal.scopes);
-        const { subject, run } = await findAgain(call, allowed);
-        const outcome = await run({ ...context, ...(subject !== undefined && { subject }) });
-        if (outcome instanceof Suspended && outcome.reason.kind === "input" && !call.owner) {
-          demandCapabilities(outcome.reason.asks, call.client);
-        }
-        if (outcome instanceof Suspended) return outcome;
-        await stored.add(outcome);
-        return { result: outcome };
-      } catch (error) {
-        const fault = Fault.from(error);
-        if (fault.code !== "internal") return endOf(afterSending(sender, fault));
-        logError(fault.cause);
-        return undefined;
-      }
-    }
-
     /** Says how far the task is to those who listen; false where its owner could not be told. */
     async #publish(): Promise<boolean> {
       if (!this.#store.exists) return true;
-      const { owner, row } = this.#store;
+      const { owner } = this.#store;
       try {
         const isThere = await this.#owners.tell(async (session, id) => {
           const progress = await this.#store.progress();
@@ -302,16 +247,7 @@ export function taskObject(bundle: Bundle) {
         logError(error);
         if (owner !== undefined) return false;
       }
-      try {
-        const hub = namespaceOf<Hub>(this.env, "HUBS")?.getByName(row.principal);
-        const method = "notifications/tasks";
-        const params = { taskId: this.ctx.id.toString() };
-        if (await hub?.isHeard({ method, params })) {
-          await hub?.publish([{ method, params: await this.#store.view() }]);
-        }
-      } catch (error) {
-        logError(error); // Clients that listen also ask now and then.
-      }
+      await this.#owners.publish().catch(logError); // Clients that listen also poll.
       return true;
     }
 
@@ -328,6 +264,3 @@ export function taskObject(bundle: Bundle) {
     }
   };
 }
-
-/** Labels of entries for HTTP requests that must not be sent twice. */
-const SENDS = /^http (POST|PATCH) /;

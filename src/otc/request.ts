@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { canonicalJson } from "../digest.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, type Json, type CallCredentials, type ToolDefinition } from "../model.ts";
@@ -141,11 +142,5 @@ export function credentialsFor(
 }
 
 /** The same text for requests that ask for the same: they may be traced differently, and order keys as they like. */
-export function canonical({ tool_id, input = {}, context = {} }: CallToolRequest): string {
-  return JSON.stringify({ tool_id, input, context }, (_key, value: unknown) =>
-    isObject(value) ? sorted(value) : value,
-  );
-}
-
-const sorted = (object: Json): Json =>
-  Object.fromEntries(Object.entries(object).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+export const canonical = ({ tool_id, input = {}, context = {} }: CallToolRequest): string =>
+  canonicalJson({ tool_id, input, context });

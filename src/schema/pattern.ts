@@ -54,7 +54,7 @@ export class Pattern {
     return this.#lookarounds.reduce((sum, { automaton }) => sum + automaton.size, this.#whole.size);
   }
 
-  /** Returns true if some part of the text matches. Throws `Exceeded`. */
+  /** Returns true if some part of the text matches. Throws `StepsExceeded`. */
   test(text: string, steps = new Steps(limits.checkSteps)): boolean {
     const isMarked = this.#lookarounds.length > 0;
     if (isMarked) steps.take(text.length);

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import type { SchemaResource } from "./references.ts";
-import { Exceeded, type Steps } from "./steps.ts";
+import { StepsExceeded, type Steps } from "./steps.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
@@ -75,11 +75,13 @@ export class Run {
     return found;
   }
 
-  /** Throws `Exceeded` where schemas lead into each other too deeply; `leave` ends each. */
+  /** Throws `StepsExceeded` where schemas lead into each other too deeply; `leave` ends each. */
   enter(steps: number): void {
     this.steps.take(steps);
     if (++this.#depth > limits.checkDepth) {
-      throw new Exceeded(`leads through more than ${limits.checkDepth} schemas, one in another`);
+      throw new StepsExceeded(
+        `leads through more than ${limits.checkDepth} schemas, one in another`,
+      );
     }
   }
 

@@ -10,7 +10,7 @@ import { brief, Run, type Evaluate, type Issue } from "./run.ts";
 import { Steps } from "./steps.ts";
 
 export type { Issue } from "./run.ts";
-export { Exceeded } from "./steps.ts";
+export { StepsExceeded } from "./steps.ts";
 
 const KEYWORDS: readonly [string, Maker][] = Object.entries({ ...ASSERTIONS, ...APPLICATORS });
 
@@ -69,7 +69,7 @@ export class Schema {
     return this.#patternSizes;
   }
 
-  /** Says what is wrong with a value; undefined if nothing is. Throws `Exceeded`. */
+  /** Says what is wrong with a value; undefined if nothing is. Throws `StepsExceeded`. */
   issues(value: unknown, steps = new Steps(limits.checkSteps)): readonly Issue[] | undefined {
     const run = new Run(steps, this.#isMarking);
     run.scope.push(this.#root);

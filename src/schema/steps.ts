@@ -8,12 +8,12 @@ export class Steps {
     this.#left = limit;
   }
 
-  /** Throws `Exceeded` where fewer than `count` are left. */
+  /** Throws `StepsExceeded` where fewer than `count` are left. */
   take(count: number): void {
     this.#left -= count;
-    if (this.#left < 0) throw new Exceeded(`takes more than ${this.#limit} steps to check`);
+    if (this.#left < 0) throw new StepsExceeded(`takes more than ${this.#limit} steps to check`);
   }
 }
 
 /** A computation was ended before it had a result. The message follows the name of what was checked. */
-export class Exceeded extends Error {}
+export class StepsExceeded extends Error {}

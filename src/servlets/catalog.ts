@@ -3,10 +3,11 @@ import { limits } from "../limits.ts";
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { Pattern } from "../schema/pattern.ts";
-import { Exceeded, Steps } from "../schema/steps.ts";
+import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import type { May } from "./scopes.ts";
+import { templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
 /** The servlet that an entry comes from. */
@@ -35,8 +36,7 @@ export interface ResourceEntry {
 export interface TemplateEntry {
   servlet: BundledServlet;
   template: ResourceTemplate;
-  /** Returns true if the template may stand for a URI. Throws `Exceeded`. */
-  matches: (uri: string, steps: Steps) => boolean;
+  matches: TemplateMatcher;
 }
 
 /**
@@ -188,41 +188,33 @@ export function templateFor(
   try {
     return templates.find(({ matches }) => matches(uri, steps));
   } catch (error) {
-    if (!(error instanceof Exceeded)) throw error;
+    if (!(error instanceof StepsExceeded)) throw error;
     const text = `The URI of ${uri.length} characters ${error.message} against the resource templates: use a shorter one.`;
     throw new Fault("invalid_params", text);
   }
 }
 
-/**
- * Returns a function that returns true if a template may stand for a URI. A template that is too long
- * for that stands for none. https://www.rfc-editor.org/rfc/rfc6570
- */
-export function templateMatcher(template: string): TemplateEntry["matches"] {
-  if (template.length > limits.templateCharacters) return () => false;
-  const [start = "", ...rest] = template.split(/(\{[^{}]*\})/);
-  const pattern = new Pattern(`^${rest.map(sourceOf).join("")}$`);
-  return (uri, steps) => uri.startsWith(start) && pattern.test(uri.slice(start.length), steps);
+/** A resource that is to be read. */
+export interface FoundResource extends Partial<Source> {
+  /** Its URI. */
+  own: string;
+  /** The URI as far as its caller has not made it up: for the log. */
+  subject: string;
 }
 
-/** A part of a template, an expression or not, as a regular expression. */
-function sourceOf(part: string): string {
-  if (!part.startsWith("{") || !part.endsWith("}"))
-    return part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-  switch (part[1]) {
-    case "+":
-      return ".+";
-    case "#":
-      return "(?:#.*)?";
-    case "/":
-      return "(?:/[^?#]*)?";
-    case "?":
-    case "&":
-      return `(?:[${part[1]}][^#]*)?`;
-    case ".":
-    case ";":
-      return `(?:[${part[1]}][^/?#]*)?`;
-    default:
-      return "[^/?#]+";
-  }
+/** The resource with this URI, or that of the first template it may be of. */
+export function findResource(
+  { resources, templates }: Catalog,
+  uri: string,
+): FoundResource | undefined {
+  const listed = resources.get(uri);
+  if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
+  const found = templateFor(uri, templates);
+  return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }
+
+/** A URI that nothing lists: only its scheme goes to the log. */
+export const unlistedResource = (uri: string): FoundResource => ({
+  own: uri,
+  subject: `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`,
+});

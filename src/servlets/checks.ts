@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Formats } from "../schema/keyword.ts";
-import { Exceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
+import { StepsExceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
 import type { Steps } from "../schema/steps.ts";
 
 /**
@@ -52,7 +52,7 @@ function makeCheck(schema: object, { name, formats, isLenient = false }: Use): C
         const text = `The servlet's ${name} cannot be used: ${error.message}.`;
         throw new Fault("servlet_failed", text);
       }
-      if (!(error instanceof Exceeded)) throw error;
+      if (!(error instanceof StepsExceeded)) throw error;
       const size = JSON.stringify(value)?.length ?? 0;
       if (size * limits.checkStepsPerPart > limits.checkSteps) {
         return [{ path: [], message: `${error.message}: send a smaller one` }];

@@ -14,13 +14,15 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
   const { manifest, exports } = bundled;
   const { variables, logLevel, log, record, isolation, world = liveWorld } = deployment;
   const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
+  const { connect, userFunctions } = dialects[bundled.dialect];
   const program = {
     ...bundled,
+    userFunctions,
     restorable: bundled.restorable === true && !isFresh,
     checked: isolation === "checked",
   };
   let config: Record<string, string> | undefined;
-  return dialects[bundled.dialect]({
+  return connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
     run: (name, input, call) => {

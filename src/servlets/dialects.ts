@@ -1,5 +1,5 @@
-import { hyperV1 } from "./hyper-v1.ts";
-import { hyperV2 } from "./hyper-v2.ts";
+import { hyperV1 } from "./hyper/v1.ts";
+import { hyperV2 } from "./hyper/v2.ts";
 import type { Dialect } from "./servlet.ts";
 
 /** The dialects that servlets speak, by the names that the manifest uses. */
@@ -10,6 +10,7 @@ export const dialects = {
 } satisfies Record<string, Dialect>;
 
 export type DialectName = keyof typeof dialects;
+export const dialectNames = Object.keys(dialects) as DialectName[];
 
 /** The dialect of a plugin with these exports; undefined for what is no servlet. */
 export function dialectOf(exports: readonly string[]): DialectName | undefined {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Pattern } from "../schema/pattern.ts";
+import { dialectNames } from "./dialects.ts";
 
 const identified = { id: z.string().min(1) };
 
@@ -23,10 +24,6 @@ const requirementsSchema = z
     return new Set([...ids, "user_id"]).size > ids.length;
   }, "repeats an id, or uses the reserved id user_id; give each a different one");
 
-/**
- * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
- * mean the same; camelCase is read as well. Every key is described, for editors complete from this.
- */
 const pattern = z.string().superRefine((source, { addIssue }) => {
   try {
     void new Pattern(source, "");
@@ -35,12 +32,16 @@ const pattern = z.string().superRefine((source, { addIssue }) => {
   }
 });
 
+/**
+ * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
+ * mean the same; camelCase is read as well. Every key is described, because editors complete from this.
+ */
 export const manifestSchema = z
   .strictObject({
     $schema: z.string().describe("Where this file's JSON Schema is, for editors."),
     description: z.string().describe("What the servlet is for; shown to people, not to clients."),
     dialect: z
-      .enum(["hyper-v2", "hyper-v1", "mcp-run"])
+      .enum(dialectNames)
       .describe("The plugin interface. Detected from the exports by default."),
     prefix: z
       .string()

@@ -13,14 +13,20 @@ import {
   type ReadResourceResult,
 } from "../model.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { isSkipped, merge, templateFor } from "./catalog.ts";
-import type { Catalog, Clash, PromptEntry, Source, ToolEntry } from "./catalog.ts";
+import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";
+import type { Catalog, Clash, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
+
+/** The servlet that completes an argument, and the request in its own names. */
+interface Completer {
+  servlet: BundledServlet;
+  request: CompletionRequest;
+}
 
 /** The full registry and the filter of a narrowed one. */
 interface Narrower {
@@ -139,14 +145,14 @@ export class Registry {
   }
 
   /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
-  async resource(uri: string): Promise<ResourceEntry> {
-    const found = await this.#find((catalog) => resourceIn(catalog, uri));
-    return found ?? { own: uri, subject: schemeOf(uri) };
+  async resource(uri: string): Promise<FoundResource> {
+    const found = await this.#find((catalog) => findResource(catalog, uri));
+    return found ?? unlistedResource(uri);
   }
 
   /** Reads a resource by the servlet that lists it, else by each that can read, until one knows it. */
   async readResource(
-    { servlet: listed, own: uri }: ResourceEntry,
+    { servlet: listed, own: uri }: FoundResource,
     call: CallContext,
   ): Promise<Outcome<ReadResourceResult>> {
     const mayRead = this.#narrower?.may(listed?.name ?? "", uri) ?? true;
@@ -193,25 +199,38 @@ export class Registry {
     return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
   }
 
-  async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
+  /** The servlet whose prompt or resource a completion is for. Throws `invalid_params`, `insufficient_scope`. */
+  async completer(request: CompletionRequest): Promise<Completer> {
     const { ref } = request;
     if (ref.type === "ref/prompt") {
-      const entry = await this.prompt(ref.name);
-      const own = { ...request, ref: { ...ref, name: entry.own } };
-      return this.#completeBy(entry.servlet, own, call);
+      const { servlet, own } = await this.prompt(ref.name);
+      return { servlet, request: { ...request, ref: { ...ref, name: own } } };
     }
     const { templates, resources } = await this.catalog();
     const found =
       templates.find(({ template }) => template.uriTemplate === ref.uri) ??
-      templateFor(ref.uri, templates);
-    const entry = found ?? resources.get(ref.uri);
-    if (entry === undefined) {
-      throw new Fault(
-        "invalid_params",
-        `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
-      );
-    }
-    return this.#completeBy(entry.servlet, request, call);
+      templateFor(ref.uri, templates) ??
+      resources.get(ref.uri);
+    if (found !== undefined) return { servlet: found.servlet, request };
+    throw new Fault(
+      "invalid_params",
+      `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
+    );
+  }
+
+  async complete({ servlet, request }: Completer, call: CallContext): Promise<CompleteResult> {
+    const { completes, complete } = this.servlet(servlet);
+    return completes ? complete(request, call) : { completion: { values: [] } };
+  }
+
+  /** The servlets that want to know of changed roots, of those that offer their caller anything. */
+  async rootsListeners(): Promise<BundledServlet[]> {
+    const { versions, prompts, resources, templates } = await this.catalog();
+    const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
+    const offering = new Set(offered.map(({ servlet }) => servlet));
+    return this.servlets.filter(
+      (one) => this.servlet(one).rootsChanged && (!this.isNarrow || offering.has(one)),
+    );
   }
 
   /** Tells one servlet that the client's roots are others now. */
@@ -229,16 +248,6 @@ export class Registry {
     const found = pick(await this.catalog());
     if (this.isNarrow) this.demand(found ?? pick(await this.whole.catalog()));
     return found;
-  }
-
-  #completeBy(
-    bundled: BundledServlet,
-    request: CompletionRequest,
-    call: CallContext,
-  ): Promise<CompleteResult> | CompleteResult {
-    const servlet = this.servlet(bundled);
-    if (!servlet.completes) return { completion: { values: [] } };
-    return servlet.complete(request, call);
   }
 
   /** One servlet by itself, for the bundle step and for those who have found it in the catalog. */
@@ -275,23 +284,6 @@ export class Registry {
     }
   }
 }
-
-/** A resource that is to be read. */
-export interface ResourceEntry extends Partial<Source> {
-  /** Its URI. */
-  own: string;
-  /** The URI as far as its caller has not made it up: for the log. */
-  subject: string;
-}
-
-function resourceIn({ resources, templates }: Catalog, uri: string): ResourceEntry | undefined {
-  const listed = resources.get(uri);
-  if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
-  const found = templateFor(uri, templates);
-  return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
-}
-
-const schemeOf = (uri: string) => `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`;
 
 /** Applies the manifest's `single_use_state` to a suspended call. */
 function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {

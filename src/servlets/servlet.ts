@@ -2,6 +2,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   ANONYMOUS,
+  isAskMethod,
   isObject,
   Suspended,
   type Ask,
@@ -17,6 +18,7 @@ import {
 import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
+import type { HostFunctions } from "../wasm/host-function.ts";
 
 /** A completion request: for an argument of a prompt, or a variable of a resource template. */
 export interface CompletionRequest {
@@ -60,7 +62,14 @@ export interface Interface {
   run: Run;
 }
 
-export type Dialect = (servlet: Interface) => Servlet;
+/** A plugin interface: how its servlets are called, and what they may import. */
+export interface Dialect {
+  /** Exports of a servlet that are called. */
+  exports: readonly string[];
+  /** Host functions that its servlets may import from `extism:host/user`. */
+  userFunctions: HostFunctions;
+  connect(servlet: Interface): Servlet;
+}
 
 /** The output of a run as a JSON object. Throws what a failed run means outside of tools. */
 export function outputOf(ending: Ending): Json {
@@ -107,8 +116,6 @@ export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome
   return read(output);
 }
 
-const ASKS = new Set<unknown>(["elicitation/create", "sampling/createMessage", "roots/list"]);
-
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult */
 function inputRequired(output: Json, fuelUsed: number): Suspended {
   const { inputRequests: requests = {}, requestState: state } = output;
@@ -118,10 +125,9 @@ function inputRequired(output: Json, fuelUsed: number): Suspended {
   if (state !== undefined && typeof state !== "string")
     throw bad("its requestState is not a string");
   const asks = Object.entries(requests).map(([key, one]): [string, Ask] => {
-    if (!isObject(one) || !ASKS.has(one["method"]))
-      throw bad(`${key} is not a request with a known method`);
-    const params = isObject(one["params"]) ? one["params"] : {};
-    return [key, { method: one["method"] as Ask["method"], params }];
+    const { method, params } = isObject(one) ? one : {};
+    if (!isAskMethod(method)) throw bad(`${key} is not a request with a known method`);
+    return [key, { method, params: isObject(params) ? params : {} }];
   });
   if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
   const reason = { kind: "input" as const, asks: Object.fromEntries(asks), given: {} };

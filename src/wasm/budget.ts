@@ -6,7 +6,7 @@ import type { Setup } from "./setup.ts";
 export class GuestError extends Error {}
 
 /** Thrown where a call has used up a part of its budget: unlike a `GuestError`, no guest can go on after it. */
-export class Exhausted extends Error {}
+export class BudgetExceeded extends Error {}
 
 /** Counted events; each has a limit of the same name. */
 type Counted = "httpRequests" | "logLines" | "notifications";
@@ -33,11 +33,11 @@ export class Budget {
     return limits.waitMs - this.#waitedMs;
   }
 
-  /** Takes bytes that are kept until the call ends; a negative number gives some back. Throws `Exhausted`. */
+  /** Takes bytes that are kept until the call ends; a negative number gives some back. Throws `BudgetExceeded`. */
   hold(bytes: number): void {
     this.#heldBytes += bytes;
     if (this.#heldBytes <= limits.hostBytes) return;
-    throw new Exhausted(
+    throw new BudgetExceeded(
       `The servlet used more than ${mebibytes(limits.hostBytes)} of the server's memory in one call (answers of HTTP and clients, variables, notifications) and was stopped. Ask it for less at once.`,
     );
   }
@@ -56,12 +56,12 @@ export class Budget {
 export type Fuel = Pick<Setup, "fuel" | "fuelUsed">;
 
 /** What the guest may compute: the fuel of one run, within that of all runs of its call. */
-export class Tank {
-  /** Why the guest was stopped where the tank is empty. */
-  readonly tooLong: string;
+export class FuelMeter {
+  /** The caller's message where the fuel is used up. */
+  readonly exhaustedMessage: string;
   /** The guest's own count of what is left; it traps below zero. */
   readonly #gauge: { value: bigint };
-  /** What all runs of the call will have used when it is empty. */
+  /** Fuel that all runs of the call will have used when this run has none left. */
   readonly #whole: number;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
@@ -69,7 +69,7 @@ export class Tank {
     gauge.value = BigInt(Math.min(fuel, left));
     this.#gauge = gauge;
     this.#whole = fuelUsed + Math.min(fuel, left);
-    this.tooLong =
+    this.exhaustedMessage =
       left < fuel
         ? "The servlet computed for too long in all runs of this call together and was stopped. Each sleep or question repeats what was computed before it: use fewer, or compute less."
         : "The servlet computed for too long and was stopped.";
@@ -87,17 +87,17 @@ export class Tank {
   pay(units: number): void {
     const left = this.#gauge.value - BigInt(units);
     this.#gauge.value = left;
-    if (left < 0n) throw new GuestError(this.tooLong);
+    if (left < 0n) throw new GuestError(this.exhaustedMessage);
   }
 }
 
 export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
 
 /** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
-const waiting = new Set<Place>();
+const waiting = new Set<Reservation>();
 
 /** The memory that a guest keeps while it waits. */
-export class Place {
+export class Reservation {
   readonly #caller: string | undefined;
   readonly #until: number;
   #bytes = 0;
@@ -108,15 +108,15 @@ export class Place {
   }
 
   /**
-   * A place for a guest of so many bytes that waits for `leftMs` at most; undefined where the guests that
+   * A reservation for a guest of so many bytes that waits for `leftMs` at most; undefined where the guests that
    * wait already leave no room for it. One that is alone always has room.
    */
-  static take(bytes: number, caller: string | undefined, leftMs: number): Place | undefined {
-    const place = new Place(
+  static take(bytes: number, caller: string | undefined, leftMs: number): Reservation | undefined {
+    const reservation = new Reservation(
       caller && (siteOf(caller) ?? caller),
       Date.now() + leftMs + limits.httpMs,
     );
-    return place.grow(bytes + limits.waitingOverheadBytes) ? place : undefined;
+    return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;
   }
 
   /** Takes more; false where there is no room for it. */
@@ -131,7 +131,7 @@ export class Place {
     return true;
   }
 
-  leave(): void {
+  release(): void {
     waiting.delete(this);
   }
 
@@ -140,13 +140,14 @@ export class Place {
     const now = Date.now();
     let all = 0;
     let own = 0;
-    for (const place of waiting) {
-      // Where an object dies, its guests' places are never left. While the isolate lives, only the platform
+    for (const reservation of waiting) {
+      // Where an object dies, its guests' reservations are never released. While the isolate lives, only the platform
       // ends objects, and rarely: for minutes of less room, calls need not say which object they run in.
-      if (place.#until < now) waiting.delete(place);
-      else if (place !== this) {
-        all += place.#bytes;
-        if (this.#caller !== undefined && place.#caller === this.#caller) own += place.#bytes;
+      if (reservation.#until < now) waiting.delete(reservation);
+      else if (reservation !== this) {
+        all += reservation.#bytes;
+        if (this.#caller !== undefined && reservation.#caller === this.#caller)
+          own += reservation.#bytes;
       }
     }
     return { all, own };

@@ -1,10 +1,10 @@
 import { Fault } from "../errors.ts";
 import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
-import { Exhausted } from "./budget.ts";
+import { BudgetExceeded } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
-import { run } from "./run.ts";
+import { run } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
@@ -45,15 +45,14 @@ export async function callExport(
   const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
   const journal = new Journal(begun, world, keeper);
   const guest = new Guest(setup, journal);
-  const { module } = program;
   try {
     const instance = await borrow(program, guest);
     const { exports } = instance;
     guest.attach(exports, setup);
-    const start = exports["edge_start"];
-    if (start !== undefined && !isBornStarted(program)) await run(module, start);
+    if (exports["edge_start"] !== undefined && !isBornStarted(program))
+      await run(instance, "edge_start");
     guest.setInput(recorded?.head.input ?? input);
-    const code = await run(module, exports[name]);
+    const code = await run(instance, name);
     if (guest.ended !== undefined) throw guest.ended;
     journal.finish();
     const ending = finished(guest, code);
@@ -66,7 +65,7 @@ export async function callExport(
     // A run that found no room and got no further will be repeated, and is not the guest's doing.
     const isInVain =
       reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
-    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.tank!.used;
+    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.fuelMeter!.used;
     const suspended = new Suspended(reason.reason, fuelUsed, journal.recorded());
     return { kind: "suspended", suspended };
   }
@@ -80,7 +79,7 @@ function finished(guest: Guest, code: number): Ending {
       message: message || `The servlet ended with code ${code} and no message.`,
     };
   }
-  return { kind: "returned", output: guest.output(), fuelUsed: guest.tank!.used };
+  return { kind: "returned", output: guest.output(), fuelUsed: guest.fuelMeter!.used };
 }
 
 /** The one place where an unwound guest's exception is caught. */
@@ -96,12 +95,12 @@ function unwound(guest: Guest, error: unknown): Ending {
       return unwound(guest, unfit);
     }
   }
-  if (guest.tank?.isEmpty === true) {
-    const message = guest.tank.tooLong;
+  if (guest.fuelMeter?.isEmpty === true) {
+    const message = guest.fuelMeter.exhaustedMessage;
     guest.log("error", message);
     return { kind: "trapped", message };
   }
-  if (error instanceof GuestError || error instanceof Exhausted) {
+  if (error instanceof GuestError || error instanceof BudgetExceeded) {
     guest.log("warn", error.message);
     return { kind: "refused", message: error.message };
   }

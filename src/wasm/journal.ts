@@ -5,7 +5,7 @@ import { limits } from "../limits.ts";
 import { JOURNAL_VERSION } from "../model.ts";
 import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
 import { hashText } from "../parts.ts";
-import { Exhausted } from "./budget.ts";
+import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
 import type { World } from "./world.ts";
 
@@ -100,7 +100,7 @@ export class Journal {
     const digest = digestOf(details);
     if (entry === undefined) {
       if (this.#at >= limits.journalEntries) {
-        throw new Exhausted(
+        throw new BudgetExceeded(
           `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
         );
       }

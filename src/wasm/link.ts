@@ -1,13 +1,32 @@
 import { limits } from "../limits.ts";
 import type { Guest } from "./guest.ts";
 import type { Body } from "./image.ts";
-import type { HostFunction } from "./host.ts";
-import { namespaces } from "./namespaces.ts";
+import { assemblyScriptFunctions } from "./assemblyscript.ts";
+import { extismFunctions } from "./extism.ts";
+import type { HostFunction, HostFunctions } from "./host-function.ts";
+import { wasiFunctions } from "./wasi.ts";
+
+/** The code of a servlet, and what it may import. */
+export interface Code {
+  module: WebAssembly.Module;
+  /** Its dialect's functions of `extism:host/user`. */
+  userFunctions?: HostFunctions;
+}
+
+/** The functions that prepared servlets may import, by namespace. */
+export const hostFunctions = (userFunctions: HostFunctions = {}) => ({
+  "edge:host": extismFunctions,
+  "edge:user": userFunctions,
+  "edge:wasi": wasiFunctions,
+  "edge:env": assemblyScriptFunctions,
+});
 
 /** An instance, and the guest of the call that it is in. */
 export interface Instance {
   guest: Guest | undefined;
   exports: WebAssembly.Exports;
+  /** True if it imports a function that suspends it. */
+  suspends: boolean;
   /** Looked up when it is first put back. */
   body?: Body;
 }
@@ -20,13 +39,14 @@ interface Links {
 }
 
 const AsyncFunction = (async () => {}).constructor;
-const linksOf = new WeakMap<WebAssembly.Module, Links>();
+const knownLinks = new WeakMap<WebAssembly.Module, Links>();
 
-export function links(module: WebAssembly.Module): Links {
-  let found = linksOf.get(module);
+function linksOf({ module, userFunctions }: Code): Links {
+  let found = knownLinks.get(module);
   if (found === undefined) {
+    const offered: Readonly<Record<string, HostFunctions>> = hostFunctions(userFunctions);
     const functions = WebAssembly.Module.imports(module).map(({ module: namespace, name }) => {
-      const call = namespaces[namespace]?.[name];
+      const call = offered[namespace]?.[name];
       if (call === undefined) throw new Error(`nothing is offered as ${namespace}.${name}`);
       return { namespace, name, call };
     });
@@ -34,7 +54,7 @@ export function links(module: WebAssembly.Module): Links {
       functions,
       suspends: functions.some(({ call }) => call.constructor === AsyncFunction),
     };
-    linksOf.set(module, found);
+    knownLinks.set(module, found);
   }
   return found;
 }
@@ -45,14 +65,21 @@ export function links(module: WebAssembly.Module): Links {
  * The preparation leaves nothing for an Extism SDK to do but this, and going through the JavaScript SDK
  * costs a small call a tenth of its time; a test holds both ways against each other.
  */
-export function instantiate(module: WebAssembly.Module, guest: Guest): Instance {
-  const instance: Instance = { guest, exports: {} };
+export function instantiate(code: Code, guest: Guest): Instance {
+  const { functions, suspends } = linksOf(code);
+  const instance: Instance = { guest, exports: {}, suspends };
   const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
-  for (const { namespace, name, call } of links(module).functions) {
+  for (const { namespace, name, call } of functions) {
     (imports[namespace] ??= {})[name] = guarded(instance, call);
   }
-  instance.exports = new WebAssembly.Instance(module, imports).exports;
+  instance.exports = new WebAssembly.Instance(code.module, imports).exports;
   return instance;
+}
+
+/** Runs a function that the instance exports; returns its code. */
+export async function run({ suspends, exports }: Instance, name: string): Promise<number> {
+  const call = exports[name] as () => number | undefined;
+  return (suspends ? await WebAssembly.promising(call)() : call()) ?? 0;
 }
 
 /**
@@ -60,7 +87,7 @@ export function instantiate(module: WebAssembly.Module, guest: Guest): Instance 
  * next host call, and nothing it does then reaches the world.
  */
 function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValue {
-  const run = call as (guest: Guest, ...args: unknown[]) => unknown;
+  const invoke = call as (guest: Guest, ...args: unknown[]) => unknown;
   const inCall = (): Guest => {
     const { guest } = instance;
     if (guest === undefined) throw new Error("an instance outside of a call has called its host");
@@ -73,7 +100,7 @@ function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValu
       const guest = inCall();
       try {
         guest.pay(limits.slowCallFuel);
-        return await run(guest, ...args);
+        return await invoke(guest, ...args);
       } catch (error) {
         throw (guest.ended ??= error);
       }
@@ -83,7 +110,7 @@ function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValu
     const guest = inCall();
     try {
       guest.pay(limits.hostCallFuel);
-      return run(guest, ...args);
+      return invoke(guest, ...args);
     } catch (error) {
       throw (guest.ended ??= error);
     }

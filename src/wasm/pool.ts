@@ -11,13 +11,11 @@ import {
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
-import { instantiate, type Instance } from "./link.ts";
-import { run } from "./run.ts";
+import { instantiate, run, type Code, type Instance } from "./link.ts";
 import { startWorld } from "./world.ts";
 
 /** What is run: a prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
-export interface Program {
-  module: WebAssembly.Module;
+export interface Program extends Code {
   /** SHA-256 of all of it, in hex. */
   hash?: string;
   /** An encoded image: what a script has changed in the engine since it started. */
@@ -66,7 +64,7 @@ export async function borrow(program: Program, guest: Guest): Promise<Instance> 
 }
 
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
-  const instance = instantiate(program.module, guest);
+  const instance = instantiate(program, guest);
   if (isBornStarted(program)) apply(instance.exports, pristine);
   return instance;
 }
@@ -110,11 +108,11 @@ const GRAIN = 4096;
 /** Finds out how a program's instances look before their first call. */
 async function newPool(program: Program): Promise<Pool> {
   const guest = newGuest();
-  const instance = instantiate(program.module, guest);
+  const instance = instantiate(program, guest);
   const { exports } = instance;
   if (isBornStarted(program)) {
     guest.attach(exports);
-    await run(program.module, exports["edge_start"]);
+    await run(instance, "edge_start");
     // A script was loaded after its engine had started, in the same world.
     if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import { Exit, type Guest } from "./guest.ts";
-import type { HostFunction, HostFunctions } from "./host.ts";
+import type { HostFunction, HostFunctions } from "./host-function.ts";
 
 /**
  * WASI preview 1 for a guest without a file system: clock, random numbers, output to the log, waiting.

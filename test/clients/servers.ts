@@ -3,24 +3,13 @@ import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../src/auth/passphrase.ts";
+import { OBJECTS } from "../node/objects.ts";
 import { buildWorker, serve, stop } from "../node/workerd.ts";
 import { browse } from "../node/http/oauth-client.ts";
 
-const OPEN_PORT = 8931;
 const WORKER = "test/clients/worker.ts";
 const PASSPHRASE = "correct horse battery";
 const KEY = "matrix-of-clients-0123456789abcdef";
-
-const OBJECTS = {
-  ATTEMPTS: "Attempts",
-  CALL_RECORDS: "CallRecord",
-  HUBS: "Hub",
-  KEY_RING: "KeyRing",
-  QUOTAS: "Quota",
-  SESSIONS: "Session",
-  STATES: "States",
-  TASKS: "Task",
-};
 
 export interface Servers {
   openPort: number;
@@ -34,7 +23,7 @@ export interface Servers {
 export async function startServers(): Promise<Servers> {
   // Several runs at once do not share what is stored.
   const folder = await buildWorker(WORKER, `.bundle/clients-${process.pid}`);
-  const open = await serve(folder, OPEN_PORT, { durable: true, quiet: true });
+  const open = await serve(folder, { durable: true, log: () => {} });
   const classes = Object.values(OBJECTS);
   const harness = createTestHarness({
     workers: [
@@ -60,7 +49,7 @@ export async function startServers(): Promise<Servers> {
   });
   const { url } = await harness.listen();
   return {
-    openPort: OPEN_PORT,
+    openPort: open.port,
     signedUrl: new URL("/mcp", url).href,
     key: KEY,
     async signIn(from) {

@@ -4,12 +4,11 @@
  * https://github.com/modelcontextprotocol/conformance
  */
 import { execFile } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { buildWorker, freePort, serve } from "./workerd.ts";
-
-const PORT = await freePort();
+import { buildWorker, serve } from "./workerd.ts";
 
 /** What is run. */
 const RUNS: { name: string; suite: string; args: string[] }[] = [
@@ -34,14 +33,23 @@ const { resolve } = createRequire(import.meta.url);
 const commandOf = (suite: string) =>
   join(dirname(resolve(`${suite}/package.json`)), "dist/index.js");
 const run = promisify(execFile);
-const folder = await buildWorker("test/conformance/worker.ts", ".bundle/conformance");
+const folder = await buildWorker(
+  "test/conformance/worker.ts",
+  `.bundle/conformance-${process.pid}`,
+);
 // Streams of calls are closed while these wait: clients are to come back.
 const variables = { LIMITS: JSON.stringify({ callStreamMs: 2000 }) };
-const server = await serve(folder, PORT, { durable: true, variables });
+const server = await serve(folder, { durable: true, variables, log: () => {} });
 let failures = 0;
 try {
   for (const { name, suite, args } of RUNS) {
-    const command = [commandOf(suite), "server", "--url", `http://localhost:${PORT}/mcp`, ...args];
+    const command = [
+      commandOf(suite),
+      "server",
+      "--url",
+      `http://localhost:${server.port}/mcp`,
+      ...args,
+    ];
     const { stdout } = await run(process.execPath, command, { maxBuffer: 1 << 26 }).catch(
       (error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }),
     );
@@ -58,5 +66,6 @@ try {
 } finally {
   // A signal that asks would wait for the streams that are open.
   server.process.kill("SIGKILL");
+  await rm(folder, { recursive: true, force: true });
 }
 process.exit(failures === 0 ? 0 : 1);

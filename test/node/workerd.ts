@@ -5,6 +5,7 @@ import { connect, createServer } from "node:net";
 import { createRequire } from "node:module";
 import { extname, join, resolve as absolute } from "node:path";
 import { build } from "esbuild";
+import { OBJECTS } from "./objects.ts";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
 
@@ -34,19 +35,9 @@ export async function buildWorker(entry: string, folder: string): Promise<string
   return folder;
 }
 
-/** The Durable Objects of a server, as wrangler.toml binds them. */
-const DURABLE = {
-  ATTEMPTS: "Attempts",
-  CALL_RECORDS: "CallRecord",
-  HUBS: "Hub",
-  KEY_RING: "KeyRing",
-  QUOTAS: "Quota",
-  SESSIONS: "Session",
-  STATES: "States",
-  TASKS: "Task",
-};
-
-interface Options {
+export interface Options {
+  /** A free one where it is left out. */
+  port?: number;
   /** Text bindings. */
   variables?: Record<string, string>;
   /**
@@ -56,9 +47,9 @@ interface Options {
   durable?: true | string;
   /** The classes of these Durable Objects by the names of their bindings; ours where it is left out. */
   objects?: Record<string, string>;
-  /** What it logs is not shown: workerd says two lines for each client that closes its stream. */
-  quiet?: boolean;
-  /** Takes what it logs instead, in whole lines. */
+  /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
+  internet?: number;
+  /** Takes what the process logs, in whole lines. */
   log?: (text: string) => void;
 }
 
@@ -66,11 +57,9 @@ interface Options {
  * Serves a built Worker by workerd itself, on loopback: unlike `wrangler dev` and its test harness,
  * nothing stands before or behind it.
  */
-export async function serve(
-  folder: string,
-  port: number,
-  { variables = {}, durable, objects = DURABLE, quiet = false, log }: Options = {},
-): Promise<Served> {
+export async function serve(folder: string, options: Options = {}): Promise<Served> {
+  const { variables = {}, durable, objects = OBJECTS, internet, log } = options;
+  const port = options.port ?? (await freePort());
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
   const modules = files
     .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
@@ -80,7 +69,9 @@ export async function serve(
   );
   const services = [
     '(name = "main", worker = .worker)',
-    '(name = "internet", network = (allow = ["public", "private"]))',
+    internet === undefined
+      ? '(name = "internet", network = (allow = ["public", "private"]))'
+      : `(name = "internet", external = (address = "127.0.0.1:${internet}", http = ()))`,
   ];
   let namespaces = "";
   if (durable !== undefined) {
@@ -120,18 +111,21 @@ const worker :Workerd.Worker = (
   const began = performance.now();
   // Its output is read, or it would stop when the pipe is full.
   const process = spawn(binary, ["serve", config], {
-    stdio: ["ignore", "pipe", log ? "pipe" : quiet ? "ignore" : "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  let first = "";
   for (const output of [process.stdout, process.stderr]) {
     let begun = "";
-    output?.setEncoding("utf8").on("data", (text: string) => {
+    output.setEncoding("utf8").on("data", (text: string) => {
+      if (first.length < 2000) first += text;
       const end = text.lastIndexOf("\n") + 1;
       if (end > 0) log?.(begun + text.slice(0, end));
       begun = (end > 0 ? "" : begun) + text.slice(end);
     });
   }
   while (!(await answers(port))) {
-    if (process.exitCode !== null) throw new Error(`workerd ended with ${process.exitCode}`);
+    if (process.exitCode !== null)
+      throw new Error(`workerd ended with ${process.exitCode}: ${first}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return { port, process, startupMs: performance.now() - began };

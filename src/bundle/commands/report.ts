@@ -5,7 +5,8 @@ import { printable, printableLines } from "../../text.ts";
 import type { Import, Kind, Outline } from "../wasm/binary.ts";
 import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
-import { SERVLET_EXPORTS, type Prepared } from "../wasm/prepare.ts";
+import { SERVLET_EXPORTS } from "../wasm/check.ts";
+import { type Prepared } from "../wasm/prepare.ts";
 import { kilobytes } from "./table.ts";
 
 const WIDTH = 100;

@@ -1,9 +1,10 @@
-/** Makes one script of a servlet in TypeScript: checked, bundled, with what leads its lines back to the source. */
+/** Makes one script of a servlet in TypeScript: checked, bundled, with a table of its lines' places in the source. */
 import { execFile } from "node:child_process";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
+import { decode } from "@jridgewell/sourcemap-codec";
 import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
@@ -18,7 +19,7 @@ const tsc = join(
   "bin/tsc",
 );
 
-/** What the engine calls its own functions; engine.wat tells what each does. */
+/** Names the functions of the engine for scripts; engine.wat says what each does. */
 const PRELUDE = (await readFile(join(import.meta.dirname, "prelude.js"), "utf8")).replace(
   /PRELUDE_LINES/,
   (_name, _at, whole: string) => String(whole.split("\n").length - 1),
@@ -148,8 +149,6 @@ interface SourceMap {
  * stands for n lines that each follow the one before.
  */
 function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: string } {
-  let source = 0;
-  let line = 0;
   let before = { source: 0, line: 0 };
   let following = 0;
   const steps: string[] = [];
@@ -157,16 +156,9 @@ function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: 
     if (following > 0) steps.push(String(following));
     following = 0;
   };
-  for (const generated of mappings.split(";")) {
-    let first: { source: number; line: number } | undefined;
-    for (const segment of generated.split(",")) {
-      const [, toSource, toLine] = decodeVlq(segment);
-      if (toSource === undefined || toLine === undefined) continue;
-      source += toSource;
-      line += toLine;
-      first ??= { source, line };
-    }
-    const here = first ?? before;
+  for (const segments of decode(mappings)) {
+    const [, source, line] = segments.find(({ length }) => length > 1) ?? [];
+    const here = source === undefined || line === undefined ? before : { source, line };
     if (here.source === before.source && here.line === before.line + 1) following++;
     else {
       flush();
@@ -176,25 +168,6 @@ function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: 
   }
   flush();
   return { files: sources.map((file) => relative(".", resolve(file))), lines: steps.join(";") };
-}
-
-const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/** https://tc39.es/ecma426/#sec-base64-vlq */
-function decodeVlq(text: string): number[] {
-  const numbers: number[] = [];
-  let value = 0;
-  let shift = 0;
-  for (const character of text) {
-    const digit = BASE64.indexOf(character);
-    value += (digit & 31) << shift;
-    shift += 5;
-    if (digit & 32) continue;
-    numbers.push(value & 1 ? -(value >> 1) : value >> 1);
-    value = 0;
-    shift = 0;
-  }
-  return numbers;
 }
 
 /**
@@ -239,7 +212,7 @@ function typesConfig(entries: string[]): object {
       moduleDetection: "force",
       lib: ["esnext"],
       types: [],
-      // What this project holds itself to is not asked of those who write servlets.
+      // This project's own rules; authors of servlets need not follow them.
       noPropertyAccessFromIndexSignature: false,
       noUnusedLocals: false,
       noUnusedParameters: false,

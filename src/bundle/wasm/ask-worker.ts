@@ -9,9 +9,8 @@ import { callExport } from "../../wasm/call.ts";
 import { Guest, GuestError } from "../../wasm/guest.ts";
 import { isKernelNew } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate } from "../../wasm/link.ts";
+import { instantiate, run, type Code } from "../../wasm/link.ts";
 import { nobody } from "../../wasm/pool.ts";
-import { run } from "../../wasm/run.ts";
 import { liveWorld, startWorld } from "../../wasm/world.ts";
 
 export interface Asked {
@@ -31,13 +30,15 @@ const NO_NETWORK =
 export function answerer(servlets: Record<string, Asked>) {
   return {
     async fetch(request: Request): Promise<Response> {
-      const { dialect, exports, idsAsGiven, allowedHosts, listed, ...program } =
+      const { dialect, exports, idsAsGiven, allowedHosts, listed, ...code } =
         servlets[new URL(request.url).pathname.slice(1)]!;
-      const startsOnce = program.patch === undefined && (await startsAlone(program.module));
+      const { connect, userFunctions } = dialects[dialect];
+      const program = { ...code, userFunctions };
+      const startsOnce = program.patch === undefined && (await startsAlone(program));
       if (!listed) return Response.json({ startsOnce, calls: [], logs: [] });
       const calls = new Set<string>();
       const logs: string[] = [];
-      const servlet = dialects[dialect]({
+      const servlet = connect({
         exports,
         idsAsGiven,
         run: (name, input, call) =>
@@ -96,7 +97,7 @@ export function answerer(servlets: Record<string, Asked>) {
  * count (arguments, environment, open files); the clock, random numbers, config and whatever else a
  * call brings along do, and so does a block, a variable or an output that is left behind.
  */
-async function startsAlone(module: WebAssembly.Module): Promise<boolean> {
+async function startsAlone(code: Code): Promise<boolean> {
   let looked = false;
   const watched = <T extends object>(what: T): T =>
     new Proxy(what, {
@@ -108,11 +109,12 @@ async function startsAlone(module: WebAssembly.Module): Promise<boolean> {
     });
   const journal = new Journal({ hash: "", input: "" }, startWorld, undefined);
   const guest = new Guest(watched(nobody), watched(journal));
-  const { exports } = instantiate(module, guest);
+  const instance = instantiate(code, guest);
+  const { exports } = instance;
   if (exports["edge_start"] === undefined) return false;
   guest.attach(exports);
   try {
-    await run(module, exports["edge_start"]);
+    await run(instance, "edge_start");
   } catch {
     return false;
   }

@@ -3,31 +3,33 @@
  * runs, and where it is below zero the module traps, which nothing in it can catch.
  *
  * A unit is about a nanosecond: what a turn of a loop or a call takes at least. A function pays as it is
- * entered, a loop before each turn, each for its longest way (ways.ts); where that costs more than
+ * entered, a loop before each turn, each for its longest way (paths.ts); where that costs more than
  * `STRETCH` parts, the rest is paid on the way. Prices of instructions are in prices.ts.
  */
-import { limits } from "../../limits.ts";
 import { concatenate } from "../../wasm/image.ts";
 import { outline } from "./binary.ts";
-import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
+import { leb, Reader, sections, text } from "./bytes.ts";
+import { readBody, TAIL_CALLS, type FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
-import { PARTS, priceOf } from "./prices.ts";
-import { begin, CLOSING, flow, longestPaths, OPENING, STRETCH, THROWING } from "./paths.ts";
+import {
+  checkedPayment,
+  payForBytes,
+  payForEntries,
+  payForEntry,
+  payment,
+  unitsOf,
+} from "./payments.ts";
+import { priceOf } from "./prices.ts";
+import { begin, flow, longestPaths, STRETCH, THROWING } from "./paths.ts";
 
-/** A function of no more instructions that neither calls nor loops is paid for by its callers. */
-const SMALL = 32;
 /** Additional cost of calling a small function: most are inlined into their callers. */
 const SMALL_CALL = 20;
 /** Base cost of growing a memory or a table, or of throwing. */
 const SLOW = 500;
 /** A change of a table, besides what its entries cost: V8 keeps tables by functions of its own. */
 const TABLE_CHANGE = 32;
-const TABLE_ENTRY = 32;
 /** Base cost of `memory.init`. */
 const MEMORY_CHANGE = 8;
-/** Of what is copied or filled, a unit pays for two to the power of this many bytes; so many are added. */
-const BYTES_SHIFT = 3;
-const BYTES_ADDED = 96;
 /**
  * Cost of an exception for each frame that it leaves, and for each handler there that does not take
  * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
@@ -35,28 +37,6 @@ const BYTES_ADDED = 96;
  */
 const FRAME = 32;
 const HANDLER = 96;
-/** So many clauses of handlers take as long as a handler. */
-const CLAUSES = 16;
-
-interface Body {
-  locals: Uint8Array;
-  code: Uint8Array;
-  isSmall: boolean;
-  /** May an exception leave it? */
-  throws: boolean;
-  /** How many handlers lie within each other. */
-  handlers: number;
-  /** The types of its results, in hex. */
-  results: readonly string[];
-  /**
-   * May many calls follow from it, though it has no loop? One call after another ends where the stack
-   * does, which nothing can catch either, but not two in each, nor one in the caller's place.
-   */
-  branches: boolean;
-  /** The first index that no local has. */
-  nextLocal: number;
-}
-
 /** Indices and prices that the inserted payments use. */
 interface Meter {
   /** Index of the global. */
@@ -125,7 +105,7 @@ export function metered(wasm: Uint8Array): Uint8Array {
   const parts = all.flatMap(({ id, body }) => {
     const more = added.get(id);
     if (id === ID.code) {
-      const own = [payForBytes(meter), payForEntries(meter), payForEntry(meter)];
+      const own = [payForBytes(meter.fuel), payForEntries(meter.fuel), payForEntry(meter.fuel)];
       return section(id, [leb(codes.length + own.length), ...codes, ...own]);
     }
     if (more === undefined) return section(id, [body]);
@@ -142,72 +122,17 @@ function section(id: number, parts: Part[]): Uint8Array[] {
   return [Uint8Array.from([id, ...leb(body.length)]), body];
 }
 
-const CALLING = new Set<number>([
-  ...[OP.call, OP.callIndirect, OP.returnCall, OP.returnCallIndirect],
-]);
-const TAIL_CALLS = new Set<number>([OP.returnCall, OP.returnCallIndirect]);
-/** Instructions that a small function does not have. */
-const HEAVY = new Set<number>([
-  ...CALLING,
-  ...THROWING,
-  OP.loop,
-  OP.bulk,
-  OP.memoryGrow,
-  OP.tableSet,
-]);
 /** `memory.init`, `copy` and `fill`, and those of tables: the last operand is how much. */
 const BY_LENGTH = new Set([10, 11]);
 const BY_ENTRIES = new Set([12, 14, 15, 17]);
 const MEMORY_INIT = 8;
 const TABLE_GROW = 15;
-const TRYING = new Set<number>([OP.try, OP.tryTable]);
-
-function readBody(bytes: Uint8Array, params: number, results: readonly string[]): Body {
-  const reader = new Reader(bytes);
-  let nextLocal = params;
-  reader.list(() => {
-    nextLocal += reader.number();
-    reader.skipNumber();
-  });
-  const codeAt = reader.at;
-  /** For each open block, how many handlers it lies in. */
-  const open: number[] = [0];
-  let isHeavy = false;
-  let calls = 0;
-  let throws = false;
-  let handlers = 0;
-  let count = 0;
-  let clauses = 0;
-  while (reader.at < bytes.length) {
-    const { opcode, labels } = readInstruction(reader);
-    count++;
-    if (opcode === OP.tryTable) clauses += labels!.length;
-    if (opcode === OP.catch) clauses++;
-    if (HEAVY.has(opcode)) isHeavy = true;
-    if (CALLING.has(opcode)) calls += TAIL_CALLS.has(opcode) ? 2 : 1;
-    if (THROWING.has(opcode)) throws = true;
-    if (OPENING.has(opcode)) open.push((open.at(-1) ?? 0) + (TRYING.has(opcode) ? 1 : 0));
-    else if (CLOSING.has(opcode)) open.pop();
-    handlers = Math.max(handlers, open.at(-1) ?? 0);
-  }
-  return {
-    locals: bytes.subarray(0, codeAt),
-    code: bytes.subarray(codeAt),
-    isSmall: !isHeavy && count <= SMALL,
-    branches: calls > 1,
-    throws: throws || calls > 0,
-    handlers: handlers + Math.floor(clauses / CLAUSES),
-    results,
-    nextLocal,
-  };
-}
-
-function meteredBody(body: Body, meter: Meter): Uint8Array {
+function meteredBody(body: FunctionBody, meter: Meter): Uint8Array {
   const { code, isSmall, branches, nextLocal } = body;
   const ways = longestPaths(code, meter.costOf);
   const pay = (size: number, isChecked: boolean) => {
     const units = unitsOf(Math.min(size, STRETCH));
-    return isChecked ? checkedPayment(units, nextLocal, meter) : payment(units, meter);
+    return isChecked ? checkedPayment(units, nextLocal, meter.fuel) : payment(units, meter.fuel);
   };
   const deposit = meter.handlers > 0 && body.throws ? FRAME + HANDLER * body.handlers : 0;
   const reader = new Reader(code);
@@ -218,10 +143,11 @@ function meteredBody(body: Body, meter: Meter): Uint8Array {
   if (ways[0]! >= STRETCH) out.push([OP.call, ...leb(meter.payForEntry)]);
   else if (!isSmall) out.push(pay(ways[0]!, branches));
   // All that returns goes to the end of a block, where the deposit is given back.
-  if (deposit > 0) out.push(payment(deposit, meter), [OP.block, ...meter.blockType(body.results)]);
+  if (deposit > 0)
+    out.push(payment(deposit, meter.fuel), [OP.block, ...meter.blockType(body.results)]);
   while (reader.at < code.length) {
     if (unpaid >= STRETCH && !isSmall) {
-      out.push(payment(unitsOf(unpaid), meter));
+      out.push(payment(unitsOf(unpaid), meter.fuel));
       unpaid = 0;
     }
     const at = reader.at;
@@ -233,7 +159,7 @@ function meteredBody(body: Body, meter: Meter): Uint8Array {
       const isEnd = reader.at === code.length;
       if (deposit > 0 && isEnd) out.push([OP.end]);
       if (deposit > 0 && (isEnd || TAIL_CALLS.has(instruction.opcode))) {
-        out.push(payment(-deposit, meter));
+        out.push(payment(-deposit, meter.fuel));
       }
       out.push(code.subarray(at, reader.at));
     }
@@ -246,65 +172,20 @@ function meteredBody(body: Body, meter: Meter): Uint8Array {
 
 /** Payment before an instruction whose cost depends on its operands or its surroundings. */
 function beforehand({ opcode, sub = -1 }: Instruction, meter: Meter): Part[] {
-  if (opcode === OP.memoryGrow) return [payment(SLOW, meter)];
-  if (THROWING.has(opcode)) return [payment(SLOW + HANDLER * meter.handlers, meter)];
-  if (opcode === OP.tableSet) return [payment(TABLE_CHANGE, meter)];
+  if (opcode === OP.memoryGrow) return [payment(SLOW, meter.fuel)];
+  if (THROWING.has(opcode)) return [payment(SLOW + HANDLER * meter.handlers, meter.fuel)];
+  if (opcode === OP.tableSet) return [payment(TABLE_CHANGE, meter.fuel)];
   if (opcode !== OP.bulk) return [];
   const byBytes: Part = [OP.call, ...leb(meter.payForBytes)];
-  if (sub === MEMORY_INIT) return [byBytes, payment(MEMORY_CHANGE, meter)];
+  if (sub === MEMORY_INIT) return [byBytes, payment(MEMORY_CHANGE, meter.fuel)];
   if (BY_LENGTH.has(sub)) return [byBytes];
   if (!BY_ENTRIES.has(sub)) return [];
-  const change = payment(sub === TABLE_GROW ? SLOW : TABLE_CHANGE, meter);
+  const change = payment(sub === TABLE_GROW ? SLOW : TABLE_CHANGE, meter.fuel);
   return [[OP.call, ...leb(meter.payForEntries)], change];
 }
-
-const unitsOf = (cost: number) => Math.max(1, Math.round(cost / PARTS));
 
 /** Declarations of locals, with one more of type i64. */
 function withLocal(locals: Uint8Array): Uint8Array {
   const old = new Reader(locals);
   return concatenate([leb(old.number() + 1), locals.subarray(old.at), [1, 0x7e]]);
-}
-
-/** Leaves what is left in the global; it need not be checked where the next loop or call does. */
-function payment(units: number, { fuel }: Meter): number[] {
-  const at = leb(fuel);
-  const change = units < 0 ? I64_ADD : I64_SUB;
-  return [0x23, ...at, 0x42, ...signedLeb(Math.abs(units)), change, 0x24, ...at];
-}
-const [I64_ADD, I64_SUB, I64_MULTIPLY] = [0x7c, 0x7d, 0x7e];
-
-/** The same; traps where the fuel is used up. */
-function checkedPayment(units: number, local: number, { fuel }: Meter): number[] {
-  const [at, left] = [leb(fuel), leb(local)];
-  return [
-    ...[0x23, ...at, 0x42, ...signedLeb(units), 0x7d, 0x22, ...left, 0x24, ...at],
-    ...[0x20, ...left, 0x42, 0, 0x53, OP.if, 0x40, OP.unreachable, OP.end],
-  ];
-}
-
-/** The function for `Meter.payForBytes`. */
-function payForBytes(meter: Meter): Uint8Array {
-  const bytes = [0x20, 0, 0xad, 0x42, ...signedLeb(BYTES_ADDED), I64_ADD];
-  return payFor([...bytes, 0x42, BYTES_SHIFT, 0x88], meter);
-}
-
-/** The function for `Meter.payForEntries`. Where there are more than there can be, nothing is done. */
-function payForEntries(meter: Meter): Uint8Array {
-  const most = [0x41, ...signedLeb(limits.tableEntries)];
-  const entries = [0x20, 0, ...most, 0x20, 0, ...most, 0x49, 0x1b];
-  return payFor([...entries, 0xad, 0x42, ...signedLeb(TABLE_ENTRY), I64_MULTIPLY], meter);
-}
-
-/** A function that pays what these instructions leave, and gives back what it was given. */
-function payFor(units: number[], { fuel }: Meter): Uint8Array {
-  const at = leb(fuel);
-  const body = [0, 0x23, ...at, ...units, I64_SUB, 0x24, ...at, 0x20, 0, OP.end];
-  return Uint8Array.from([...leb(body.length), ...body]);
-}
-
-/** The function for `Meter.payForEntry`. */
-function payForEntry(meter: Meter): Uint8Array {
-  const body = [1, 1, 0x7e, ...checkedPayment(unitsOf(STRETCH), 0, meter), OP.end];
-  return Uint8Array.from([...leb(body.length), ...body]);
 }

@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
+import { userFunctionTypes } from "../../servlets/hyper/function-types.ts";
 import { paramsOf, type Import } from "./binary.ts";
 import { Refusal } from "../refusal.ts";
 
 /**
- * The types of what a plugin may import, as `params->results`: a JavaScript function has none, and a plugin
- * with another type would fail at its first call. `i` stands for i32, `l` for i64.
+ * Types of the functions that a plugin may import, as `params->results`; `i` stands for i32, `l` for i64.
+ * A JavaScript function has no such type, and a plugin that expects another would fail at its first call.
  */
 const EXTISM: Readonly<Record<string, string>> = {
   config_get: "l->l",
@@ -19,25 +20,6 @@ const EXTISM: Readonly<Record<string, string>> = {
   log_warn: "l->",
   log_error: "l->",
   get_log_level: "->i",
-};
-
-const USER: Readonly<Record<string, string>> = {
-  create_elicitation: "l->l",
-  create_message: "l->l",
-  list_roots: "->l",
-  request_input: "l->l",
-  ask_client: "l->l",
-  notify_logging_message: "l->",
-  notify_progress: "l->",
-  notify_resource_updated: "l->",
-  notify_url_elicitation_completed: "l->",
-  notify_tool_list_changed: "->",
-  notify_prompt_list_changed: "->",
-  notify_resource_list_changed: "->",
-  http_fetch: "ll->l",
-  get_access_token: "l->l",
-  get_keyring_secret: "l->l",
-  config_get: "l->l",
 };
 
 /** https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/witx/wasi_snapshot_preview1.witx */
@@ -71,7 +53,7 @@ const WASI: Readonly<Record<string, string>> = {
 /** By the namespaces of prepared servlets. */
 export const importTypes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "edge:host": EXTISM,
-  "edge:user": USER,
+  "edge:user": userFunctionTypes,
   "edge:wasi": WASI,
   "edge:env": { abort: "iiii->" },
 };

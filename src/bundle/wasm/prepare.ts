@@ -5,13 +5,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../limits.ts";
-import { namespaces } from "../../wasm/namespaces.ts";
-import { paramsOf, outline, rewrite, type Export, type Import, type Outline } from "./binary.ts";
-import { checkBounds } from "./bounds.ts";
+import { rewrite, type Export, type Import, type Outline } from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { metered } from "./fuel.ts";
-import { checkType } from "./import-types.ts";
+import { check, KERNEL, kernelFunctions, NAMESPACES, SERVLET_EXPORTS } from "./check.ts";
+import { starter, startFunctions } from "./start.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface Prepared {
@@ -30,45 +29,10 @@ export interface Prepared {
   imports: string[];
 }
 
-/** Functions that some dialect calls in a servlet. */
-export const SERVLET_EXPORTS = new Set([
-  "call",
-  "describe",
-  "call_tool",
-  "list_tools",
-  "list_resources",
-  "list_resource_templates",
-  "list_prompts",
-  "read_resource",
-  "get_prompt",
-  "complete",
-  "on_roots_list_changed",
-]);
-
-/** Namespaces of plugins, and their names in a prepared servlet. */
-const NAMESPACES: Record<string, string> = {
-  "extism:host/env": "edge:host",
-  "extism:host/user": "edge:user",
-  "extism:host/usr": "edge:user",
-  wasi_snapshot_preview1: "edge:wasi",
-  env: "edge:env",
-};
-
 /** Further exports of the JavaScript engine, to compile and load a script. */
 export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
 const PAGE = 65536;
-const KERNEL = join(import.meta.dirname, "kernel.wat");
-
-let kernelExports: Promise<Set<string>> | undefined;
-
-/** Functions of `extism:host/env` that the kernel implements. */
-async function kernelFunctions(): Promise<Set<string>> {
-  kernelExports ??= readFile(KERNEL, "utf8").then(
-    (source) => new Set([...source.matchAll(/export "(\w+)"/g)].map((match) => match[1]!)),
-  );
-  return kernelExports;
-}
 
 /**
  * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` is told where
@@ -144,6 +108,9 @@ async function ingredients(): Promise<string> {
       "instructions.ts",
       "prices.ts",
       "paths.ts",
+      "payments.ts",
+      "function-body.ts",
+      "start.ts",
     ].map((name) => join(import.meta.dirname, name)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
@@ -154,103 +121,6 @@ async function ingredients(): Promise<string> {
     String(limits.tableOverhead),
     ...texts,
   );
-}
-
-/** Refuses what is no servlet, and says why. */
-async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
-  if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
-    throw new Refusal("it is not WebAssembly: it does not begin with the bytes \\0asm");
-  }
-  if (plugin[4] === 0x0d && plugin[6] === 1) {
-    throw new Refusal("it is a component: build a core module (Extism plugins are core modules)");
-  }
-  let guest: Outline;
-  try {
-    await WebAssembly.compile(plugin);
-    guest = outline(plugin);
-  } catch (error) {
-    const why = error instanceof Error ? error.message.replace("WebAssembly.compile(): ", "") : "";
-    throw new Refusal(`it is not valid WebAssembly (${why}): build or copy it again`);
-  }
-  if (guest.memories.length > 1)
-    throw new Refusal("it has more than one memory: build it with one");
-  if (guest.memories.some((memory) => memory.shared)) {
-    throw new Refusal("its memory is shared: build it without threads");
-  }
-  if (guest.memories.some((memory) => memory.exotic)) {
-    throw new Refusal(
-      "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
-    );
-  }
-  checkBounds(guest);
-  for (const [index, one] of guest.imports.entries()) {
-    const { module, name, kind } = one;
-    if (kind !== "function") {
-      throw new Refusal(
-        `it imports the ${kind} ${module}.${name}: build it so that it defines its own`,
-      );
-    }
-    if (!(await isOffered(one))) {
-      throw new Refusal(
-        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
-      );
-    }
-    // All imports are functions, so they have the first indices.
-    const type = guest.functionType(index) ?? "->";
-    await checkType(one, type, { namespace: NAMESPACES[module]!, kernel: KERNEL });
-  }
-  const offers = guest.exports.filter(({ name }) => SERVLET_EXPORTS.has(name));
-  for (const { name, kind, index } of offers) {
-    const type = kind === "function" ? guest.functionType(index) : kind;
-    if (type !== "->7f" && type !== "->") {
-      throw new Refusal(`its export ${name} is not a function without parameters that returns i32`);
-    }
-  }
-  return guest;
-}
-
-/** Is there something here for a plugin's import? */
-export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
-  if (kind !== "function") return false;
-  if (Object.hasOwn(namespaces[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
-  return (
-    module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
-  );
-}
-
-/** Start functions in the order in which the reference runtime calls them, with their types. */
-function startFunctions(guest: Outline): { index: number; type: string }[] {
-  const exported = (name: string) =>
-    guest.exports.find((one) => one.name === name && one.kind === "function")?.index;
-  const order =
-    exported("hs_init") !== undefined
-      ? [guest.start, exported("_initialize"), exported("hs_init")]
-      : [guest.start, exported("__wasm_call_ctors") ?? exported("_initialize")];
-  return order
-    .filter((index) => index !== undefined)
-    .map((index) => ({ index, type: guest.functionType(index) ?? "->" }));
-}
-
-/** A module whose export `edge_start` calls the guest's start functions in order. */
-function starter(starts: { type: string }[]): string {
-  const name: Record<string, string> = { "7f": "i32", "7e": "i64", "7d": "f32", "7c": "f64" };
-  const signature = (type: string) => {
-    const results = type.split("->")[1]!.split(",").filter(Boolean);
-    return [
-      ...paramsOf(type).map((one) => `(param ${name[one]})`),
-      ...results.map((one) => `(result ${name[one]})`),
-    ].join(" ");
-  };
-  const imports = starts.map(
-    ({ type }, index) =>
-      `(import "guest" "edge_start_${index}" (func $start${index} ${signature(type)}))`,
-  );
-  const calls = starts.map(({ type }, index) => {
-    const zeros = paramsOf(type).map((one) => `(${name[one]}.const 0)`);
-    const call = `(call $start${index} ${zeros.join(" ")})`;
-    return type.endsWith("->") ? call : `(drop ${call})`;
-  });
-  return `(module ${imports.join("\n")} (func (export "edge_start") ${calls.join("\n")}))`;
 }
 
 function renamed(one: Import, kernel: Set<string>): Import {

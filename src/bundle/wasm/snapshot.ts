@@ -1,11 +1,11 @@
 /** Loads a script into the JavaScript engine and keeps what that has changed. */
 import { join } from "node:path";
 import * as z from "zod";
+import { dialects } from "../../servlets/dialects.ts";
 import { Guest, type Setup } from "../../wasm/guest.ts";
 import { difference, encodeImage, memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
-import { instantiate } from "../../wasm/link.ts";
-import { run } from "../../wasm/run.ts";
+import { instantiate, run } from "../../wasm/link.ts";
 import { startWorld } from "../../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { ENGINE_EXPORTS, type Prepared } from "./prepare.ts";
@@ -61,6 +61,8 @@ async function load(
   };
 }
 
+const { userFunctions } = dialects["hyper-v2"];
+
 /** An engine that has started, and a way to run its exports. */
 async function started(engine: WebAssembly.Module) {
   const logs: string[] = [];
@@ -76,15 +78,16 @@ async function started(engine: WebAssembly.Module) {
     ask: () => Promise.reject(new Error("nobody is there while a bundle is made")),
   };
   const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
-  const { exports } = instantiate(engine, guest);
+  const instance = instantiate({ module: engine, userFunctions }, guest);
+  const { exports } = instance;
   guest.attach(exports);
-  await run(engine, exports["edge_start"]);
+  await run(instance, "edge_start");
   return {
     exports,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
     run: async (name: string, input: string | Uint8Array) => {
       guest.setInput(input);
-      const code = await run(engine, exports[name]).catch((error: unknown) => error);
+      const code = await run(instance, name).catch((error: unknown) => error);
       const message = guest.error();
       if (code !== 0 || message !== undefined)
         throw new Refusal(failureText(message ?? String(code), logs));

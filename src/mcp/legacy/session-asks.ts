@@ -9,7 +9,7 @@ import type { Tasks } from "../wire/tasks.ts";
 import { isObject, type Asks, type Json } from "../../model.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
-import type { SessionStreams } from "../../durable/session-streams.ts";
+import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
 interface AskDependencies {

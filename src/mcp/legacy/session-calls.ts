@@ -22,46 +22,32 @@ import { afterSending } from "../../unknown-outcome.ts";
 import { retryForMinutes } from "../../retry.ts";
 import type { Hub } from "../../durable/hub.ts";
 import { sendingKeeper, stopped } from "./sending.ts";
-import { SessionAsks } from "./session-asks.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import { addTask, demandRoom, expiryOf, taskCallOf } from "./session-methods.ts";
 import type { SessionCall as Call, SessionParts } from "./session-parts.ts";
-import { hearing, isListener } from "./session-notifications.ts";
+import { isListener } from "./session-notifications.ts";
 import type { OpenPost } from "./open-post.ts";
-import { OWN, type SessionStreams } from "../../durable/session-streams.ts";
+import { OWN, type SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionCalls`. */
 interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
   id: string;
+  open: OpenCalls;
   streams: SessionStreams;
   registry: Registry;
   hub: () => DurableObjectStub<Hub>;
 }
 
-/** The open calls of a session, and what their servlets ask of its client. */
+/** Runs the calls of a session: in its object, or in a task that reports back to it. */
 export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   readonly #setting: CallDependencies;
-  readonly #calls = new Map<number, Call>();
-  readonly asks: SessionAsks;
-  #last = 0;
+  readonly #open: OpenCalls;
   #rootsChanges = 0;
 
   constructor(setting: CallDependencies) {
     this.#setting = setting;
-    this.asks = new SessionAsks(setting);
-    for (const call of setting.store.calls()) {
-      this.#calls.set(call.number, { ...call, scopes: undefined, isKept: true });
-      this.#last = Math.max(this.#last, call.number);
-    }
-  }
-
-  get areOpen(): boolean {
-    return this.#calls.size > 0;
-  }
-
-  /** Is there more to come on this stream? */
-  areOn(stream: number): boolean {
-    return stream === OWN || [...this.#calls.values()].some((call) => call.stream === stream);
+    this.#open = setting.open;
   }
 
   /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
@@ -70,11 +56,9 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
       const { request: id } = call;
       if (!lives)
-        await this.#reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
+        await this.#open.reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
     };
-    await Promise.allSettled(
-      [...this.#calls.values()].map((call) => retryForMinutes(() => end(call))),
-    );
+    await Promise.allSettled(this.#open.all.map((call) => retryForMinutes(() => end(call))));
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */
@@ -82,7 +66,13 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const progressToken = progressTokenOf(meta);
-    const call = this.#open({ request: id, method, post, scopes: post.scopes, progressToken });
+    const call = this.#open.open({
+      request: id,
+      method,
+      post,
+      scopes: post.scopes,
+      progressToken,
+    });
     const { version } = this.#setting.store.row;
     const run = async () => {
       post.demandRoom();
@@ -94,7 +84,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         errorMessage(id, olderError(method, report(afterSending(call, error)))),
       );
       if (message !== undefined)
-        await retryForMinutes(() => this.#reply(call, message)).catch(() => {});
+        await retryForMinutes(() => this.#open.reply(call, message)).catch(() => {});
     });
   }
 
@@ -104,66 +94,40 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
    */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
     const change = ++this.#rootsChanges;
-    for (const call of this.#calls.values()) {
-      if (call.method === ROOTS_CHANGED) await this.#stop(call).catch(report);
+    for (const call of this.#open.all) {
+      if (call.method === ROOTS_CHANGED) await this.#open.stop(call).catch(report);
     }
     const registry = this.#setting.registry.within(scopes);
-    for (const bundled of registry.servlets) {
+    for (const bundled of await registry.rootsListeners()) {
       if (change !== this.#rootsChanges || !this.#setting.store.exists) return;
-      if (registry.servlet(bundled).rootsChanged === undefined) continue;
-      const call = this.#open({ request: null, method: ROOTS_CHANGED, scopes });
+      const call = this.#open.open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };
         const target = await findAgain({ method: ROOTS_CHANGED, params }, registry);
-        if (await this.#start(call, target, params, {})) await this.#reply(call);
+        if (await this.#start(call, target, params, {})) await this.#open.reply(call);
       } catch (error) {
         if (!this.#setting.store.exists) return; // It has ended meanwhile.
         report(error);
-        await this.#reply(call);
+        await this.#open.reply(call);
       }
     }
   }
 
-  /** From now on the POST is answered by a stream, and its calls are kept. */
-  begin(post: OpenPost): void {
-    if (post.stream !== undefined || !post.accepts.sse) return;
-    const { store, streams } = this.#setting;
-    const stream = store.next("streams");
-    for (const call of this.#calls.values()) {
-      if (call.post === post) this.#keep(Object.assign(call, { stream }));
-    }
-    const early = post.begin(stream, streams.begin(stream));
-    for (const message of early) streams.send(stream, message).catch(report);
-    if (!this.areOn(stream)) streams.finish(stream).catch(report);
-  }
-
-  /** Ends a call that the client does not want any more; it is not answered. */
-  async cancel(request: unknown): Promise<void> {
-    for (const call of this.#calls.values()) {
-      if (call.request !== null && call.request === request) await this.#stop(call);
-    }
-  }
-
-  /** Ends all of them: the session is over. */
-  async end(): Promise<void> {
-    for (const call of this.#calls.values()) await this.#stop(call);
-  }
-
   async notified(task: string, nth: number, notice: Notification): Promise<boolean> {
-    const call = this.#of(task)[0];
+    const call = this.#open.ofTask(task)[0];
     if (call === undefined) return false;
-    this.#tell(call, nth, notice);
+    this.#open.tell(call, nth, notice);
     await this.#setting.streams.settled();
     return true;
   }
 
   async progressed(task: string, { view, asks, round }: Progress): Promise<boolean> {
     const { store, streams } = this.#setting;
-    const calls = this.#of(task);
+    const calls = this.#open.ofTask(task);
     const isListed = store.hasTask(task);
-    const waiting = () => this.#of(task).find((one) => !isListener(one));
-    await this.asks.settle(task, asks, { isListed, round, call: waiting });
-    if (isOver(view)) for (const call of this.#of(task)) await this.#end(call, view);
+    const waiting = () => this.#open.ofTask(task).find((one) => !isListener(one));
+    await this.#open.asks.settle(task, asks, { isListed, round, call: waiting });
+    if (isOver(view)) for (const call of this.#open.ofTask(task)) await this.#end(call, view);
     if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {
       const params = olderTask(view);
       const message = { jsonrpc: "2.0", method: "notifications/tasks/status", params };
@@ -172,15 +136,9 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return calls.length > 0 || isListed;
   }
 
-  #open(about: Pick<Call, "request" | "method" | "scopes"> & Partial<Call>): Call {
-    const call = { number: ++this.#last, stream: OWN, notified: 0, isKept: false, ...about };
-    this.#calls.set(call.number, call);
-    return call;
-  }
-
   /** Gives the result of a request; undefined where its call goes on. */
   async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
-    demandRoom([...this.#calls.values()].filter((one) => !isListener(one)));
+    demandRoom(this.#open.all.filter((one) => !isListener(one)));
     const registry = this.#setting.registry.within(call.scopes);
     const { row, target } = await find(request, registry);
     const { params } = request;
@@ -202,7 +160,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
-    const tell = changes({ hub }, (notice) => this.#tell(call, nth, notice));
+    const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
     const context: CallContext = {
       ...kept,
       signal: () => stop.signal,
@@ -211,7 +169,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         tell(notice);
       },
       ask: failingAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
-      keeper: sendingKeeper(call, () => call.isKept && this.#keep(call)),
+      keeper: sendingKeeper(call, () => call.isKept && this.#open.keep(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       return settled(target, context);
@@ -222,20 +180,20 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
     await this.#setting.streams.settled(); // What it has said is not said again.
-    if (this.#calls.has(call.number)) await this.#goOn(call, kept, outcome);
+    if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
     return undefined;
   }
 
   /** Sends a call on as a task that its client sees nothing of. */
   async #goOn(call: Call, kept: TaskCall, suspended: Suspended): Promise<void> {
-    if (call.post !== undefined) this.begin(call.post);
+    if (call.post !== undefined) this.#open.begin(call.post);
     const tasks = this.#setting.tasks();
     const id = tasks.newId();
     // Before the task is created: it reports its asks at once.
-    this.#keep(Object.assign(call, { task: id }));
+    this.#open.keep(Object.assign(call, { task: id }));
     const owner = { session: this.#setting.id, isHidden: true };
     await tasks.create({ ...kept, owner }, Object.assign({}, suspended), id);
-    if (!this.#calls.has(call.number)) await tasks.cancel(id);
+    if (!this.#open.has(call)) await tasks.cancel(id);
   }
 
   /** Makes a task of a call whose client wants one; undefined where it does not. */
@@ -250,11 +208,12 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const kept = await taskCallOf(call, this.#setting.store, params, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
-    const listener = this.#open(about);
-    this.#keep(listener);
+    const listener = this.#open.open(about);
+    this.#open.keep(listener);
     const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, object).catch(async (error: unknown) => {
-      await this.#reply(listener);
+      store.dropTask(object);
+      await this.#open.reply(listener);
       throw error;
     });
   }
@@ -262,8 +221,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async awaitTask(call: Call, task: DetailedTask): Promise<void> {
     const { taskId } = task;
     if (isOver(task)) return this.#end(call, task);
-    if (call.post !== undefined) this.begin(call.post);
-    this.#keep(Object.assign(call, { task: taskId }));
+    if (call.post !== undefined) this.#open.begin(call.post);
+    this.#open.keep(Object.assign(call, { task: taskId }));
     this.#setting.store.addTask(taskId, expiryOf(task));
     await this.#setting.tasks().adopt(taskId, this.#setting.id);
   }
@@ -271,60 +230,6 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #end(call: Call, task: DetailedTask): Promise<void> {
     const { request: id, method } = call;
     const { version } = this.#setting.store.row;
-    await this.#reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
-  }
-
-  /** Ends a call with this message, or with none. */
-  async #reply(call: Call, message?: string): Promise<void> {
-    const { store, streams } = this.#setting;
-    const { number, post, stream, isKept, task } = call;
-    if (!this.#calls.delete(number)) return;
-    if (post !== undefined && post.stream === undefined) post.reply(call.request, message);
-    else if (message !== undefined) {
-      const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
-      await sending.catch((error: unknown) => {
-        this.#calls.set(number, call); // Its client still waits for this.
-        throw error;
-      });
-    }
-    if (task !== undefined && this.#of(task).length === 0) this.asks.forget(task);
-    if (isKept) store.dropCall(number);
-    if (!this.areOn(stream)) await streams.finish(stream);
-  }
-
-  async #stop(call: Call): Promise<void> {
-    call.stop?.abort(new DOMException("the call was cancelled", "AbortError"));
-    call.isUnwanted = true;
-    if (call.task !== undefined && call.method !== TASK_RESULT) {
-      await this.asks.settle(call.task, {});
-      await this.#setting.tasks().cancel(call.task);
-    }
-    // Last, so that a crash before leaves the call to be cancelled again.
-    await this.#reply(call);
-  }
-
-  /** Tells the client what a call says, once. */
-  #tell(call: Call, nth: number, notice: Notification): void {
-    const { store, streams } = this.#setting;
-    if (nth <= call.notified) return;
-    call.notified = nth;
-    call.hear ??= hearing(call, store, (message) => {
-      if (call.post !== undefined) this.begin(call.post);
-      if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
-      const waiting = isListener(call) && this.#of(call.task!).find((one) => one.stream !== OWN);
-      const also = store.setNotified.bind(store, { ...call });
-      const { stream } = waiting || call;
-      streams.send(stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
-    });
-    call.hear(notice);
-  }
-
-  #keep(call: Call): void {
-    call.isKept = true;
-    this.#setting.store.keepCall(call);
-  }
-
-  #of(task: string): Call[] {
-    return [...this.#calls.values()].filter((call) => call.task === task && !call.isUnwanted);
+    await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
   }
 }

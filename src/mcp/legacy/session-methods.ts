@@ -45,13 +45,7 @@ export async function listTasks({ cursor }: Json, session: SessionParts): Promis
   const { store } = session;
   const tasks = session.tasks();
   const found = store.tasks(cursor === undefined ? 0 : placeOf(cursor), limits.taskPage);
-  const views = await Promise.all(
-    found.map(async ({ id }) => {
-      const task = await tasks.get(id);
-      if (task === undefined) store.dropTask(id); // Its time is over.
-      return task;
-    }),
-  );
+  const views = await Promise.all(found.map(({ id }) => tasks.get(id)));
   const last = found.at(-1);
   return {
     tasks: views.filter((task) => task !== undefined).map(olderTask),

@@ -1,5 +1,6 @@
 import { sha256 as digester } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { canonicalJson, sha256 } from "../../digest.ts";
 import { Fault, type FaultCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import {
@@ -120,7 +121,7 @@ export async function resume(
     const input = {
       responses: answers,
       ...(own !== undefined && { state: own }),
-      ...(seed !== undefined && { seed: (await sha256(canonical([seed, answers]))).toHex() }),
+      ...(seed !== undefined && { seed: (await sha256(canonicalJson([seed, answers]))).toHex() }),
     };
     const isTask = earlier?.kind === "task";
     const going = { rounds, resumption, isTask, fuelUsed };
@@ -170,7 +171,8 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
 
 /** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
 async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
-  if (typeof waiting === "string") return (await sha256(canonical([waiting, given]))).toBase64();
+  if (typeof waiting === "string")
+    return (await sha256(canonicalJson([waiting, given]))).toBase64();
   // Of `[seed, [[digest, answer], …], given]` as JSON: the entries may be large, and are hashed one by one.
   const hash = digester.create().update(utf8ToBytes(`[${JSON.stringify(waiting.head.seed)},[`));
   for (const [nth, { digest: asked, answer }] of waiting.entries.entries()) {
@@ -178,7 +180,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
     hashText(hash, JSON.stringify([asked, answer]));
   }
   return hash
-    .update(utf8ToBytes(`],${canonical(given)}]`))
+    .update(utf8ToBytes(`],${canonicalJson(given)}]`))
     .digest()
     .toBase64();
 }
@@ -263,17 +265,5 @@ const noVault = () =>
 /** Digest of method, subject and arguments: retries differ in id and `_meta` only. */
 async function digest({ method, params, row }: FoundRequest): Promise<string> {
   const subject = [method, params[row.namedBy!], params["arguments"] ?? {}];
-  return (await sha256(canonical(subject))).toBase64();
-}
-
-/** JSON text in which the order of members makes no difference. */
-const canonical = (all: unknown): string =>
-  JSON.stringify(all, (_key, value: unknown) =>
-    isObject(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  );
-
-async function sha256(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return (await sha256(canonicalJson(subject))).toBase64();
 }

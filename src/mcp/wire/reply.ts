@@ -60,8 +60,11 @@ export class Answering {
   /** Aborts when the client has left. Asked for by calls that begin to wait. */
   readonly signal = (): AbortSignal => {
     if (!this.#accepts.sse) return this.#leaving();
-    this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
-    return AbortSignal.any([this.#leaving(), (this.#left ??= new AbortController()).signal]);
+    const { signal } = (this.#left ??= new AbortController());
+    if (!signal.aborted) {
+      this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
+    }
+    return AbortSignal.any([this.#leaving(), signal]);
   };
 
   /** The response, once it is known whether it is a stream. */
@@ -78,6 +81,7 @@ export class Answering {
   }
 
   #write(text: string): void {
+    if (this.#left?.signal.aborted === true) return;
     const bytes = encoder.encode(text);
     if (this.#controller === undefined) this.#early.push(bytes);
     else this.#controller.enqueue(bytes);
@@ -107,7 +111,7 @@ export class Answering {
         this.#end();
         this.#controller = undefined;
         this.#early = [];
-        this.#left?.abort();
+        (this.#left ??= new AbortController()).abort();
       },
     });
     return streamResponse(body);

@@ -180,18 +180,18 @@ await mkdir(scratch, { recursive: true });
 const oursFolder = await buildCheckout(".", "ours");
 const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
-const ours = await serve(oursFolder, await freePort(), { durable: true });
-const peer = await serve(await buildPeer("peer"), await freePort());
+const ours = await serve(oursFolder, { durable: true });
+const peer = await serve(await buildPeer("peer"));
 const guestsFolder = await buildWorker(GUESTS, join(scratch, "guests"));
 const forGuests = { variables: { SEASON: "any" }, durable: true } as const;
-const oursGuests = await serve(guestsFolder, await freePort(), forGuests);
-const stockEcho = await serve(stockFolder, await freePort());
-const sessionPeer = await serve(await buildPeer("session-peer"), await freePort(), {
+const oursGuests = await serve(guestsFolder, forGuests);
+const stockEcho = await serve(stockFolder);
+const sessionPeer = await serve(await buildPeer("session-peer"), {
   durable: true,
   objects: { SESSIONS: "PeerSession" },
 });
-const oursToo = await serve(oursFolder, await freePort(), { durable: true });
-const locked = await serve(oursFolder, await freePort(), { durable: true, variables });
+const oursToo = await serve(oursFolder, { durable: true });
+const locked = await serve(oursFolder, { durable: true, variables });
 const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked];
 /** The same servers of the other checkout. */
@@ -199,12 +199,11 @@ const theirs =
   against === undefined
     ? undefined
     : {
-        plain: await serve(await buildCheckout(against, "theirs"), await freePort(), {
+        plain: await serve(await buildCheckout(against, "theirs"), {
           durable: true,
         }),
         guests: await serve(
           await buildWorker(join(against, GUESTS), join(scratch, "their-guests")),
-          await freePort(),
           forGuests,
         ),
       };
@@ -280,7 +279,7 @@ const door = await measureNewTokens(
   { jwks, newTokens, folder: verifierFolder, port: await freePort(), ms: ROUND_MS },
 );
 const memory: number[] = [];
-const fresh = await serve(oursFolder, await freePort(), { durable: true });
+const fresh = await serve(oursFolder, { durable: true });
 all.push(fresh);
 for (let half = 0; half < 2; half++) {
   const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };

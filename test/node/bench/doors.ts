@@ -48,7 +48,7 @@ export async function measureNewTokens(
   call: Omit<Load, "port">,
   { jwks, newTokens, folder, port, ms }: NewTokens,
 ): Promise<{ newJwtChecks: number }> {
-  const verifier = await serve(folder, port, { variables: { JWKS: jwks } });
+  const verifier = await serve(folder, { port, variables: { JWKS: jwks } });
   const known = { ...call, port: locked.port };
   const bare = { ...call, port, headers: {} };
   const loads = [known, { ...known, turns: newTokens }, bare, { ...bare, turns: newTokens }];

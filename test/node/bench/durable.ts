@@ -133,7 +133,7 @@ export async function measureDurable(
 ): Promise<DurableFigures> {
   const storage = join(folder, "waiting");
   await rm(storage, { recursive: true, force: true });
-  let served = await serve(folder, port, { durable: storage });
+  let served = await serve(folder, { port, durable: storage });
   const { send } = messageOf(port);
   const one = await send("tools/call", plan([question]), asking);
   const resume10 = await lastRequest(port, steps(10, question));
@@ -153,18 +153,18 @@ export async function measureDurable(
     alarmLateMs: await alarmLate(port),
   };
   await stop(served);
-  served = await serve(folder, port, { durable: join(folder, "empty") });
+  served = await serve(folder, { port, durable: join(folder, "empty") });
   await send("tools/call", plan([]), asking);
   const without = await residentMB(served);
   await stop(served);
-  served = await serve(folder, port, { durable: storage });
+  served = await serve(folder, { port, durable: storage });
   const waiting = plan([question], "plan_always");
   const each = async () => {
     for (let at = 0; at < tasks / 16; at++) await send("tools/call", waiting, lasting);
   };
   await Promise.all(Array.from({ length: 16 }, each));
   await stop(served);
-  served = await serve(folder, port, { durable: storage });
+  served = await serve(folder, { port, durable: storage });
   await send("tools/call", plan([]), asking);
   const withTasks = await residentMB(served);
   await stop(served);

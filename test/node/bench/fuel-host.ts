@@ -1,6 +1,6 @@
 /** The host functions that `npm run bench -- fuel` measures: all that reach nobody. */
+import { offered } from "../../../src/bundle/wasm/check.ts";
 import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
-import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { one, type Row } from "./fuel-instructions.ts";
 
 /** Where a plugin imports what a prepared servlet imports from here. */
@@ -78,7 +78,7 @@ const USES: Record<string, string[]> = {
 };
 
 /** The host functions that are measured, in the names of a prepared servlet. */
-export const hostFunctions = Object.entries(namespaces).flatMap(([namespace, functions]) =>
+export const hostFunctions = Object.entries(offered).flatMap(([namespace, functions]) =>
   Object.keys(functions)
     .map((name) => ({ namespace, name, full: `${namespace}.${name}` }))
     .filter(({ full }) => !ENDING.has(full) && !SENDING.has(full)),

@@ -39,13 +39,16 @@ const RANDOM =
 const bits = (count: number) =>
   `(i32.and (i32.wrap_i64 (i64.shr_u (local.get $a) (i64.const 40))) (i32.const ${count}))`;
 
+/** A constant, in each lane where the type has several. */
+function splat(type: string, number: string): string {
+  const [lane, lanes] = type.split("x");
+  const constant = `(${lane}.const ${number})`;
+  return lanes === undefined ? constant : `(${type}.splat ${constant})`;
+}
+
 /** Operations on numbers near zero, for which processors have slow ways. */
 const subnormal = (local: string, type: string, tiny: string): Row[] => {
-  const all = (number: string) => {
-    const [lane, lanes] = type.split("x");
-    const constant = `(${lane}.const ${number})`;
-    return lanes === undefined ? constant : `(${type}.splat ${constant})`;
-  };
+  const all = (number: string) => splat(type, number);
   const near = `(${type}.add (local.get $${local}) ${all(tiny)})`;
   const ways = {
     add: near,
@@ -57,6 +60,13 @@ const subnormal = (local: string, type: string, tiny: string): Row[] => {
     one(`${type}.${name}, subnormal`, `(local.set $${local} ${body})`),
   );
 };
+
+/** A subnormal difference of two numbers that are not; `or` makes its bits those of a number just above `least`. */
+const difference = (local: string, type: string, least: string, or: string): Row =>
+  one(
+    `${type}.sub, to a subnormal number`,
+    `(local.set $${local} (${type}.sub ${or} ${splat(type, least)}))`,
+  );
 
 const arithmetic: Row[] = [
   ...each("i32.add i32.mul i32.xor i32.shl i32.rotr i32.lt_u", binary("i", "j")),
@@ -78,6 +88,18 @@ const arithmetic: Row[] = [
   ...each("f32.sqrt f32.floor", unary("f")),
   ...subnormal("x", "f64", "0x1p-1030"),
   ...subnormal("f", "f32", "0x1p-130"),
+  difference(
+    "x",
+    "f64",
+    "0x1p-1022",
+    "(f64.reinterpret_i64 (i64.or (i64.reinterpret_f64 (local.get $x)) (i64.const 0x10000000000001)))",
+  ),
+  difference(
+    "f",
+    "f32",
+    "0x1p-126",
+    "(f32.reinterpret_i32 (i32.or (i32.reinterpret_f32 (local.get $f)) (i32.const 0x800001)))",
+  ),
   one(
     "f32.demote_f64 f64.promote_f32, subnormal",
     "(local.set $x (f64.promote_f32 (f32.demote_f64 (f64.add (local.get $x) (f64.const 0x1p-140)))))",
@@ -107,6 +129,18 @@ const vectors: Row[] = [
   ),
   ...subnormal("v", "f64x2", "0x1p-1030"),
   ...subnormal("v", "f32x4", "0x1p-130"),
+  difference(
+    "v",
+    "f64x2",
+    "0x1p-1022",
+    "(v128.or (local.get $v) (i64x2.splat (i64.const 0x10000000000001)))",
+  ),
+  difference(
+    "v",
+    "f32x4",
+    "0x1p-126",
+    "(v128.or (local.get $v) (i32x4.splat (i32.const 0x800001)))",
+  ),
   ...each("i8x16.shl i8x16.shr_s i64x2.shr_s i16x8.shr_u", binary("v", "i")),
   one(
     "i8x16.shuffle",

@@ -12,12 +12,12 @@ import { promisify } from "node:util";
 import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../src/limits.ts";
+import { dialects } from "../../../src/servlets/dialects.ts";
 import type { Answers, Asks } from "../../../src/model.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
-import { instantiate } from "../../../src/wasm/link.ts";
+import { instantiate, run } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
-import { run } from "../../../src/wasm/run.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { hostDeclarations, hostRows, hostSetup } from "./fuel-host.ts";
 import {
@@ -105,6 +105,7 @@ export const prepared = (kind: Kind) =>
 /** Nanoseconds for a unit of fuel, of each run of a prepared module; the least of several. */
 async function measure(path: string, kind: Kind): Promise<number[]> {
   const module = await WebAssembly.compile(await readFile(path));
+  const { userFunctions } = dialects["hyper-v2"];
   const figures: number[] = [];
   for (const [at, { row }] of runs(kind).entries()) {
     let least = Infinity;
@@ -118,17 +119,18 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
           Object.fromEntries(Object.keys(asks).map((key) => [key, { result: {} }])),
       };
       const guest = new Guest(setup, new Journal({ hash: "", input: "" }, liveWorld, undefined));
-      const { exports } = instantiate(module, guest);
-      const { call, edge_fuel: fuel, edge_global_0: chosen, memory } = exports as any;
+      const instance = instantiate({ module, userFunctions }, guest);
+      const { exports } = instance;
+      const { edge_fuel: fuel, edge_global_0: chosen, memory } = exports as any;
       // Pages that were never written are all the same one, which is in every cache.
       if (row.isFar === true) new Uint32Array(memory.buffer).fill(0x2545f491, 50_000);
       chosen.value = at;
       guest.attach(exports, kind);
       const began = performance.now();
       try {
-        await run(module, call);
+        await run(instance, "call");
       } catch (error) {
-        if (guest.tank?.isEmpty !== true)
+        if (guest.fuelMeter?.isEmpty !== true)
           throw new Error(`row ${at}: ${String(error)}`, { cause: error });
       }
       const ns = (performance.now() - began) * 1e6;

@@ -148,14 +148,11 @@ export async function measureSessions(
   port: number,
   count: number,
 ): Promise<SessionFigures> {
-  let served = await serve(folder, port, {
-    variables: { SEASON: "any" },
-    durable: true,
-    quiet: true,
-  });
+  const options = { port, variables: { SEASON: "any" }, durable: true } as const;
+  let served = await serve(folder, options);
   const idle = await added(served, count, (many) => inTurn(many, () => sessionAt(port)));
   await stop(served);
-  served = await serve(folder, port, { variables: { SEASON: "any" }, durable: true, quiet: true });
+  served = await serve(folder, options);
   const waiting = await added(served, count, (many) => beginMany(port, many));
   const ended = await inTurn(count, (at) =>
     endsRight(port, waiting.made[at]!, `user-${at}-`).catch(() => false),

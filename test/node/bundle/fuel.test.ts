@@ -189,6 +189,14 @@ describe("what is counted grows with what is done", () => {
     }
   });
 
+  test("a sum of floats costs as much as a product: it too may be subnormal", () => {
+    const sums = [0x92, 0x93, 0xa0, 0xa1].map((opcode) => priceOf({ opcode }));
+    const ofVectors = [0xe4, 0xe5, 0xf0, 0xf1].map((sub) => priceOf({ opcode: OP.simd, sub }));
+    const [product, ofVector] = [{ opcode: 0xa2 }, { opcode: OP.simd, sub: 0xf2 }].map(priceOf);
+    expect(new Set(sums)).toEqual(new Set([product]));
+    expect(new Set(ofVectors)).toEqual(new Set([ofVector]));
+  });
+
   test("the bench has a row for every host function that reaches nobody", () => {
     for (const { full } of hostFunctions)
       expect(hostRows.map(({ name }) => name)).toContainEqual(expect.stringContaining(full));

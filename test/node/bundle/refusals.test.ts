@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { inspect } from "../../../src/bundle/inspect.ts";
+import { offered } from "../../../src/bundle/wasm/check.ts";
 import { importTypes, kernelTypes, mismatch } from "../../../src/bundle/wasm/import-types.ts";
 import type { Json } from "../../../src/model.ts";
-import { namespaces } from "../../../src/wasm/namespaces.ts";
 import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
 
 /** What the bundle step says of folders that it cannot make a bundle of. */
@@ -381,7 +381,7 @@ describe("imports of another type than the host's", () => {
   });
 
   test("there is a type for each function that is offered", async () => {
-    for (const [namespace, functions] of Object.entries(namespaces)) {
+    for (const [namespace, functions] of Object.entries(offered)) {
       expect(Object.keys(importTypes[namespace]!).toSorted()).toEqual(
         Object.keys(functions).toSorted(),
       );

@@ -49,7 +49,8 @@ const TOOLCHAINS = [
 const GREETING = { content: [{ type: "text", text: "Hello, Ada!" }] };
 
 for (const { language, needs, isThere, ...toolchain } of TOOLCHAINS) {
-  test.skipIf(!isThere)(`${language} (needs ${needs})`, async ({ skip }) => {
+  // A compiler's first run builds its own library, too.
+  test.skipIf(!isThere)(`${language} (needs ${needs})`, { timeout: 300_000 }, async ({ skip }) => {
     if ("fetch" in toolchain) {
       const [command, args, inside] = toolchain.fetch;
       const isFetched = run(command, [...args], join(folder, inside)) !== undefined;

@@ -36,7 +36,7 @@ export async function readPage(path: string): Promise<Page> {
 /** All documents of the project. */
 export async function allPages(): Promise<Page[]> {
   const paths = await Array.fromAsync(
-    glob(["*.md", "docs/*.md", "src/**/README.md", "test/**/README.md"]),
+    glob(["*.md", "docs/*.md", "plugins/README.md", "src/**/README.md", "test/**/README.md"]),
   );
   return Promise.all(paths.toSorted().map(readPage));
 }

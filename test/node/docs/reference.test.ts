@@ -23,6 +23,12 @@ test("the tables have every limit and every key", () => {
   expect(missing(textOf("docs/manifest.md"), Object.keys(manifestSchema.shape))).toEqual([]);
 });
 
+test("plugins/README.md lists servlets that are there", async () => {
+  const folders = await Array.fromAsync(glob("plugins/*/"), (path) => basename(path));
+  const listed = textOf("plugins/README.md").matchAll(/^\| `([\w-]+)`/gm);
+  expect(folders).toEqual(expect.arrayContaining([...listed].map(([, name]) => name)));
+});
+
 test("README.md is short", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(150);
 });
@@ -62,13 +68,23 @@ describe.each(pages)("$path", ({ path, text }: Page) => {
   });
 
   test("names files that are there", () => {
-    const named = [...prose.matchAll(/`((?:src|test|plugins)\/[\w./*-]+)`/g)].map(
-      ([, name]) => name!,
+    const drawn = [...text.matchAll(/^```mermaid[^]*?^```/gm)].flatMap(
+      ([drawing]) => drawing.match(/src\/[\w./-]+\b/g) ?? [],
     );
+    const written = [...prose.matchAll(/`((?:src|test|plugins)\/[\w./*-]+)`/g)];
+    const named = [...drawn, ...written.map(([, name]) => name!)];
     const isThere = (name: string) =>
       files.some((file) => file === name.replace(/\/$/, "") || file.startsWith(name));
     expect(named.filter((name) => !isThere(name) && !/NAME|plugins\/notes/.test(name))).toEqual([]);
   });
+});
+
+test("docs/architecture.md names functions that are in their files", async () => {
+  const named = [...textOf("docs/architecture.md").matchAll(/\*\*`(\w+)`\*\* \(`([^`]+)`\)/g)];
+  expect(named.length).toBeGreaterThan(4);
+  for (const [, name, file] of named) {
+    expect(await readFile(file!, "utf8")).toMatch(new RegExp(`export .*\\b${name}\\b`));
+  }
 });
 
 describe("docs/writing-servlets.md", () => {

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
-import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { readPage, type Block, type Page } from "./pages.ts";
 import { readSettings } from "./reference.ts";
 import { copyOfProject, expectedOf, place, runShell } from "./shell.ts";
@@ -20,16 +21,22 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
-const FOLDER = ".bundle/docs";
+await mkdir(".bundle", { recursive: true });
+const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
+/** What the servers have logged. */
+let log = "";
 
 beforeAll(async () => {
   const worker = await buildWorker("src/index.ts", join(FOLDER, "worker"));
-  const start = async (variables: Record<string, string>) =>
-    serve(worker, await freePort(), { variables, durable: true, quiet: true });
-  servers = [await start({}), await start(SECURED)];
+  const start = (variables: Record<string, string>) =>
+    serve(worker, { variables, durable: true, log: (text) => (log += text) });
+  servers = [await start({ RUN_LOG: "json" }), await start(SECURED)];
 });
-afterAll(() => Promise.all(servers.map(stop)));
+afterAll(async () => {
+  await Promise.all(servers.map(stop));
+  await rm(FOLDER, { recursive: true, force: true });
+});
 
 /** The text with the URLs of the test's servers. */
 const atServers = (text: string): string =>
@@ -121,6 +128,18 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
     for (const { file, text } of of("json", "ini")) {
       expect(() => FORMATS[basename(file)]!(text)).not.toThrow();
     }
+  });
+
+  test.runIf(path === "docs/operating.md")("its log line is like those of the server", async () => {
+    const greet =
+      'curl -s -H \'content-type: application/json\' -d \'{"request":{"tool_id":"hello.greet","input":{"name":"Ada"}}}\' http://localhost:8787/tools/call';
+    await missingIn(folder, [greet]);
+    await expect.poll(() => log).toContain('"servlet":"hello"');
+    const line = JSON.parse(/\{.*"servlet":"hello".*\}/.exec(log)![0]) as object;
+    const [shown] = of("json").map(({ text }) => JSON.parse(text) as object);
+    expect(Object.keys(shown!).toSorted()).toEqual(
+      Object.keys({ protocol: "", ...line }).toSorted(),
+    );
   });
 
   test.runIf(of("sh").length > 0)("its shell lines do what it says", async () => {

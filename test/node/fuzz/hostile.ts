@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
 import { readFile, writeFile } from "node:fs/promises";
-import { buildWorker, residentMB, serve, stop, type Served } from "../workerd.ts";
+import { residentMB, serve, stop, type Served } from "../workerd.ts";
 import { changed } from "./change.ts";
 import { Chance } from "./chance.ts";
 import { exchange, messageOf } from "./client.ts";
@@ -16,7 +16,8 @@ import { variables } from "./settings.ts";
 export interface Hostile {
   seed: number;
   steps: number;
-  port: number;
+  /** The built Worker. */
+  folder: string;
   /** The only step. */
   only?: number | undefined;
   log?: ((line: string) => void) | undefined;
@@ -64,11 +65,10 @@ function listed(chance: Chance) {
 const call = (name: string, args: unknown, more: Json = {}): Draft =>
   modern("alice", { method: "tools/call", params: { name, arguments: args, ...more } }, 1, ABLE);
 
-export async function fuzzHostile({ seed, steps, port, only, log, isMeasured }: Hostile) {
+export async function fuzzHostile({ seed, steps, folder, only, log, isMeasured }: Hostile) {
   const { templates, ...lists } = listed(new Chance(seed));
-  const folder = await buildWorker("test/worker/index.ts", `.bundle/hostile-${port}`);
   const bound = { ...variables, ...lists, LIMITS: JSON.stringify(LIMITS) };
-  const served = await serve(folder, port, { variables: bound, durable: true, log: () => {} });
+  const served = await serve(folder, { variables: bound, durable: true, log: () => {} });
   const agent = new Agent({ keepAlive: true });
   const outcome: HostileOutcome = { answers: {}, worstMs: 0, worstMB: 0, failures: [] };
   let last = "";
@@ -77,7 +77,7 @@ export async function fuzzHostile({ seed, steps, port, only, log, isMeasured }: 
     const sent = changed(draft, 0, new Chance(1));
     last = `${draft.path} ${sent.body?.toString().slice(0, 3000)}`;
     if (only !== undefined) log?.(last);
-    const got = await exchange(sent, { port, agent, patienceMs: 2000 });
+    const got = await exchange(sent, { port: served.port, agent, patienceMs: 2000 });
     if (got === undefined) throw new Error("no answer");
     if (only !== undefined) log?.(`→ ${got.status} ${got.text.slice(0, 1000)}`);
     const wrong = wrongWith(sent, got);

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { Agent } from "node:http";
 import { parseArgs } from "node:util";
 import { buildWorker, residentMB, serve, stop } from "../workerd.ts";
@@ -19,7 +20,8 @@ export interface Options {
   seed: number;
   /** About how many requests. */
   count: number;
-  port: number;
+  /** The built Worker. */
+  folder: string;
   /** The only step. */
   step?: number | undefined;
   log?: ((line: string) => void) | undefined;
@@ -44,7 +46,7 @@ const MOST_FAILURES = 100;
 const HARMLESS =
   /^\s*$|^\[\w+\] |^  |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
 
-export async function fuzz({ seed, count, port, step: only, log }: Options): Promise<Outcome> {
+export async function fuzz({ seed, count, folder, step: only, log }: Options): Promise<Outcome> {
   const failures: string[] = [];
   const playing = new Set<number>();
   const fail = (why: string) => {
@@ -56,10 +58,9 @@ export async function fuzz({ seed, count, port, step: only, log }: Options): Pro
     if (odd.length === 0) return;
     fail(`seed ${seed}, one of the steps ${[...playing].join(" ")}: logged ${text.slice(0, 3000)}`);
   };
-  const folder = await buildWorker("test/worker/index.ts", `.bundle/fuzz-${port}`);
-  const served = await serve(folder, port, { variables, durable: true, log: heard });
+  const served = await serve(folder, { variables, durable: true, log: heard });
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const taking = { port, agent };
+  const taking = { port: served.port, agent };
   const plain = changed(
     modern(
       "alice",
@@ -191,7 +192,6 @@ if (import.meta.main) {
     options: {
       seed: { type: "string", default: String(Date.now() % 1e6) },
       count: { type: "string", default: "100000" },
-      port: { type: "string", default: "8911" },
       step: { type: "string" },
       hostile: { type: "string" },
     },
@@ -199,7 +199,8 @@ if (import.meta.main) {
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   const seed = Number(values.seed);
   const log = (line: string) => console.log(line);
-  const shared = { seed, port: Number(values.port), log };
+  const folder = await buildWorker("test/worker/index.ts", `.bundle/fuzz-${process.pid}`);
+  const shared = { seed, folder, log };
   const all: string[] = [];
   if (values.hostile === undefined) {
     const count = Number(values.count);
@@ -219,5 +220,6 @@ if (import.meta.main) {
     log(`hostile, seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
     all.push(...failures);
   }
+  await rm(folder, { recursive: true, force: true });
   process.exit(all.length > 0 ? 1 : 0);
 }

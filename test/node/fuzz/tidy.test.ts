@@ -3,7 +3,8 @@ import { Fault } from "../../../src/errors.ts";
 import { limits } from "../../../src/limits.ts";
 import { isObject, type Json, type Lists } from "../../../src/model.ts";
 import { excessOf } from "../../../src/shape.ts";
-import * as tidy from "../../../src/servlets/tidy.ts";
+import { validList } from "../../../src/servlets/tidy/lists.ts";
+import * as tidy from "../../../src/servlets/tidy/results.ts";
 import { Chance } from "./chance.ts";
 import { changedTree } from "./change.ts";
 import { RESULTS } from "./judge.ts";
@@ -48,7 +49,7 @@ const GIVEN: Record<string, { good: Json; read: (output: Json) => unknown }> = {
 };
 
 function listed(kind: keyof Lists, one: Json) {
-  const read = (output: Json) => ({ [kind]: tidy.list(kind, output[kind]) });
+  const read = (output: Json) => ({ [kind]: validList(kind, output[kind]) });
   return { good: { [kind]: [one, one] }, read };
 }
 

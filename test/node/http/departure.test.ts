@@ -1,22 +1,18 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, freePort, residentMB, serve, type Served } from "../workerd.ts";
+import { residentMB } from "../workerd.ts";
+import { serving } from "./serving.ts";
 
 /** Clients that leave in the middle of a call, against workerd itself. */
-const PORT = await freePort();
 /** Those who have an address are counted by it: so many of their requests are served at once. */
 const PLACES = 8;
 const ADDRESS = "192.0.2.9";
-let served: Served;
 let log = "";
-beforeAll(async () => {
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-departure");
-  const LIMITS = JSON.stringify({ concurrentCalls: PLACES });
-  served = await serve(folder, PORT, { variables: { SEASON: "plums", LIMITS }, durable: true });
-  served.process.stdout?.on("data", (chunk) => (log += chunk));
+const { port, url, served } = await serving({
+  variables: { LIMITS: JSON.stringify({ concurrentCalls: PLACES }) },
+  log: (text) => (log += text),
 });
-afterAll(() => served.process.kill());
 
 function request(name: string, args: object, token?: string, address?: string): string {
   const meta = token === undefined ? {} : { _meta: { progressToken: token } };
@@ -37,7 +33,7 @@ function request(name: string, args: object, token?: string, address?: string): 
 /** Sends a request and leaves after `ms`: by a reset, or by just closing. */
 function leave(what: string, ms: number, how: "reset" | "close"): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect(PORT, "127.0.0.1", () => {
+    const socket = connect(port, "127.0.0.1", () => {
       socket.write(what);
       setTimeout(() => {
         if (how === "reset") socket.resetAndDestroy();
@@ -89,7 +85,7 @@ describe("a client that leaves", () => {
       await Promise.all(Array.from({ length: PLACES }, () => leave(sent, ms, "reset")));
       await until(() => stops() >= before + PLACES, 20_000);
       const params = { name: "greet", arguments: { name: "Ada" } };
-      const response = await fetch(`http://127.0.0.1:${PORT}/mcp`, {
+      const response = await fetch(url, {
         method: "POST",
         headers: { "content-type": "application/json", "cf-connecting-ip": ADDRESS },
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
@@ -107,11 +103,11 @@ describe("a client that leaves", () => {
         for (let at = 0; at < count; at++) await leave(doze, 15, "reset");
       };
       await Promise.all(Array.from({ length: 32 }, () => many(150)));
-      const halfway = await residentMB(served);
+      const halfway = await residentMB(served());
       await Promise.all(Array.from({ length: 32 }, () => many(250)));
-      expect(served.process.exitCode).toBeNull();
-      expect(await residentMB(served)).toBeLessThan(halfway * 2);
-      const response = await fetch(`http://127.0.0.1:${PORT}/health`);
+      expect(served().process.exitCode).toBeNull();
+      expect(await residentMB(served())).toBeLessThan(halfway * 2);
+      const response = await fetch(new URL("/health", url));
       expect(response.status).toBe(200);
     },
   );
@@ -123,7 +119,7 @@ test(
   async () => {
     // Its guest has a page of 64 KiB, and so has its kernel.
     const most = Math.floor(limits.waitingBytes / (2 * 65536 + limits.waitingOverheadBytes));
-    const sockets = Array.from({ length: most + 10 }, () => connect(PORT, "127.0.0.1"));
+    const sockets = Array.from({ length: most + 10 }, () => connect(port, "127.0.0.1"));
     const answers: string[] = [];
     for (const socket of sockets) {
       socket.on("data", (chunk) => answers.push(chunk.toString()));

@@ -1,40 +1,17 @@
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
 import { textOf } from "./official.ts";
+import { serving } from "./serving.ts";
 
 /** Calls that outlive a request, and the server's process: the official client against workerd itself. */
-const PORT = await freePort();
-const URL_OF_MCP = new URL(`http://127.0.0.1:${PORT}/mcp`);
-const STORAGE = ".bundle/test-durable/storage";
+const { url: URL_OF_MCP, start, stop: kill } = await serving();
 const TASKS = "io.modelcontextprotocol/tasks";
 const FORM_AND_TASKS = { elicitation: {}, extensions: { [TASKS]: {} } };
-
-let folder: string;
-let served: Served;
-beforeAll(async () => {
-  folder = await buildWorker("test/worker/index.ts", ".bundle/test-durable");
-  await rm(STORAGE, { recursive: true, force: true });
-  await start();
-});
-afterAll(kill);
-
-async function start(): Promise<void> {
-  served = await serve(folder, PORT, { variables: { SEASON: "plums" }, durable: STORAGE });
-}
-
-/** As a crash or a power cut would: the process can do nothing about it. */
-async function kill(): Promise<void> {
-  const gone = once(served.process, "exit");
-  served.process.kill("SIGKILL");
-  await gone;
-}
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

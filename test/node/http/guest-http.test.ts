@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
+import { serving } from "./serving.ts";
 
 /** A guest's HTTP requests, against a real server on this machine. */
-let served: Served;
+const { url: mcp } = await serving();
 let world: Server;
 let base: string;
 const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] =
@@ -42,13 +42,10 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => world.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-http");
-  served = await serve(folder, await freePort(), { variables: { SEASON: "plums" }, durable: true });
 });
 afterAll(() => {
   world.closeAllConnections();
   world.close();
-  served.process.kill();
 });
 
 async function fetchBy(request: object, body = "", further: Record<string, string> = {}) {
@@ -59,7 +56,7 @@ async function fetchBy(request: object, body = "", further: Record<string, strin
     params: { name: "fetch", arguments: { request, body } },
   };
   const headers = { "content-type": "application/json", accept: "application/json", ...further };
-  const response = await fetch(`http://127.0.0.1:${served.port}/mcp`, {
+  const response = await fetch(mcp, {
     method: "POST",
     headers,
     body: JSON.stringify(message),

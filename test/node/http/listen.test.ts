@@ -1,17 +1,10 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { buildWorker, freePort, serve, type Served } from "../workerd.ts";
+import { serving } from "./serving.ts";
 
 /** The official client listens, against workerd itself. */
-const PORT = await freePort();
-let served: Served;
-beforeAll(async () => {
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-listen");
-  served = await serve(folder, PORT, { variables: { SEASON: "plums" }, durable: true });
-});
-// A signal that asks would wait for the streams that are open.
-afterAll(() => served.process.kill("SIGKILL"));
+const { url } = await serving();
 
 /** A connected client, and what it hears. */
 async function connected() {
@@ -24,7 +17,7 @@ async function connected() {
     const method = `notifications/${list}/list_changed` as const;
     client.setNotificationHandler(method, () => void heard.push(method));
   }
-  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${PORT}/mcp`)));
+  await client.connect(new StreamableHTTPClientTransport(url));
   return { client, heard };
 }
 

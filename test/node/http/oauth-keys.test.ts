@@ -1,13 +1,14 @@
 import { createServer, type Server } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { freePort } from "../workerd.ts";
+import { serving } from "./serving.ts";
 
 /** Many requests of one isolate want an issuer's keys at once, in workerd, where none may wait for another's fetch. */
 const ISSUER_PORT = await freePort();
-const SERVER_PORT = await freePort();
 const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
-const URL_OF_MCP = `http://127.0.0.1:${SERVER_PORT}/mcp`;
+const issuers = [{ issuer: ISSUER, jwks_uri: `${ISSUER}/keys` }];
+const { url } = await serving({ variables: { OAUTH_ISSUERS: JSON.stringify(issuers) } });
 
 const { privateKey, publicKey } = await generateKeyPair("ES256");
 const keySet = JSON.stringify({
@@ -17,7 +18,6 @@ const keySet = JSON.stringify({
 let delayMs = 0;
 let fetches = 0;
 let issuer: Server;
-let served: Served;
 
 beforeAll(async () => {
   issuer = createServer((_request, response) => {
@@ -25,13 +25,8 @@ beforeAll(async () => {
     setTimeout(() => response.end(keySet), delayMs);
   });
   await new Promise<void>((resolve) => issuer.listen(ISSUER_PORT, "127.0.0.1", resolve));
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-oauth-keys");
-  const issuers = [{ issuer: ISSUER, jwks_uri: `${ISSUER}/keys` }];
-  const variables = { SEASON: "plums", OAUTH_ISSUERS: JSON.stringify(issuers) };
-  served = await serve(folder, SERVER_PORT, { variables, durable: true });
 });
-afterAll(async () => {
-  await stop(served);
+afterAll(() => {
   issuer.closeAllConnections();
   issuer.close();
 });
@@ -40,10 +35,10 @@ async function call(sub: string, signal?: AbortSignal): Promise<number> {
   const token = await new SignJWT({ sub })
     .setProtectedHeader({ alg: "ES256", kid: "k" })
     .setIssuer(ISSUER)
-    .setAudience(URL_OF_MCP)
+    .setAudience(url.href)
     .setExpirationTime("5m")
     .sign(privateKey);
-  const { status } = await fetch(URL_OF_MCP, {
+  const { status } = await fetch(url, {
     method: "POST",
     headers: {
       authorization: `Bearer ${token}`,

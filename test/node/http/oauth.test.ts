@@ -10,9 +10,11 @@ import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { OBJECTS } from "../objects.ts";
+import { freePort, stop } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
 import { textOf } from "./official.ts";
+import { serveTests } from "./serving.ts";
 
 /** The official clients sign in, from nothing but the server's URL, over real HTTP. */
 const ISSUER_PORT = await freePort();
@@ -31,8 +33,6 @@ interface Place {
 
 /** The server is its own authorization server. */
 async function own(): Promise<Place> {
-  const classes = ["Attempts", "Hub", "KeyRing", "Session", "States", "Task"];
-  const bindings = ["ATTEMPTS", "HUBS", "KEY_RING", "SESSIONS", "STATES", "TASKS"];
   const harness = createTestHarness({
     workers: [
       {
@@ -42,9 +42,9 @@ async function own(): Promise<Place> {
           compatibility_date: "2026-09-01",
           compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
           durable_objects: {
-            bindings: bindings.map((name, at) => ({ name, class_name: classes[at]! })),
+            bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
           },
-          migrations: [{ tag: "v1", new_sqlite_classes: classes }],
+          migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
           kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
           vars: { SEASON: "plums", OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) },
         },
@@ -82,10 +82,9 @@ async function independent(): Promise<Place> {
     const made = createServer(provider.callback());
     made.listen(ISSUER_PORT, "127.0.0.1", () => resolve(made));
   });
-  const folder = await buildWorker("test/worker/index.ts", ".bundle/test-oauth");
   const issuers = [{ issuer: ISSUER, required_scopes: ["tools"] }];
-  const variables = { SEASON: "plums", OAUTH_ISSUERS: JSON.stringify(issuers) };
-  const served: Served = await serve(folder, SERVER_PORT, { variables, durable: true });
+  const variables = { OAUTH_ISSUERS: JSON.stringify(issuers) };
+  const served = await serveTests({ port: SERVER_PORT, variables, durable: true });
   return {
     url,
     issuer: ISSUER,

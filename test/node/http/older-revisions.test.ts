@@ -5,7 +5,7 @@ import { EventStream, RawSession } from "./raw.ts";
 import { serving } from "./serving.ts";
 
 /** Each revision is sent what it knows: strict clients fail on a member that came later, and on one that is missing. */
-const { url } = await serving("older-revisions");
+const { url } = await serving();
 const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 const LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];

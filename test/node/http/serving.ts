@@ -1,27 +1,38 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll } from "vitest";
-import { buildWorker, freePort, serve, stop, type Served } from "../workerd.ts";
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, inject } from "vitest";
+import { freePort, serve, stop, type Options, type Served } from "../workerd.ts";
+
+/** Serves the test Worker with its guests. What it logs is shown where a test fails. */
+export const serveTests = ({ variables, ...options }: Options): Promise<Served> =>
+  serve(inject("worker"), {
+    log: console.log,
+    ...options,
+    variables: { SEASON: "plums", ...variables },
+  });
 
 /**
- * Serves the test Worker for all tests of a file, on this port or a free one. It begins with nothing stored. A restart is as after
- * a crash or a power cut: the process can do nothing about its end, and the next one finds what is stored.
+ * Serves the test Worker for all tests of a file. It begins with nothing stored. A restart is as after a
+ * crash or a power cut: the process can do nothing about its end, and the next one finds what is stored.
  */
-export async function serving(name: string, given?: number) {
-  const port = given ?? (await freePort());
-  const folder = `.bundle/test-${name}`;
-  const durable = `${folder}/storage`;
+export async function serving(options: Options = {}) {
+  const port = options.port ?? (await freePort());
+  let durable: string;
   let served: Served;
   const start = async () => {
-    served = await serve(folder, port, { durable, variables: { SEASON: "plums" }, quiet: true });
+    served = await serveTests({ port, durable, ...options });
   };
   beforeAll(async () => {
-    await buildWorker("test/worker/index.ts", folder);
-    await rm(durable, { recursive: true, force: true });
+    durable = await mkdtemp(join(inject("worker"), "storage-"));
     await start();
   });
   afterAll(() => stop(served));
   return {
+    port,
     url: new URL(`http://127.0.0.1:${port}/mcp`),
+    served: () => served,
+    stop: () => stop(served),
+    start,
     restart: async () => {
       await stop(served);
       await start();

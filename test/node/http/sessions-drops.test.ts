@@ -4,7 +4,7 @@ import { EventStream, RawSession, type Event } from "./raw.ts";
 import { serving } from "./serving.ts";
 
 /** Connections that break off at each event of a call, and a server that is killed, as a raw client sees them. */
-const { url: MCP, restart } = await serving("sessions-drops");
+const { url: MCP, restart } = await serving();
 
 const VALUE = { action: "accept", content: { value: "seven" } };
 const PARIS = { role: "assistant", content: { type: "text", text: "Paris" }, model: "test" };

@@ -3,11 +3,9 @@ import * as z from "zod";
 import { breaking } from "./network.ts";
 import { clients, steps, textOf } from "./official.ts";
 import { serving } from "./serving.ts";
-import { freePort } from "../workerd.ts";
 
 /** The official clients take their streams up again where a network breaks them, or the server is killed. */
-const PORT = await freePort();
-const { restart } = await serving("sessions-reconnect", PORT);
+const { port, restart } = await serving();
 
 /** An answer to all that is asked here. */
 const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "seven" } };
@@ -15,7 +13,7 @@ const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "s
 describe.each(Object.entries(clients))("%s comes back by itself", (_name, connect) => {
   let network: Awaited<ReturnType<typeof breaking>>;
   beforeAll(async () => {
-    network = await breaking(PORT);
+    network = await breaking(port);
   });
   afterAll(() => network.close());
 

@@ -6,7 +6,7 @@ import { clients, steps, textOf, type Answers, type SessionClient } from "./offi
 import { serving } from "./serving.ts";
 
 /** All that a session has, by both official clients, against workerd itself. */
-const { url: MCP } = await serving("sessions");
+const { url: MCP } = await serving();
 /** Machines are slow at times. */
 const SOON = { timeout: 20_000 };
 

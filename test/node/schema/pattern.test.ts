@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { Pattern } from "../../../src/schema/pattern.ts";
-import { Exceeded, Steps } from "../../../src/schema/steps.ts";
+import { StepsExceeded, Steps } from "../../../src/schema/steps.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 /** Patterns are matched as the engine of the language itself does it, but in linear time. */
@@ -73,7 +73,7 @@ describe("a text takes steps in proportion to its length", () => {
     const chance = new Chance(1);
     const text = Array.from({ length: 100_000 }, () => chance.pick(["a", "b"])).join("");
     const pattern = new Pattern("(?:.{0,50}a){30}.{1000}c");
-    expect(() => pattern.test(text, new Steps(limits.checkSteps))).toThrow(Exceeded);
+    expect(() => pattern.test(text, new Steps(limits.checkSteps))).toThrow(StepsExceeded);
   });
 });
 

@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { isObject, type Json } from "../../../src/model.ts";
-import { Exceeded, Schema, SchemaError } from "../../../src/schema/schema.ts";
+import { StepsExceeded, Schema, SchemaError } from "../../../src/schema/schema.ts";
 import { Steps } from "../../../src/schema/steps.ts";
 import { Chance } from "../fuzz/chance.ts";
 
@@ -294,7 +294,7 @@ describe("a check ends within its steps", () => {
     ],
   ])("or is given up: %s", (_, schema, value) => {
     const ready = new Schema(schema);
-    expect(() => ready.issues(value)).toThrow(Exceeded);
+    expect(() => ready.issues(value)).toThrow(StepsExceeded);
   });
 
   test("schemas that lead into each other by the thousand are made ready without recursion", () => {
@@ -303,7 +303,7 @@ describe("a check ends within its steps", () => {
     );
     const ready = new Schema({ $defs: chain, $ref: "#/$defs/d19000" });
     expect(ready.issues(1)).toBeUndefined();
-    expect(() => new Schema({ $defs: chain, $ref: "#/$defs/d0" }).issues(1)).toThrow(Exceeded);
+    expect(() => new Schema({ $defs: chain, $ref: "#/$defs/d0" }).issues(1)).toThrow(StepsExceeded);
   });
 });
 
@@ -318,5 +318,5 @@ test.each<[string, Json]>([
   ["patternProperties", { patternProperties: { x: true } }],
   ["uniqueItems", { propertyNames: {}, not: { uniqueItems: true, type: "array" } }],
 ])("a value's members are counted each time that they are listed: %s", (_what, schema) => {
-  expect(() => new Schema(schema).issues(wideObject(1000), new Steps(900))).toThrow(Exceeded);
+  expect(() => new Schema(schema).issues(wideObject(1000), new Steps(900))).toThrow(StepsExceeded);
 });

@@ -1,4 +1,5 @@
 import "./hooks.ts";
+import { OBJECTS } from "../objects.ts";
 import type { Class } from "./object.ts";
 
 /** The code under test, with the servlet that follows plans. */
@@ -8,17 +9,6 @@ export interface Deployment {
   bindings: Record<string, string>;
   variables: Record<string, string>;
 }
-
-const BINDINGS = {
-  ATTEMPTS: "Attempts",
-  CALL_RECORDS: "CallRecord",
-  HUBS: "Hub",
-  KEY_RING: "KeyRing",
-  QUOTAS: "Quota",
-  SESSIONS: "Session",
-  STATES: "States",
-  TASKS: "Task",
-};
 
 /** Other type checkers know Workers' types: these files are checked by another project. */
 const load = (path: string): Promise<any> => import(new URL(path, import.meta.url).href);
@@ -42,7 +32,7 @@ export async function loadDeployment(): Promise<Deployment> {
   return {
     createApp: (env) => createApp(own, env),
     durableObjects: () => durableObjects(own),
-    bindings: BINDINGS,
+    bindings: OBJECTS,
     variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error" },
   };
 }

@@ -269,6 +269,22 @@ describe("subscriptions/listen", () => {
     expect(await next()).toMatchObject(TOOLS);
   });
 
+  test("loses updates of resources where more wait than may be sent to all, and no change of a list", async () => {
+    const uri = `test://${"x".repeat(2000)}`;
+    const { next } = await listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
+    const TOOLS = { method: "notifications/tools/list_changed" };
+    const updated = (one: string) => ({
+      method: "notifications/resources/updated",
+      params: { uri: one },
+    });
+    const many = Array.from({ length: 100 }, (_, at) => updated(`test://${at}${"y".repeat(1000)}`));
+    await anonymous.publish([updated(uri), ...many, TOOLS]);
+    expect(await next()).toMatchObject(updated(uri));
+    expect(await next()).toMatchObject(TOOLS);
+    await anonymous.publish([...many, updated(uri), TOOLS]);
+    expect(await next()).toMatchObject(TOOLS);
+  });
+
   test("is refused under an id that is too long to be kept for others", async () => {
     expect((await listen({}, { id: "x".repeat(limits.idCharacters) })).acknowledged).toBeDefined();
     const response = await request({}, { id: "x".repeat(limits.idCharacters + 1) });

@@ -2,7 +2,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { SessionCalls } from "../../../src/mcp/legacy/session-calls.ts";
 import { SessionStore } from "../../../src/durable/session-store.ts";
-import { SessionStreams } from "../../../src/durable/session-streams.ts";
+import { SessionStreams } from "../../../src/mcp/legacy/session-streams.ts";
 import { TaskStore } from "../../../src/durable/task-store.ts";
 import { Session, Task } from "../index.ts";
 import { clock, type Json } from "./client.ts";

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SessionStreams } from "../../../src/durable/session-streams.ts";
+import { SessionStreams } from "../../../src/mcp/legacy/session-streams.ts";
 import { limits } from "../../../src/limits.ts";
 import { Session, Task } from "../index.ts";
 import { accept, clock, prepare, type Json } from "./client.ts";

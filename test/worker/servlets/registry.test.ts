@@ -2,7 +2,8 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Steps } from "../../../src/schema/steps.ts";
-import { listedName, templateMatcher, wholeMatch } from "../../../src/servlets/catalog.ts";
+import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
+import { templateMatcher } from "../../../src/servlets/templates.ts";
 import { ask, callTool } from "../server.ts";
 
 describe("lists that depend on the world", () => {

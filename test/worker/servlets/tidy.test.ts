@@ -7,7 +7,9 @@ import {
   ListToolsResultSchema,
 } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
-import { completion, content, list, toolResult } from "../../../src/servlets/tidy.ts";
+import { content } from "../../../src/servlets/tidy/content.ts";
+import { validList } from "../../../src/servlets/tidy/lists.ts";
+import { completion, toolResult } from "../../../src/servlets/tidy/results.ts";
 
 const SCHEMAS = {
   tools: ListToolsResultSchema,
@@ -65,7 +67,7 @@ describe("a list loses what no client takes, and nothing else", () => {
     ["tools", { ...tool, icons: [{ sizes: ["any"] }, null, icon] }, { ...tool, icons: [icon] }],
     ["tools", { ...tool, icons: icon }, tool],
   ] as const)("%s: %j", (kind, given, kept) => {
-    const found = list(kind, [given]);
+    const found = validList(kind, [given]);
     expect(SCHEMAS[kind].safeParse({ [kind]: found }).error).toBeUndefined();
     expect(found).toEqual([kept]);
   });
@@ -79,7 +81,7 @@ test.each([
   ["2026-01-01T00:00:00", false],
   ["2026-01-01", false],
 ])("a resource last modified at %s", (lastModified, isKept) => {
-  const [found] = list("resources", [{ uri: "a:b", annotations: { lastModified } }]);
+  const [found] = validList("resources", [{ uri: "a:b", annotations: { lastModified } }]);
   expect(found?.annotations).toEqual(isKept ? { lastModified } : undefined);
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { Place } from "../../../src/wasm/budget.ts";
+import { Reservation } from "../../../src/wasm/budget.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
@@ -18,33 +18,35 @@ describe("a place to wait in", () => {
   });
 
   test("is there while all of them, and those of one caller, leave room", () => {
-    const places = [Place.take(3 * MIB, "a", MINUTE), Place.take(3 * MIB, "b", MINUTE)];
-    expect(places).not.toContain(undefined);
-    expect(Place.take(2 * MIB, "a", MINUTE)).toBeUndefined();
-    expect(Place.take(3 * MIB, "c", MINUTE)).toBeUndefined();
-    expect(places[0]!.grow(2 * MIB)).toBe(true); // It is its caller's only one.
-    for (const place of places) place!.leave();
-    const alone = Place.take(100 * MIB, "a", MINUTE);
+    const reservations = [
+      Reservation.take(3 * MIB, "a", MINUTE),
+      Reservation.take(3 * MIB, "b", MINUTE),
+    ];
+    expect(reservations).not.toContain(undefined);
+    expect(Reservation.take(2 * MIB, "a", MINUTE)).toBeUndefined();
+    expect(Reservation.take(3 * MIB, "c", MINUTE)).toBeUndefined();
+    expect(reservations[0]!.grow(2 * MIB)).toBe(true); // It is its caller's only one.
+    for (const one of reservations) one!.release();
+    const alone = Reservation.take(100 * MIB, "a", MINUTE);
     expect(alone).toBeDefined();
-    alone!.leave();
+    alone!.release();
   });
 
   test("of a guest whose object has died is free once it cannot wait any longer", () => {
     vi.useFakeTimers({ now: Date.now() });
-    expect(Place.take(7 * MIB, "a", MINUTE)).toBeDefined();
-    expect(Place.take(2 * MIB, "b", MINUTE)).toBeUndefined();
+    expect(Reservation.take(7 * MIB, "a", MINUTE)).toBeDefined();
+    expect(Reservation.take(2 * MIB, "b", MINUTE)).toBeUndefined();
     vi.setSystemTime(Date.now() + MINUTE + limits.httpMs + 1);
-    Place.take(2 * MIB, "b", MINUTE)!.leave();
+    Reservation.take(2 * MIB, "b", MINUTE)!.release();
   });
 });
 
 test("each answer of the host costs fuel, whether or not the guest waited for it", async () => {
   const guest = new Guest(nobody, new Journal({ hash: "", input: "" }, nobody.world, undefined));
-  const fuel = { value: 0n };
-  guest.attach(
-    { edge_fuel: fuel, edge_memory: new WebAssembly.Memory({ initial: 1 }) },
-    { fuel: 1e6 },
-  );
+  const fuel = new WebAssembly.Global({ value: "i64", mutable: true }, 0n);
+  const kernel = { edge_alloc: () => 0, edge_input: () => {}, edge_length: () => 0 };
+  const edge_memory = new WebAssembly.Memory({ initial: 1 });
+  guest.attach({ ...kernel, edge_fuel: fuel, edge_memory }, { fuel: 1e6 });
   guest.answerNow({ what: "config", details: "" }, () => "");
   await guest.answer({ what: "sleep", details: "" }, async () => "");
   expect(fuel.value).toBe(BigInt(1e6 - 2 * limits.answerFuel));

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
+import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
-import { extismFunctions } from "../../../src/wasm/host.ts";
+import { extismFunctions } from "../../../src/wasm/extism.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { instantiate } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
@@ -11,6 +12,8 @@ import { bundle } from "../../bundle.gen.ts";
 import { VERSION } from "../../../src/version.ts";
 
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
+const { userFunctions } = dialects[probe.dialect];
+const program = { ...probe, userFunctions };
 
 /** What was sent into the world, which answers each request by `answer`. */
 let sent: Request[];
@@ -35,7 +38,7 @@ const setup: Setup = {
 /** A guest's `http_request`: what it was told, or why it was refused. */
 async function fetchBy(request: object, body = "") {
   const input = { request: { name: "fetch", arguments: { request, body } }, context: { id: "1" } };
-  const ending = await callExport(probe, "call_tool", JSON.stringify(input), setup);
+  const ending = await callExport(program, "call_tool", JSON.stringify(input), setup);
   if (ending.kind === "refused") return { refused: ending.message };
   if (ending.kind !== "returned") throw new Error(ending.kind);
   const told = JSON.parse(ending.output!).content[0].text;
@@ -156,7 +159,7 @@ test("headers of a response are the guest's to read, one by one", async () => {
 test("a call makes so many requests and no more", async () => {
   const journal = new Journal({ hash: "", input: "" }, setup.world, undefined);
   const guest = new Guest(setup, journal);
-  guest.attach(instantiate(probe.module, guest).exports);
+  guest.attach(instantiate(program, guest).exports);
   const head = guest.put(JSON.stringify({ url: URL_OF }));
   const http = extismFunctions["http_request"] as (
     ...args: [Guest, bigint, bigint]

@@ -65,7 +65,7 @@ describe("start functions", () => {
 
 test("a byte, a kernel's byte or a global that was not put back shows in the fingerprint", () => {
   const nothing = new Journal({ hash: "", input: "" }, startWorld, undefined);
-  const { exports } = instantiate(servlet("startup").module, new Guest(nobody, nothing));
+  const { exports } = instantiate(servlet("startup"), new Guest(nobody, nothing));
   const born = fingerprint(exports);
   const memories = [exports["memory"], exports["edge_memory"]] as WebAssembly.Memory[];
   for (const { buffer } of memories) {

@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
+import { dialects } from "../../../src/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** What waits, in a world whose time is the test's. */
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
+const { userFunctions } = dialects[probe.dialect];
+const program = { ...probe, userFunctions };
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -16,7 +19,7 @@ afterEach(() => {
 
 function call(name: string, args: object, more: Partial<Setup> = {}) {
   const input = { request: { name, arguments: args }, context: { id: "1", _meta: {} } };
-  return callExport(probe, "call_tool", JSON.stringify(input), {
+  return callExport(program, "call_tool", JSON.stringify(input), {
     world: {
       ...liveWorld,
       // A server that takes the request and says nothing.

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
-import { limits } from "../limits.ts";
-import { isObject, type Json } from "../model.ts";
-import { GuestError } from "./guest.ts";
-import type { GuestResponse } from "./http.ts";
+import { limits } from "../../limits.ts";
+import { isObject, type Json } from "../../model.ts";
+import { GuestError } from "../../wasm/guest.ts";
+import type { GuestResponse } from "../../wasm/http.ts";
 
 /** What a grant needs of the call that it is in; given the same answers, it asks for the same. */
 export interface Means {

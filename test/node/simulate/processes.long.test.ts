@@ -1,10 +1,9 @@
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Chance } from "../fuzz/chance.ts";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { serving } from "../http/serving.ts";
 import { begun } from "./clients.ts";
 import type { Arrival } from "./http-server.ts";
 import { judge } from "./judge.ts";
@@ -12,9 +11,6 @@ import { inRealTime } from "./programs.ts";
 import { sceneOf } from "./scene.ts";
 
 /** The programs of the simulation in real processes that are killed: against workerd itself and its disk. */
-const PORT = 8921;
-const FOLDER = ".bundle/test-simulate";
-const STORAGE = `${FOLDER}/storage`;
 const KILLS = 4;
 /** Short waits, so that calls go through all of their ways in a few seconds. */
 const LIMITS = { promoteAfterMs: 300, sleepInPlaceMs: 300, rerunMs: 200, ownerMs: 500 };
@@ -40,21 +36,12 @@ const internet = createServer((request, response) => {
   setTimeout(() => response.end(answer), 20);
 });
 
-let served: Served;
-const start = async () => {
-  served = await serve(FOLDER, PORT, { durable: STORAGE, variables, quiet: true });
-};
+const { url, restart } = await serving({ variables });
 beforeAll(async () => {
-  await buildWorker("test/worker/index.ts", FOLDER);
-  await rm(STORAGE, { recursive: true, force: true });
   internet.listen(0, "127.0.0.1");
   await once(internet, "listening");
-  await start();
 });
-afterAll(async () => {
-  internet.close();
-  await stop(served);
-});
+afterAll(() => internet.close());
 
 const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));
 
@@ -64,6 +51,8 @@ test("random programs in processes that are killed see what the model allows", a
   const scenes = Array.from({ length: 24 }, (_, at) => sceneOf(at + 1, 0));
   const calls = scenes
     .flatMap((scene) => scene.calls)
+    // The servlet as it is bundled says nothing of what it gives, so these would get no values.
+    .filter(({ client }) => client !== "otc")
     .map((call, at) => ({
       ...call,
       tool: call.tool.replace("r-", ""),
@@ -77,15 +66,14 @@ test("random programs in processes that are killed see what the model allows", a
     sleep: (ms: number) => wait(Math.min(ms, 300)),
     request: (init: RequestInit, leavesMs?: number, path = "/mcp") => {
       const signal = leavesMs === undefined ? {} : { signal: AbortSignal.timeout(leavesMs) };
-      return fetch(`http://127.0.0.1:${PORT}${path}`, { ...init, ...signal });
+      return fetch(new URL(path, url), { ...init, ...signal });
     },
     note: () => {},
   }));
   const running = Promise.all(clients.map((one) => one.run()));
   for (let kills = 0; kills < KILLS; kills++) {
     await wait(300 + chance.below(1200));
-    await stop(served);
-    await start();
+    await restart();
   }
   await running;
   const attempts = clients.flatMap((one) => one.attempts);

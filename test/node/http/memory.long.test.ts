@@ -1,23 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { afterEach, beforeAll, expect, test } from "vitest";
-import { hoardersWorld } from "./hoarder-world.ts";
-import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
+import { afterEach, expect, test } from "vitest";
+import { hoarderWorld } from "./hoarder-world.ts";
+import { serveTests } from "./serving.ts";
+import { residentMB, stop, type Served } from "../workerd.ts";
 
 /** How much memory of the server's one call may cost, against workerd itself. */
-const PORT = await freePort();
-let folder: string;
 let served: Served;
-beforeAll(async () => {
-  folder = await buildWorker("test/worker/index.ts", ".bundle/test-memory");
-});
 afterEach(() => stop(served));
 
-hoardersWorld();
+const internet = hoarderWorld();
 
 async function call(name: string, token?: string): Promise<string> {
   const meta = token === undefined ? {} : { _meta: { progressToken: token } };
   const params = { name, arguments: {}, ...meta };
-  const response = await fetch(`http://127.0.0.1:${PORT}/mcp`, {
+  const response = await fetch(`http://127.0.0.1:${served.port}/mcp`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -63,11 +59,7 @@ test.each([
   ["up", 6],
   ["long", 4],
 ])("a guest that is greedy by way of %s costs its own memory and 64 MB", async (way, own) => {
-  served = await serve(folder, PORT, {
-    variables: { SEASON: "plums" },
-    durable: true,
-    quiet: true,
-  });
+  served = await serveTests({ durable: true, internet: internet() });
   // What V8 keeps for new objects grows with the first requests; it is nobody's in particular.
   for (let n = 0; n < 300; n++) await call("greet");
   let text = "";

@@ -1,25 +1,20 @@
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { streamResponse } from "../mcp/wire/reply.ts";
-import { hasTasks } from "../mcp/legacy/shapes.ts";
-import { Connection } from "./connection.ts";
-import type { SessionStore } from "./session-store.ts";
+import { Connection } from "../../durable/connection.ts";
+import { SessionEvents } from "../../durable/session-events.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { streamResponse } from "../wire/reply.ts";
+import { hasTasks } from "./shapes.ts";
 
 /** Number of the standalone stream (GET). */
 export const OWN = 0;
 
 /** Options of `send`. Everything is written in one transaction with the message. */
 interface Along {
-  /** The first that are dropped where a client does not read. */
+  /** Minor messages are dropped first when a client does not read its stream. */
   isMinor?: boolean;
   texts?: Record<string, unknown>;
   also?: () => void;
-}
-
-interface Event extends Record<string, SqlStorageValue> {
-  seq: number;
-  size: number;
-  at: number;
 }
 
 /**
@@ -30,6 +25,7 @@ interface Event extends Record<string, SqlStorageValue> {
 export class SessionStreams {
   readonly #store: SessionStore;
   readonly #storage: DurableObjectStorage;
+  readonly #events: SessionEvents;
   /** Is there more to come on this stream? */
   readonly #goesOn: (stream: number) => boolean;
   /** Prefix of this session's event ids, to recognize ids of other sessions. */
@@ -39,8 +35,6 @@ export class SessionStreams {
   #connections: Connection[] = [];
   /** Messages are kept and sent one after the other. */
   #last = Promise.resolve();
-  #kept: { events: number; characters: number } | undefined;
-  #hasDropped = false;
 
   constructor(
     store: SessionStore,
@@ -49,6 +43,7 @@ export class SessionStreams {
   ) {
     this.#store = store;
     this.#storage = storage;
+    this.#events = new SessionEvents(store, storage.sql);
     this.#goesOn = goesOn;
     this.#tag = id.toString().slice(0, 12);
   }
@@ -61,33 +56,26 @@ export class SessionStreams {
   /** Settles when the message is durable, and with its reader if there is one. */
   send(stream: number, message: string, { isMinor = false, texts, also }: Along = {}) {
     return this.#inTurn(async () => {
-      // Only here, where messages wait for each other, is the number given away.
-      const seq = this.#store.row.events + 1;
-      const write = await this.#store.rows.prepare({ texts: { ...texts, [nameOf(seq)]: message } });
+      // The number is assigned here, where messages are written one after the other.
+      const seq = this.#events.newest + 1;
+      const name = SessionEvents.nameOf(seq);
+      const write = await this.#store.rows.prepare({ texts: { ...texts, [name]: message } });
       if (!this.#store.exists) return;
       const connection = this.#open.get(stream);
       this.#storage.transactionSync(() => {
-        const row = [seq, stream, Number(isMinor), Number(connection !== undefined)];
-        const { sql } = this.#storage;
-        sql.exec(
-          "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
-          ...row,
-          message.length,
-          Date.now(),
-        );
-        this.#store.set({ events: seq });
+        this.#events.insert({ stream, message, isMinor, isRead: connection !== undefined });
         write();
         also?.();
       });
       connection?.write(this.#event(stream, seq, message));
       this.#relieve();
-      this.#trim(message.length);
+      this.#events.trim(message.length);
     });
   }
 
   /** The response that is the stream of a POST. */
   begin(stream: number): Response {
-    const connection = this.#connect(stream, this.#store.row.events);
+    const connection = this.#connect(stream, this.#events.newest);
     this.#open.set(stream, connection);
     return streamResponse(connection.body);
   }
@@ -103,7 +91,7 @@ export class SessionStreams {
   async listen(lastEventId: string | undefined): Promise<Response> {
     const { stream, after } =
       lastEventId === undefined
-        ? { stream: OWN, after: this.#unread() }
+        ? { stream: OWN, after: this.#events.lastRead(OWN) }
         : this.#placeOf(lastEventId);
     if (await this.#isRead(stream, after)) {
       throw new Fault(
@@ -172,7 +160,7 @@ export class SessionStreams {
    * priming event an id to come back with. Without a new id from each connection go-sdk gives the session
    * up after five; the event has a name of its own and no data, so no client takes it for a message.
    */
-  #ending(stream: number, seen = this.#store.row.events): string {
+  #ending(stream: number, seen = this.#events.newest): string {
     const retry = `retry: ${this.#retryMs(stream === OWN)}\n\n`;
     return this.#primes ? retry : `event: end\nid: ${this.#freshId(stream, seen)}\n${retry}`;
   }
@@ -183,40 +171,19 @@ export class SessionStreams {
     return Math.min(Math.max(limits.retryMs, Math.round(silentMs / 4)), limits.maxRetryMs);
   }
 
-  /** The event of the session's own stream behind which nobody was there to read. */
-  #unread(): number {
-    const { sql } = this.#storage;
-    const found = sql.exec<{ seq: number | null }>(
-      "SELECT MIN(seq) AS seq FROM events WHERE stream = ? AND sent = 0",
-      OWN,
-    );
-    const { seq } = found.one();
-    return seq === null ? this.#store.row.events : seq - 1;
-  }
-
-  /** Is nothing left of a stream behind this event, and nothing to come? */
+  /** True where a stream has no event after this one, and none will follow. */
   async #isRead(stream: number, after: number): Promise<boolean> {
     if (this.#goesOn(stream)) return false;
     await this.#last; // Its last message may be on its way.
-    const { sql } = this.#storage;
-    const left = sql.exec("SELECT 1 FROM events WHERE stream = ? AND seq > ?", stream, after);
-    return left.toArray().length === 0;
+    return !this.#events.hasAfter(stream, after);
   }
 
-  /** Sends again what the stream has had since. */
+  /** Sends the events of a stream after this one. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
-    const { sql } = this.#storage;
-    const missed = sql.exec<Event>(
-      "SELECT * FROM events WHERE stream = ? AND seq > ? ORDER BY seq",
-      stream,
-      after,
-    );
-    for (const { seq } of missed.toArray()) {
-      const message = await this.#store.rows.text(nameOf(seq));
-      if (typeof message === "string") connection.repeat(this.#event(stream, seq, message));
+    for await (const { seq, message } of this.#events.after(stream, after)) {
+      connection.repeat(this.#event(stream, seq, message));
     }
-    if (!connection.isOpen) return;
-    sql.exec("UPDATE events SET sent = 1 WHERE stream = ? AND sent = 0", stream);
+    if (connection.isOpen) this.#events.setRead(stream);
   }
 
   /**
@@ -257,48 +224,4 @@ export class SessionStreams {
       "Last-Event-ID is not the id of an event of this session. Open a stream without it.";
     throw new Fault("invalid_request", message);
   }
-
-  /** Forgets the oldest where more is kept than may be, notifications first; and all that is too old. */
-  #trim(characters: number): void {
-    const { sql } = this.#storage;
-    if (this.#kept === undefined) {
-      this.#kept = sql
-        .exec<{ events: number; characters: number }>(
-          "SELECT COUNT(*) AS events, SUM(size) AS characters FROM events",
-        )
-        .one();
-    } else {
-      this.#kept.events++;
-      this.#kept.characters += characters;
-    }
-    const old = Date.now() - limits.sessionEventMs;
-    for (const event of sql.exec<Event>("SELECT * FROM events ORDER BY seq LIMIT 10").toArray()) {
-      if (event.at < old) this.#forget(event, this.#kept);
-    }
-    while (
-      this.#kept.events > limits.sessionEvents ||
-      (this.#kept.characters > limits.sessionEventCharacters && this.#kept.events > 1)
-    ) {
-      const [oldest] = sql
-        .exec<Event>("SELECT * FROM events ORDER BY minor DESC, seq LIMIT 1")
-        .toArray();
-      if (oldest === undefined) return;
-      this.#forget(oldest, this.#kept);
-      if (!this.#hasDropped) {
-        console.warn(
-          "A session's client does not read its stream: its oldest messages are dropped.",
-        );
-        this.#hasDropped = true;
-      }
-    }
-  }
-
-  #forget({ seq, size }: Event, kept: { events: number; characters: number }): void {
-    this.#storage.sql.exec("DELETE FROM events WHERE seq = ?", seq);
-    this.#store.rows.forget(nameOf(seq));
-    kept.events--;
-    kept.characters -= size;
-  }
 }
-
-const nameOf = (seq: number): string => `event ${seq}`;

@@ -1,16 +1,19 @@
-import type { CallContext, Json, Lists } from "../model.ts";
-import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { plainAnswer } from "../wasm/plain-answers.ts";
+import type { CallContext, Json, Lists } from "../../model.ts";
+import { Fault } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { plainAnswer } from "./plain-answers.ts";
 import {
   failedTool,
   outcomeOf,
   outputOf,
   type CompletionRequest,
   type Dialect,
+  type Interface,
   type Servlet,
-} from "./servlet.ts";
-import * as tidy from "./tidy.ts";
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import { validList } from "../tidy/lists.ts";
+import { completion, promptResult, readResult, toolResult } from "../tidy/results.ts";
 
 /**
  * The plugin interface of hyper-mcp 2: one export for each method, given `{request, context}`.
@@ -25,7 +28,7 @@ const LIST_EXPORTS: Record<keyof Lists, string> = {
 
 const ROOTS_CHANGED = "on_roots_list_changed";
 
-export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
+const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
     JSON.stringify({ ...(request && { request }), context: contextOf(call, idsAsGiven) });
 
@@ -42,7 +45,7 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
 
     async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
       const found: unknown[] = [];
-      if (!exports.includes(LIST_EXPORTS[kind])) return tidy.list(kind, found);
+      if (!exports.includes(LIST_EXPORTS[kind])) return validList(kind, found);
       let cursor: string | undefined;
       let characters = 0;
       for (let page = 0; page < limits.listPages; page++) {
@@ -51,8 +54,8 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
         characters += ending.kind === "returned" ? (ending.output ?? "").length : 0;
         if (characters > limits.outputBytes) break;
         const output = outputOf(ending);
-        found.push(...tidy.list(kind, output[kind]));
-        if (typeof output["nextCursor"] !== "string") return tidy.list(kind, found);
+        found.push(...validList(kind, output[kind]));
+        if (typeof output["nextCursor"] !== "string") return validList(kind, found);
         cursor = output["nextCursor"];
       }
       throw new Fault(
@@ -63,22 +66,22 @@ export const hyperV2: Dialect = ({ exports, idsAsGiven, run }): Servlet => {
 
     async callTool(name, args, call) {
       const ending = await ask("call_tool", { name, arguments: args, ...givenTo(call) }, call);
-      return failedTool(ending) ?? outcomeOf(ending, tidy.toolResult);
+      return failedTool(ending) ?? outcomeOf(ending, toolResult);
     },
 
     async readResource(uri, call) {
       const ending = await ask("read_resource", { uri, ...givenTo(call) }, call);
-      return outcomeOf(ending, (output) => tidy.readResult(output, uri));
+      return outcomeOf(ending, (output) => readResult(output, uri));
     },
 
     async getPrompt(name, args, call) {
       const ending = await ask("get_prompt", { name, arguments: args, ...givenTo(call) }, call);
-      return outcomeOf(ending, tidy.promptResult);
+      return outcomeOf(ending, promptResult);
     },
 
     async complete({ ref, ...rest }: CompletionRequest, call) {
       const own = { ...ref, type: ref.type === "ref/prompt" ? "prompt" : "resource" };
-      return tidy.completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
+      return completion(outputOf(await ask("complete", { ref: own, ...rest }, call)));
     },
 
     ...(exports.includes(ROOTS_CHANGED) && {
@@ -118,3 +121,12 @@ function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boo
     client: { ...client, principal: principal.name },
   };
 }
+
+export const hyperV2: Dialect = {
+  exports: [
+    ...Object.values(LIST_EXPORTS),
+    ...["call_tool", "read_resource", "get_prompt", "complete", ROOTS_CHANGED],
+  ],
+  userFunctions,
+  connect,
+};

@@ -1,5 +1,5 @@
-import { Fault } from "../errors.ts";
-import type { Answer, AskFailure, Json } from "../model.ts";
+import { Fault } from "../../errors.ts";
+import type { Answer, AskFailure, Json } from "../../model.ts";
 
 /**
  * Answers for guests that know results only, in the shapes that hyper-mcp's host gives them. Guests that

@@ -1,24 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import { hoardersWorld } from "./hoarder-world.ts";
+import { hoarderWorld } from "./hoarder-world.ts";
 import { EventStream } from "./raw.ts";
-import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
+import { serveTests } from "./serving.ts";
+import { residentMB, stop, type Served } from "../workerd.ts";
 
 /** How much memory of the server a request costs whose call is kept, carried or handed on, against workerd itself. */
-const PORT = await freePort();
-const URL_OF = `http://127.0.0.1:${PORT}/mcp`;
 const JSON_TYPES = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
 };
-let folder: string;
 let served: Served;
 
-hoardersWorld();
-beforeAll(async () => {
-  folder = await buildWorker("test/worker/index.ts", ".bundle/test-memory-kept");
-});
+const internet = hoarderWorld();
 
 /** Memory before the request that is measured, and the most that one of them took, in MB. */
 let before = 0;
@@ -34,11 +29,7 @@ async function lap(): Promise<void> {
 }
 
 beforeEach(async () => {
-  served = await serve(folder, PORT, {
-    variables: { SEASON: "plums" },
-    durable: true,
-    quiet: true,
-  });
+  served = await serveTests({ durable: true, internet: internet() });
   // What V8 keeps for new objects grows with the first requests; it is nobody's in particular.
   for (let n = 0; n < 300; n++) await legacy(call("quiet"));
   await lap();
@@ -56,7 +47,7 @@ const call = (way: string, args: Json = {}) => ({
 });
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
-  fetch(URL_OF, {
+  fetch(`http://127.0.0.1:${served.port}/mcp`, {
     method: "POST",
     headers: { ...JSON_TYPES, ...headers },
     body: JSON.stringify(body),

@@ -1,7 +1,16 @@
-import { Fault } from "../errors.ts";
-import type { CallContext, Lists } from "../model.ts";
-import { failedTool, outcomeOf, outputOf, type Dialect, type Servlet } from "./servlet.ts";
-import * as tidy from "./tidy.ts";
+import { Fault } from "../../errors.ts";
+import type { CallContext, Lists } from "../../model.ts";
+import {
+  failedTool,
+  outcomeOf,
+  outputOf,
+  type Dialect,
+  type Interface,
+  type Servlet,
+} from "../servlet.ts";
+import { userFunctions } from "./functions.ts";
+import { validList } from "../tidy/lists.ts";
+import { toolResult, readResult } from "../tidy/results.ts";
 
 /**
  * The plugin interface of hyper-mcp 1 and of mcp.run: `describe` lists tools, `call` calls one. They
@@ -13,7 +22,7 @@ const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
   resourceTemplates: "list_resource_templates",
 };
 
-export const hyperV1: Dialect = ({ exports, run }): Servlet => ({
+const connect = ({ exports, run }: Interface): Servlet => ({
   reads: exports.includes("read_resource"),
   completes: false,
 
@@ -21,22 +30,22 @@ export const hyperV1: Dialect = ({ exports, run }): Servlet => ({
     if (kind === "tools") {
       const described = outputOf(await run("describe", "", call));
       // Early servlets describe their one tool without a list around it.
-      return tidy.list(kind, "tools" in described ? described["tools"] : [described]);
+      return validList(kind, "tools" in described ? described["tools"] : [described]);
     }
     const name = LIST_EXPORTS[kind];
-    if (name === undefined || !exports.includes(name)) return tidy.list(kind, []);
-    return tidy.list(kind, outputOf(await run(name, "", call))[kind]);
+    if (name === undefined || !exports.includes(name)) return validList(kind, []);
+    return validList(kind, outputOf(await run(name, "", call))[kind]);
   },
 
   async callTool(name, args, call) {
     // Exactly these keys, and always `arguments`: some guests refuse others, some trap without.
     const ending = await run("call", request("tools/call", { name, arguments: args }), call);
-    return failedTool(ending) ?? outcomeOf(ending, tidy.toolResult);
+    return failedTool(ending) ?? outcomeOf(ending, toolResult);
   },
 
   async readResource(uri, call) {
     const ending = await run("read_resource", request("resources/read", { uri }), call);
-    return outcomeOf(ending, (output) => tidy.readResult(output, uri));
+    return outcomeOf(ending, (output) => readResult(output, uri));
   },
 
   getPrompt: () => refuse("prompts"),
@@ -48,3 +57,9 @@ const request = (method: string, params: object) => JSON.stringify({ method, par
 function refuse(what: string): Promise<never> {
   return Promise.reject(new Fault("method_not_found", `The servlet has no ${what}.`));
 }
+
+export const hyperV1: Dialect = {
+  exports: ["describe", "call", "read_resource", ...Object.values(LIST_EXPORTS)],
+  userFunctions,
+  connect,
+};

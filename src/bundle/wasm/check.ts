@@ -1,0 +1,102 @@
+/** Refuses plugins that cannot be servlets, and says why. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { dialects } from "../../servlets/dialects.ts";
+import { hostFunctions } from "../../wasm/link.ts";
+import { Refusal } from "../refusal.ts";
+import { outline, type Import, type Outline } from "./binary.ts";
+import { checkBounds } from "./bounds.ts";
+import { checkType } from "./import-types.ts";
+
+/** Exports of a servlet that some dialect calls. */
+export const SERVLET_EXPORTS: ReadonlySet<string> = new Set(
+  Object.values(dialects).flatMap(({ exports }) => exports),
+);
+
+/** Host functions that some dialect's servlets may import, by namespace. */
+export const offered: Readonly<Record<string, object>> = hostFunctions(
+  Object.assign({}, ...Object.values(dialects).map(({ userFunctions }) => userFunctions)),
+);
+
+/** Namespaces of plugins, and their names in a prepared servlet. */
+export const NAMESPACES: Record<string, string> = {
+  "extism:host/env": "edge:host",
+  "extism:host/user": "edge:user",
+  "extism:host/usr": "edge:user",
+  wasi_snapshot_preview1: "edge:wasi",
+  env: "edge:env",
+};
+
+export const KERNEL = join(import.meta.dirname, "kernel.wat");
+
+let kernelExports: Promise<Set<string>> | undefined;
+
+/** Functions of `extism:host/env` that the kernel implements. */
+export async function kernelFunctions(): Promise<Set<string>> {
+  kernelExports ??= readFile(KERNEL, "utf8").then(
+    (source) => new Set([...source.matchAll(/export "(\w+)"/g)].map((match) => match[1]!)),
+  );
+  return kernelExports;
+}
+
+/** The outline of a plugin. Throws a `Refusal` where it cannot be a servlet. */
+export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
+  if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
+    throw new Refusal("it is not WebAssembly: it does not begin with the bytes \\0asm");
+  }
+  if (plugin[4] === 0x0d && plugin[6] === 1) {
+    throw new Refusal("it is a component: build a core module (Extism plugins are core modules)");
+  }
+  let guest: Outline;
+  try {
+    await WebAssembly.compile(plugin);
+    guest = outline(plugin);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace("WebAssembly.compile(): ", "") : "";
+    throw new Refusal(`it is not valid WebAssembly (${why}): build or copy it again`);
+  }
+  if (guest.memories.length > 1)
+    throw new Refusal("it has more than one memory: build it with one");
+  if (guest.memories.some((memory) => memory.shared)) {
+    throw new Refusal("its memory is shared: build it without threads");
+  }
+  if (guest.memories.some((memory) => memory.exotic)) {
+    throw new Refusal(
+      "its memory has 64-bit addresses or pages of its own size: build it for wasm32",
+    );
+  }
+  checkBounds(guest);
+  for (const [index, one] of guest.imports.entries()) {
+    const { module, name, kind } = one;
+    if (kind !== "function") {
+      throw new Refusal(
+        `it imports the ${kind} ${module}.${name}: build it so that it defines its own`,
+      );
+    }
+    if (!(await isOffered(one))) {
+      throw new Refusal(
+        `it imports ${module}.${name}, which is not offered here: offered are ${Object.keys(NAMESPACES).join(", ")} with the functions of an Extism host, of hyper-mcp and of WASI preview 1`,
+      );
+    }
+    // All imports are functions, so they have the first indices.
+    const type = guest.functionType(index) ?? "->";
+    await checkType(one, type, { namespace: NAMESPACES[module]!, kernel: KERNEL });
+  }
+  const offers = guest.exports.filter(({ name }) => SERVLET_EXPORTS.has(name));
+  for (const { name, kind, index } of offers) {
+    const type = kind === "function" ? guest.functionType(index) : kind;
+    if (type !== "->7f" && type !== "->") {
+      throw new Refusal(`its export ${name} is not a function without parameters that returns i32`);
+    }
+  }
+  return guest;
+}
+
+/** True if the host or the kernel has this import of a plugin. */
+export async function isOffered({ module, name, kind }: Import): Promise<boolean> {
+  if (kind !== "function") return false;
+  if (Object.hasOwn(offered[NAMESPACES[module] ?? ""] ?? {}, name)) return true;
+  return (
+    module === "extism:host/env" && !name.startsWith("edge_") && (await kernelFunctions()).has(name)
+  );
+}

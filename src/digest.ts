@@ -1,0 +1,14 @@
+import { isObject } from "./model.ts";
+
+/** JSON text in which the order of members makes no difference. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, one: unknown) =>
+    isObject(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  );
+
+/** SHA-256 of a text's UTF-8. */
+export async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}

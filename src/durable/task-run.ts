@@ -1,0 +1,64 @@
+import { Fault, logError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { runTaskCall } from "../mcp/task-call.ts";
+import { endOf, type TaskEnd } from "../mcp/wire/tasks.ts";
+import { callerKey, Suspended, Wait } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { afterSending, type Sender } from "../unknown-outcome.ts";
+import { StoredBytes } from "./stored-bytes.ts";
+import type { TaskOwners } from "./task-owners.ts";
+import type { TaskStore } from "./task-store.ts";
+
+/** Dependencies of `runTask`. */
+interface TaskRun {
+  store: TaskStore;
+  owners: TaskOwners;
+  registry: Registry;
+  /** Counts one MiB as stored for this caller. */
+  keep(caller: string | undefined): Promise<void>;
+  /** Called with the text of a progress notification. */
+  onProgress(message: string): void;
+  /** Aborts when the task is cancelled. */
+  signal: AbortSignal;
+}
+
+/** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
+export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undefined> {
+  const { store, owners, signal } = run;
+  const call = await store.call();
+  const recorded = await store.recorded();
+  if (call === undefined || store.isOver) return undefined;
+  const { entries = [] } = recorded ?? {};
+  const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
+  const stored = new StoredBytes(() => run.keep(callerKey(call.principal)), [call.params, entries]);
+  try {
+    const outcome = await runTaskCall(call, run.registry, {
+      ...call,
+      ...(recorded && { recorded }),
+      fuelUsed: store.row.fuel,
+      signal: () => signal,
+      notify: owners.teller(call, recorded, run.onProgress),
+      keeper: owners.keeper(sender, stored),
+      gate: (ms) => demandShort(ms, signal),
+    });
+    if (outcome instanceof Suspended) return outcome;
+    await stored.add(outcome);
+    return { result: outcome };
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "internal") return endOf(afterSending(sender, fault));
+    logError(fault.cause);
+    return undefined;
+  }
+}
+
+/** Throws `Wait` for a sleep that is too long to stay in memory, `cancelled` after an abort. */
+function demandShort(ms: number, signal: AbortSignal): void {
+  if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
+  if (ms <= limits.sleepInPlaceMs) return;
+  // No task lives longer, and a guest may name a time beyond the range of dates.
+  throw new Wait({ kind: "sleep", until: Date.now() + Math.min(ms, limits.taskMs) });
+}
+
+/** Labels of journal entries for HTTP requests that must not be sent twice. */
+const SENDS = /^http (POST|PATCH) /;

@@ -1,0 +1,31 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { Lists } from "../../model.ts";
+import type { Bundle } from "../../servlets/bundle.ts";
+
+/** Lists whose changes clients are told of. */
+const LISTS = ["tools", "prompts", "resources"] as const;
+
+/** A digest of each list: a session keeps them, and so notices which lists a new deployment has changed. */
+export type ListDigests = Record<(typeof LISTS)[number], string>;
+
+/** Digests of the lists in a bundle. A servlet that lists at run time counts by the hash of its build. */
+export function listDigests({ servlets }: Bundle): ListDigests {
+  const digest = (pick: (lists: Lists) => unknown) => {
+    const all = servlets.map(({ name, manifest, lists, hash }) => [
+      name,
+      manifest,
+      lists ? pick(lists) : hash,
+    ]);
+    return bytesToHex(sha256(utf8ToBytes(JSON.stringify(all))));
+  };
+  return {
+    tools: digest(({ tools }) => tools),
+    prompts: digest(({ prompts }) => prompts),
+    resources: digest(({ resources, resourceTemplates }) => [resources, resourceTemplates]),
+  };
+}
+
+/** The lists that differ. */
+export const changedLists = (before: Partial<ListDigests>, now: ListDigests) =>
+  LISTS.filter((list) => before[list] !== now[list]);

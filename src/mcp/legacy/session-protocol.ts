@@ -1,0 +1,148 @@
+import type { Hub } from "../../durable/hub.ts";
+import { httpStatus, report, type Fault } from "../../errors.ts";
+import type { Notification } from "../../model.ts";
+import type { Registry } from "../../servlets/registry.ts";
+import { ROOTS_CHANGED } from "../methods.ts";
+import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
+import type { Reply } from "../wire/reply.ts";
+import type { Post } from "../wire/session.ts";
+import { changedLists, type ListDigests } from "./list-digests.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { OpenPost } from "./open-post.ts";
+import { SessionCalls } from "./session-calls.ts";
+import type { SessionParts } from "./session-parts.ts";
+import { OWN, SessionStreams } from "./session-streams.ts";
+
+/** Dependencies of `SessionProtocol`. */
+interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
+  /** Of the session's Durable Object. */
+  state: DurableObjectState;
+  registry: Registry;
+  hub: () => DurableObjectStub<Hub>;
+}
+
+/**
+ * The protocol of one session: takes its client's messages, and sends those of the server.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+ */
+export class SessionProtocol {
+  readonly #setting: SessionDependencies;
+  readonly #streams: SessionStreams;
+  readonly #open: OpenCalls;
+  readonly calls: SessionCalls;
+
+  constructor(setting: SessionDependencies) {
+    const { state, store } = setting;
+    this.#setting = setting;
+    this.#streams = new SessionStreams(store, state, (stream) => this.#open.areOn(stream));
+    this.#open = new OpenCalls({ ...setting, streams: this.#streams });
+    const id = state.id.toString();
+    this.calls = new SessionCalls({ ...setting, id, streams: this.#streams, open: this.#open });
+  }
+
+  /** True while a call is running or waiting. */
+  get hasOpenCalls(): boolean {
+    return this.#open.all.length > 0;
+  }
+
+  /** True while the client is connected to the session's own stream. */
+  get isListening(): boolean {
+    return this.#streams.isOpen(OWN);
+  }
+
+  /** Answers a POST. Undefined where the session ends meanwhile. */
+  async post({ messages, ...how }: Post): Promise<Response | Reply | undefined> {
+    const { isBatch, accepts, scopes } = how;
+    const { store, state } = this.#setting;
+    store.touch();
+    const read = messages.map(readable);
+    let failure: Fault | undefined;
+    for (const message of read) {
+      if (message.kind === "notification") await this.#take(message, scopes);
+      else if (message.kind === "response" && !isPing(message.id)) {
+        failure = (await this.#open.asks.take(message, scopes)) ?? failure;
+      }
+      if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
+    }
+    // From here on nothing is awaited until each request is an open call, which the session's end ends.
+    if (!store.exists) return undefined;
+    const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
+    if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
+    const post = new OpenPost(asking.length, how);
+    for (const one of asking) {
+      if (one.kind === "request") state.waitUntil(this.calls.answer(one, post));
+      if (one.kind === "unreadable") post.reply(one.id, errorMessage(one.id, one.fault));
+    }
+    if (!accepts.json) this.#open.begin(post);
+    return post.response;
+  }
+
+  async #take(
+    { method, params }: Message & { kind: "notification" },
+    scopes: Post["scopes"],
+  ): Promise<void> {
+    switch (method) {
+      case "notifications/initialized":
+        return this.#setting.store.set({ ready: 1 });
+      case "notifications/cancelled":
+        return this.#open.cancel(params["requestId"]);
+      case ROOTS_CHANGED:
+        return this.#setting.state.waitUntil(this.calls.rootsChanged(scopes));
+    }
+  }
+
+  /** Answers a GET with a stream. Undefined where the session ends meanwhile. */
+  async listen(lastEventId?: string): Promise<Response | Reply | undefined> {
+    try {
+      return await this.#streams.listen(lastEventId);
+    } catch (error) {
+      return this.#setting.store.exists ? replyOf(error) : undefined;
+    }
+  }
+
+  /** Tells the client which lists a new deployment has changed since it could last see them. */
+  async announceLists(lists: ListDigests): Promise<void> {
+    const { store } = this.#setting;
+    if (!store.exists) return;
+    const seen = (await store.rows.text("lists")) as Partial<ListDigests> | undefined;
+    for (const list of seen === undefined ? [] : changedLists(seen, lists)) {
+      await this.#notify({ method: `notifications/${list}/list_changed` }, { lists });
+    }
+  }
+
+  /** Sends change notifications; those of resources only where the client is subscribed. */
+  async changed(changes: readonly Notification[]): Promise<void> {
+    for (const { method, params = {} } of changes) {
+      const { uri } = params;
+      if (typeof uri === "string" && !this.#setting.store.isSubscribed(uri)) continue;
+      await this.#notify({ method, params });
+    }
+  }
+
+  #notify(notification: Notification, texts?: Record<string, unknown>): Promise<void> {
+    const message = JSON.stringify({ jsonrpc: "2.0", ...notification });
+    return this.#streams.send(OWN, message, { isMinor: true, ...(texts && { texts }) });
+  }
+
+  /** Sends a ping on the session's own stream. */
+  ping(): Promise<void> {
+    const id = `${PING}${this.#setting.store.next("asks")}`;
+    return this.#streams.send(OWN, JSON.stringify({ jsonrpc: "2.0", id, method: "ping" }));
+  }
+
+  /** Ends all calls and streams. */
+  async end(): Promise<void> {
+    await this.#open.end();
+    this.#streams.end();
+  }
+}
+
+const PING = "ping ";
+/** True for the id of a ping of the server, whose answer has no content. */
+const isPing = (id: RequestId | null) => String(id).startsWith(PING);
+
+function replyOf(error: unknown, id: RequestId | null = null): Reply {
+  const fault = report(error);
+  const status = httpStatus(fault);
+  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
+}

@@ -1,0 +1,28 @@
+import { Suspended, type Asks, type CallContext, type Json, type Outcome } from "../model.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { sessionAsker, sessionFailures } from "./legacy/askers.ts";
+import { findAgain } from "./methods.ts";
+import { inputAsker } from "./modern/input-required.ts";
+import { demandCapabilities } from "./wire/answers.ts";
+import type { TaskCall } from "./wire/tasks.ts";
+
+/** Runs a task's call, whose client is asked as its era has it. Throws `missing_capability` and faults of the call. */
+export async function runTaskCall(
+  call: Omit<TaskCall, "recorded">,
+  registry: Registry,
+  context: Omit<CallContext, "ask">,
+): Promise<Outcome<Json>> {
+  const { client, owner, principal } = call;
+  const { subject, run } = await findAgain(call, registry.within(principal.scopes));
+  const ask = owner ? sessionAsker(client) : inputAsker(call);
+  const outcome = await run({ ...context, ask, ...(subject !== undefined && { subject }) });
+  const isAsking = outcome instanceof Suspended && outcome.reason.kind === "input";
+  if (isAsking && !owner) demandCapabilities(outcome.reason.asks, client);
+  return outcome;
+}
+
+/** Failures of the asks that a session's client does not support. */
+export const unsupportedAsks = (
+  { client, owner }: Pick<TaskCall, "client" | "owner">,
+  asks: Asks,
+) => (owner ? sessionFailures(asks, client) : {});

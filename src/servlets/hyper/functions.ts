@@ -1,0 +1,103 @@
+import { limits } from "../../limits.ts";
+import type { Json } from "../../model.ts";
+import { askClient } from "../../wasm/ask-client.ts";
+import { config } from "../../wasm/extism.ts";
+import { GuestError, type Guest } from "../../wasm/guest.ts";
+import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
+import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
+import { askOf, askOne, asks, asksIn, nextKey, plainAnswers } from "./asks.ts";
+import { accessToken } from "./token.ts";
+
+const notifies =
+  (method: string, who: string): HostFunction =>
+  (guest, params: bigint) => {
+    const notification = { method, params: guest.json(params, who) };
+    guest.notify(notification, guest.bytes(params).length + limits.entryBytes);
+  };
+
+const changes =
+  (method: string): HostFunction =>
+  (guest) =>
+    guest.notify({ method }, 0);
+
+/** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
+function callersToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
+  const name = id ?? client_id;
+  const token = typeof name === "string" ? setup.credentials?.token(name) : undefined;
+  return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
+}
+
+/** hyper-mcp's functions of `extism:host/user`, and ours beside them: each takes and gives a block of JSON. */
+export const userFunctions: HostFunctions = {
+  create_elicitation: asks("elicitation/create", "create_elicitation"),
+  create_message: asks("sampling/createMessage", "create_message"),
+  list_roots: async (guest) =>
+    guest.put(JSON.stringify(await askOne(guest, { method: "roots/list", params: {} }))),
+  /** Several asks at once, under the guest's own keys: `{key: {method, params}}` → `{key: result}`. */
+  request_input: async (guest, block: bigint) => {
+    const asked = asksIn(guest.json(block, "request_input"), "request_input");
+    return guest.put(JSON.stringify(await plainAnswers(guest, asked)));
+  },
+  /**
+   * For guests that tell failures from results. One request: `{method, params}` → `{result}`, or
+   * `{failed, method, message, requiredCapabilities?}` (see `AskFailure`). Or several: `{key: request}` →
+   * `{key: answer}`; where one cannot be asked, others may have no answer.
+   */
+  ask_client: async (guest, block: bigint) => {
+    const given = guest.json(block, "ask_client");
+    const isOne = typeof given["method"] === "string";
+    const key = nextKey(guest);
+    const asked = asksIn(isOne ? { [key]: given } : given, "ask_client");
+    const answers = await askClient(guest, asked);
+    return guest.put(JSON.stringify(isOne ? answers[key] : answers));
+  },
+  notify_logging_message: notifies("notifications/message", "notify_logging_message"),
+  notify_progress: notifies("notifications/progress", "notify_progress"),
+  notify_resource_updated: notifies("notifications/resources/updated", "notify_resource_updated"),
+  notify_url_elicitation_completed: notifies(
+    "notifications/elicitation/complete",
+    "notify_url_elicitation_completed",
+  ),
+  notify_tool_list_changed: changes("notifications/tools/list_changed"),
+  notify_prompt_list_changed: changes("notifications/prompts/list_changed"),
+  notify_resource_list_changed: changes("notifications/resources/list_changed"),
+  /**
+   * Extism's `http_request` for guests that go on when it fails: the status is 0 then, and the headers
+   * are `{"error": why}`.
+   */
+  http_fetch: async (guest, head: bigint, body: bigint) => {
+    try {
+      return await httpRequest(guest, "http_fetch", head, body);
+    } catch (error) {
+      if (!(error instanceof GuestError)) throw error;
+      guest.http = { status: 0, headers: { error: error.message } };
+      return 0n;
+    }
+  },
+  /** `null` is "no token". */
+  get_access_token: async (guest, block: bigint) => {
+    const asked = guest.json(block, "get_access_token");
+    const brought = callersToken(guest, asked);
+    if (brought !== undefined) return guest.put(JSON.stringify(brought));
+    const token = await accessToken(asked, {
+      request: (head, body) => recordedRequest(guest, head, body),
+      elicit: (params) => askOne(guest, askOf("elicitation/create", params)),
+      sleep: (ms) => guest.sleep(ms),
+      now: () => guest.journal.now,
+    });
+    return guest.put(JSON.stringify(token));
+  },
+  get_keyring_secret: (guest, key: bigint) => {
+    const { service, user } = guest.json(key, "get_keyring_secret");
+    if (typeof service !== "string" || typeof user !== "string") return 0n;
+    const secret = guest.setup.credentials?.secret(service, user);
+    if (secret !== undefined) return guest.put(secret);
+    const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
+    return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
+  },
+  /** Servlets of before December 2024 ask here for config, and get it as JSON. */
+  config_get: (guest, key: bigint) => {
+    const value = config(guest, key);
+    return value === undefined ? 0n : guest.put(JSON.stringify(value));
+  },
+};

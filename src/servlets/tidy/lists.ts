@@ -1,0 +1,40 @@
+/** Lists of servlets, made valid MCP. */
+import { isObject, type Json, type Lists, type Tool } from "../../model.ts";
+import { array, bad, isString, nameOf, present, string, withoutEmpty } from "./members.ts";
+
+/** The identifying member of each kind of list entry. */
+const KEYS = { tools: "name", resources: "uri", resourceTemplates: "uriTemplate", prompts: "name" };
+
+/** One list as a servlet gave it. */
+export function validList<K extends keyof Lists>(kind: K, value: unknown): Lists[K] {
+  const entries = array(value ?? [], `the list of ${kind}`).map((one) => {
+    const entry = withoutEmpty(present(one, `an entry of ${kind}`), [
+      "description",
+      "title",
+      "mimeType",
+    ]);
+    const key = string(entry[KEYS[kind]], `the ${KEYS[kind]} of an entry of ${kind}`);
+    entry["name"] = nameOf(entry, key);
+    if (kind === "tools") entry["inputSchema"] = inputSchema(entry["inputSchema"]);
+    if (isObject(entry["outputSchema"]))
+      entry["outputSchema"] = withProperties(entry["outputSchema"]);
+    if (kind === "prompts" && entry["arguments"] !== undefined) {
+      entry["arguments"] = array(entry["arguments"], "a prompt's arguments")
+        // One without a name cannot be given: the prompt is still of use with the others.
+        .filter((argument) => isObject(argument) && isString(argument["name"]))
+        .map((argument) => present(argument, "a prompt's argument"));
+    }
+    return entry;
+  });
+  // What an entry must have is checked above; the rest is as its servlet wrote it.
+  return entries as unknown[] as Lists[K];
+}
+
+function inputSchema(value: unknown): Tool["inputSchema"] {
+  if (value !== undefined && !isObject(value)) throw bad("a tool's inputSchema is not an object");
+  return withProperties({ ...value, type: "object" }) as Tool["inputSchema"];
+}
+
+/** Some clients, and the APIs of some models, refuse an object schema that has no `properties`. */
+const withProperties = (schema: Json): Json =>
+  schema["type"] === "object" ? { ...schema, properties: schema["properties"] ?? {} } : schema;

@@ -1,0 +1,120 @@
+/** The members of objects that servlets give: those that clients reject are left out, or end the call. */
+import { Fault } from "../../errors.ts";
+import { isObject, type Json } from "../../model.ts";
+
+export const bad = (what: string) =>
+  new Fault("servlet_failed", `The servlet's output is not valid: ${what}.`);
+
+export const isString = (value: unknown): value is string => typeof value === "string";
+/** JSON has no others: what a guest writes as 1e999 would go out as null. */
+export const isNumber = (value: unknown) => Number.isFinite(value);
+const isBoolean = (value: unknown) => typeof value === "boolean";
+const isList = (fits: (one: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) && value.every(fits);
+
+const isOneOf = (all: unknown[]) => (value: unknown) => all.includes(value);
+
+const DATE_TIME =
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** As RFC 3339 writes it, and of a day that there is: `Date` takes 30 February for 2 March. */
+function isDateTime(value: unknown): boolean {
+  const day = typeof value === "string" ? DATE_TIME.exec(value)?.[1] : undefined;
+  if (day === undefined || Number.isNaN(Date.parse(day))) return false;
+  return new Date(day).toISOString().startsWith(day);
+}
+
+type Fits = Readonly<Record<string, (value: unknown) => boolean>>;
+
+/** Checks of optional members: clients reject a whole object if one has the wrong type. */
+const FITS: Fits = {
+  ...{ title: isString, description: isString, lastModified: isDateTime },
+  ...{ _meta: isObject, outputSchema: isObject, execution: isObject, icons: Array.isArray },
+  ...{ size: isNumber, total: Number.isSafeInteger, hasMore: isBoolean, required: isBoolean },
+  ...{ readOnlyHint: isBoolean, destructiveHint: isBoolean },
+  ...{ idempotentHint: isBoolean, openWorldHint: isBoolean },
+  audience: isList(isOneOf(["user", "assistant"])),
+  priority: (value) => typeof value === "number" && value >= 0 && value <= 1,
+  annotations: (value) => isObject(value) && !saysNothing(value),
+};
+
+/** The same for what stands in members. */
+const ICON: Fits = {
+  mimeType: isString,
+  sizes: isList(isString),
+  theme: isOneOf(["light", "dark"]),
+};
+const EXECUTION: Fits = { taskSupport: isOneOf(["required", "optional", "forbidden"]) };
+const SCHEMA: Fits = { $schema: isString, properties: isObject, required: isList(isString) };
+
+/** The object without those of these members that do not fit. */
+function fitting(value: Json, fits: Fits): Json {
+  const kept = { ...value };
+  for (const [key, fit] of Object.entries(fits)) if (!fit(kept[key])) delete kept[key];
+  return kept;
+}
+
+/** A member without the parts that clients reject. */
+function tidied(key: string, member: unknown): unknown {
+  if (key === "icons" && Array.isArray(member)) {
+    const icons = member.filter((icon) => isObject(icon) && isString(icon["src"]));
+    return icons.map((icon: Json) => fitting(icon, ICON));
+  }
+  if (!isObject(member)) return member;
+  if (key === "annotations") return present(member, key);
+  if (key === "execution") return fitting(member, EXECUTION);
+  return key === "inputSchema" || key === "outputSchema" ? fitting(member, SCHEMA) : member;
+}
+
+/** The object without members that are null, of the wrong type or empty annotations. */
+export function present(value: unknown, what: string): Json {
+  if (!isObject(value)) throw bad(`${what} is not an object`);
+  let kept = value;
+  for (const [key, member] of Object.entries(value)) {
+    const own = typeof member === "object" && member !== null ? tidied(key, member) : member;
+    const isKept = own !== null && (!Object.hasOwn(FITS, key) || FITS[key]!(own));
+    if (isKept && own === member) continue;
+    if (kept === value) kept = { ...value };
+    if (isKept) kept[key] = own;
+    else delete kept[key];
+  }
+  return kept;
+}
+
+/** `{"audience": null, "priority": 0}` is what generated code writes where there are no annotations. */
+const saysNothing = (annotations: Json): boolean =>
+  Object.values(annotations).every(
+    (value) => value === 0 || (Array.isArray(value) && value.length === 0),
+  );
+
+export function string(value: unknown, what: string): string {
+  if (typeof value !== "string") throw bad(`${what} is not a string`);
+  return value;
+}
+
+/** Validates with `atob`, like the official client; it is the fastest way (0.5 ms for 1 MB). */
+export function base64(value: unknown, what: string): string {
+  const text = string(value, what);
+  try {
+    atob(text);
+  } catch {
+    throw bad(`${what} is not base64`);
+  }
+  return text;
+}
+
+export function array(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value)) throw bad(`${what} is not an array`);
+  return value;
+}
+
+/** Without those of these members that are no text, or the empty one. */
+export function withoutEmpty(block: Json, keys: string[]): Json {
+  const kept = { ...block };
+  for (const key of keys) if (kept[key] === "" || !isString(kept[key])) delete kept[key];
+  return kept;
+}
+
+/** Its name, or what else it is known by. */
+export const nameOf = ({ name }: Json, key: string): string =>
+  typeof name === "string" && name !== "" ? name : key;

@@ -1,0 +1,164 @@
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { excessOf } from "../shape.ts";
+import { GuestError, FuelMeter, type Fuel } from "./budget.ts";
+import { rangeOf } from "./image.ts";
+import { demandJson, demandSize } from "./reading.ts";
+
+/** Exports of a prepared servlet other than the servlet's own functions. */
+interface KernelExports {
+  memory?: WebAssembly.Memory;
+  /** Remaining fuel; the guest traps below zero. Counted by code that the bundle step adds (fuel.ts). */
+  edge_fuel: { value: bigint };
+  edge_memory: WebAssembly.Memory;
+  edge_alloc(length: number): number;
+  edge_input(block: number, length: number): void;
+  edge_length(block: number): number;
+}
+
+const isPrepared = (exports: WebAssembly.Exports): exports is WebAssembly.Exports & KernelExports =>
+  exports["edge_fuel"] instanceof WebAssembly.Global &&
+  exports["edge_memory"] instanceof WebAssembly.Memory &&
+  ["edge_alloc", "edge_input", "edge_length"].every((name) => typeof exports[name] === "function");
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Addresses in the kernel's memory; see kernel.wat. */
+const OUTPUT_ADDRESS = 20;
+const OUTPUT_LENGTH = 24;
+const ERROR_BLOCK = 28;
+
+/** An instance's two memories, and the fuel that it pays for reading and writing them. */
+export class GuestMemory {
+  /** Absent before it may compute. */
+  fuelMeter: FuelMeter | undefined;
+  #kernel!: KernelExports;
+
+  /**
+   * Takes the exports of an instance and lets it compute; before that, host functions that touch memory
+   * throw.
+   */
+  attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
+    if (!isPrepared(exports)) throw new Error("not the exports of a prepared servlet");
+    this.#kernel = exports;
+    this.fuelMeter = new FuelMeter(this.#kernel.edge_fuel, fuel);
+  }
+
+  /** Takes from what the guest may compute. Throws where that is used up. */
+  pay(units: number): void {
+    this.fuelMeter!.pay(units);
+  }
+
+  /** The guest's own memory. The view is good until the guest runs again. */
+  get memory(): DataView<ArrayBuffer> {
+    const memory = this.#kernel.memory;
+    if (memory === undefined) throw new GuestError("The servlet has no memory.");
+    return new DataView(memory.buffer);
+  }
+
+  /** A range of the guest's own memory; throws where it reaches beyond the end. */
+  range(at: number, length: number): Uint8Array<ArrayBuffer> {
+    // An i32 may be negative; a product of a count and a size may be larger than one, and must stay so.
+    const range = rangeOf(this.memory.buffer, at, length < 0 ? length >>> 0 : length);
+    this.#payForBytes(range.length);
+    return range;
+  }
+
+  /** Bytes of both memories. */
+  get memoryBytes(): number {
+    const { memory, edge_memory: kernel } = this.#kernel;
+    return (memory?.buffer.byteLength ?? 0) + kernel.buffer.byteLength;
+  }
+
+  /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */
+  bytes(block: bigint): Uint8Array {
+    const address = Number(BigInt.asUintN(32, block));
+    const range = this.#kernelRange(address, this.#kernel.edge_length(address));
+    this.#payForBytes(range.length);
+    return range;
+  }
+
+  /** A block's bytes where they are no more than `most`; `what` names them in the error. */
+  bytesWithin(most: number, block: bigint, what: string): Uint8Array {
+    const bytes = this.bytes(block);
+    demandSize(what, bytes, most);
+    return bytes;
+  }
+
+  /** A block's text as the name of something, for the host function `who`. */
+  name(block: bigint, who: string): string {
+    return decoder.decode(this.bytesWithin(limits.nameBytes, block, `A name given to ${who}`));
+  }
+
+  /** A block's bytes as a JSON object; `who` is the host function that was given it. */
+  json(block: bigint, who: string): Json {
+    const bytes = this.bytes(block);
+    demandJson(`The JSON given to ${who}`, bytes, limits.messageBytes);
+    let value: unknown;
+    try {
+      value = JSON.parse(decoder.decode(bytes));
+    } catch {}
+    if (!isObject(value)) throw new GuestError(`${who} expects a JSON object: pass one.`);
+    if (excessOf(value, { depth: limits.outputDepth }) !== undefined) {
+      throw new GuestError(`${who} expects JSON nested at most ${limits.outputDepth} deep.`);
+    }
+    return value;
+  }
+
+  /** Makes a block of these bytes for the guest; 0n where there are none. */
+  put(content: string | Uint8Array): bigint {
+    const bytes = typeof content === "string" ? encoder.encode(content) : content;
+    this.#payForBytes(bytes.length);
+    const block = this.#kernel.edge_alloc(bytes.length);
+    this.#kernelRange(block, bytes.length).set(bytes);
+    return BigInt(block >>> 0);
+  }
+
+  /** Encodes the input into the kernel, without a copy in between: what UTF-8 needs at most is reserved. */
+  setInput(input: string | Uint8Array): void {
+    if (input.length === 0) return;
+    if (typeof input !== "string") {
+      const bytes = this.#kernel.edge_alloc(input.length);
+      this.#kernelRange(bytes, input.length).set(input);
+      this.#kernel.edge_input(bytes, input.length);
+      return;
+    }
+    const block = this.#kernel.edge_alloc(input.length * 3);
+    const { written } = encoder.encodeInto(input, this.#kernelRange(block, input.length * 3));
+    this.#kernel.edge_input(block, written);
+  }
+
+  /** The guest's output; undefined if it set none. */
+  output(): string | undefined {
+    const bytes = this.outputBytes();
+    if (bytes === undefined) return undefined;
+    demandJson("The servlet's output", bytes, limits.outputBytes);
+    return decoder.decode(bytes);
+  }
+
+  /** The output's bytes. The view is good until the guest runs again. */
+  outputBytes(): Uint8Array | undefined {
+    const state = new DataView(this.#kernel.edge_memory.buffer);
+    const address = state.getUint32(OUTPUT_ADDRESS, true);
+    const length = state.getUint32(OUTPUT_LENGTH, true);
+    if (address === 0 || address + length > state.byteLength) return undefined;
+    return new Uint8Array(state.buffer, address, length);
+  }
+
+  /** The message that the guest set with `error_set`; undefined where it set none. */
+  errorBytes(): Uint8Array | undefined {
+    const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
+    return block === 0 ? undefined : this.bytes(BigInt(block));
+  }
+
+  /** The first 256 bytes are covered by the price of the host call. */
+  #payForBytes(length: number): void {
+    if (length > 256) this.pay(length * limits.byteFuel);
+  }
+
+  /** A range that the kernel gave, whose memory the guest can forge; there is nothing at address 0. */
+  #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
+    return rangeOf(this.#kernel.edge_memory.buffer, length === 0 ? 0 : at, length >>> 0);
+  }
+}

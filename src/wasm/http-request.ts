@@ -1,0 +1,55 @@
+import { limits } from "../limits.ts";
+import type { Json } from "../model.ts";
+import { release } from "../parts.ts";
+import { GuestError, type Guest } from "./guest.ts";
+import { responseIn, responseText } from "./http-answers.ts";
+import { request, type GuestResponse } from "./http.ts";
+
+/** Sends the request in these blocks for the host function `who`; gives a block with the response's body. */
+export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
+  const json = guest.json(head, who);
+  const bytes = guest.bytesWithin(limits.httpBytes, body, "The body of the servlet's HTTP request");
+  const { body: answer, ...rest } = await recordedRequest(guest, json, bytes);
+  guest.http = rest;
+  const block = guest.put(answer);
+  release(answer);
+  return block;
+}
+
+/**
+ * Sends a request and records its response, or its failure, which is thrown as a `GuestError`.
+ * The body may be a view of the guest's memory, which nobody writes while the guest waits.
+ */
+export async function recordedRequest(
+  guest: Guest,
+  head: Json,
+  body: Uint8Array,
+): Promise<GuestResponse> {
+  if (guest.budget.count("httpRequests") === undefined) {
+    throw new GuestError(
+      `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,
+    );
+  }
+  const line = `http ${requestLine(head)}`;
+  const what = guest.setup.credentials?.hide(line) ?? line;
+  const question = { what, details: { head: JSON.stringify(head), body } };
+  let got: GuestResponse | undefined;
+  const live = async () => {
+    try {
+      got = await request(guest, head, body);
+      return responseText(got);
+    } catch (error) {
+      if (!(error instanceof GuestError)) throw error;
+      return JSON.stringify({ error: error.message });
+    }
+  };
+  const recorded = await guest.answer(question, live);
+  if (got !== undefined) return got;
+  return responseIn(recorded);
+}
+
+/** Method and host: a path or a query may hold a secret. */
+function requestLine({ url, method }: Json): string {
+  const host = typeof url === "string" && URL.canParse(url) ? new URL(url).host : "";
+  return `${typeof method === "string" ? method.toUpperCase() : "GET"} ${host}`;
+}

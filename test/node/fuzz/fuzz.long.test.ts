@@ -1,0 +1,29 @@
+import { expect, inject, test } from "vitest";
+import { fuzzHostile } from "./hostile.ts";
+import { fuzz } from "./run.ts";
+
+test(
+  "whatever is sent is answered as it should be, and nothing is let out",
+  { timeout: 300_000 },
+  async () => {
+    const { failures, answers } = await fuzz({
+      seed: 20260728,
+      count: 3000,
+      folder: inject("worker"),
+    });
+    expect(failures).toEqual([]);
+    // It got through to the servlets, and to what they ask.
+    expect(answers["200"]).toBeGreaterThan(500);
+    expect(answers["200 stream"]).toBeGreaterThan(20);
+  },
+);
+
+test("what is hostile is answered as it should be", async () => {
+  const folder = inject("worker");
+  const hostile = { seed: 20260728, steps: 150, folder, isMeasured: false };
+  const { failures, answers } = await fuzzHostile(hostile);
+  expect(failures).toEqual([]);
+  for (const kind of ["schema", "form", "uri", "completion", "operations", "secrets"]) {
+    expect(Object.keys(answers).filter((one) => one.startsWith(kind))).not.toEqual([]);
+  }
+});
