@@ -1,7 +1,9 @@
 import { Fault, logError } from "../errors.ts";
 import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/wire/exchange.ts";
 import { limits } from "../limits.ts";
-import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
+import type { Json } from "../model.ts";
+import type { Entry, Head, Recorded } from "../record.ts";
+import { Wait } from "../suspension.ts";
 import type { Busy, Noted, States } from "./states.ts";
 
 /**

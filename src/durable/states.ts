@@ -1,7 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
 import type { Promotion } from "../mcp/wire/exchange.ts";
-import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
+import type { Json } from "../model.ts";
+import type { Announced, Entry, Head, Recorded } from "../record.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";

@@ -1,5 +1,6 @@
 import type { DetailedTask, Start, TaskCall } from "../mcp/wire/tasks.ts";
-import type { Answers, Principal } from "../model.ts";
+import type { Answers } from "../asks.ts";
+import type { Principal } from "../model.ts";
 import type { Part } from "../parts.ts";
 import type { Brought, Texts } from "./task-rows.ts";
 import type { Place } from "./vault.ts";

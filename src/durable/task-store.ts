@@ -1,18 +1,10 @@
 import { limits } from "../limits.ts";
 import { unanswered } from "../mcp/wire/answers.ts";
 import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import { answered } from "../model.ts";
-import type {
-  Answer,
-  Answers,
-  Asks,
-  Entry,
-  Head,
-  Keeper,
-  Recorded,
-  Suspended,
-  WaitReason,
-} from "../model.ts";
+import { answered } from "../record.ts";
+import type { Answer, Answers, Asks } from "../asks.ts";
+import type { Entry, Head, Keeper, Recorded } from "../record.ts";
+import type { Suspended, WaitReason } from "../suspension.ts";
 import type { Part } from "../parts.ts";
 import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";

@@ -1,4 +1,7 @@
-import { Suspended, type Asks, type CallContext, type Json, type Outcome } from "../model.ts";
+import type { Asks } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import type { Json } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { sessionAsker, sessionFailures } from "./legacy/askers.ts";
 import { findAgain } from "./methods.ts";

@@ -5,6 +5,10 @@ import { VERSION } from "../../src/version.ts";
 
 /** How the code is laid out: which room may know which, and how long its files are. */
 const LEAVES = [
+  "asks.ts",
+  "call-context.ts",
+  "record.ts",
+  "suspension.ts",
   "digest.ts",
   "model.ts",
   "env.ts",
@@ -41,6 +45,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
+  "asks.ts": ["model.ts"],
+  "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
+  "record.ts": [],
+  "suspension.ts": ["asks.ts", "record.ts"],
   "digest.ts": ["model.ts"],
   "model.ts": [],
   "env.ts": ["key-name.ts", "limits.ts", "model.ts", "text.ts", "version.ts"],

@@ -9,14 +9,9 @@ import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../wire/tasks.ts";
-import {
-  isObject,
-  Suspended,
-  type CallContext,
-  type Json,
-  type Notification,
-  type Tool,
-} from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import { isObject, type Json, type Notification, type Tool } from "../../model.ts";
+import { Suspended } from "../../suspension.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
 import { retryForMinutes } from "../../retry.ts";

@@ -1,6 +1,7 @@
 import { Fault, type RpcError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { isObject, type Client, type Json, type Tool } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json, type Tool } from "../../model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
 import type { DetailedTask } from "../wire/tasks.ts";

@@ -1,5 +1,7 @@
 import { Fault, report } from "../../errors.ts";
-import { Suspended, type CallContext, type Json, type Notification } from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import type { Json, Notification } from "../../model.ts";
+import { Suspended } from "../../suspension.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest, Target } from "../method.ts";
 import type { Exchange, Resumption } from "../wire/exchange.ts";

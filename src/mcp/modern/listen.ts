@@ -1,6 +1,7 @@
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { callerKey, isObject, type Client, type Json } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { callerKey, isObject, type Json } from "../../model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";

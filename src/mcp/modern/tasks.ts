@@ -1,5 +1,6 @@
 import { Fault } from "../../errors.ts";
-import { isObject, type Client, type Json } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json } from "../../model.ts";
 import { responsesIn } from "../wire/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, type Request } from "../wire/message.ts";

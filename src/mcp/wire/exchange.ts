@@ -1,4 +1,6 @@
-import type { Json, Keeper, Principal, Recorded, CallerQuota, WaitReason } from "../../model.ts";
+import type { Json, Principal, CallerQuota } from "../../model.ts";
+import type { Keeper, Recorded } from "../../record.ts";
+import type { WaitReason } from "../../suspension.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Accepts } from "./reply.ts";
 import type { Sessions } from "./session.ts";

@@ -1,4 +1,4 @@
-import type { Client, Trace } from "../../model.ts";
+import type { Client, Trace } from "../../call-context.ts";
 import type { Accepts, Reply } from "./reply.ts";
 
 /**

@@ -1,17 +1,10 @@
 import { Fault, rpcError, type RpcError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import {
-  Wait,
-  type Answers,
-  type Asks,
-  type CallContext,
-  type Client,
-  type Json,
-  type Notification,
-  type Principal,
-  type Recorded,
-  type Suspended,
-} from "../../model.ts";
+import type { Answers, Asks } from "../../asks.ts";
+import type { CallContext, Client } from "../../call-context.ts";
+import type { Json, Notification, Principal } from "../../model.ts";
+import type { Recorded } from "../../record.ts";
+import { Wait, type Suspended } from "../../suspension.ts";
 import { textBytes } from "../../shape.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { responsesIn } from "../../../src/mcp/wire/answers.ts";
-import type { Answers } from "../../../src/model.ts";
+import type { Answers } from "../../../src/asks.ts";
 import { limits } from "../../../src/limits.ts";
 import { accept, callOf, clock, prepare, type Json } from "./client.ts";
 import {
