@@ -25,6 +25,8 @@ export interface Row extends Record<string, SqlStorageValue> {
   /** The ids of those that are told how it goes on, with spaces in between; null where nobody is. */
   session: string | null;
   hidden: 0 | 1;
+  /** Since when its client can see what is asked; null while that is not known. */
+  seen: number | null;
 }
 
 /** What a task calls, as far as scopes care. */
@@ -69,12 +71,12 @@ export function kept(given: TaskCall): Texts["call"] {
 }
 
 /** How a call that becomes a task has come to it: its end, or what it waits for and has been answered. */
-export function beginningOf({ recorded, owner, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
+export function beginningOf({ recorded, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
   const suspended = start && "reason" in start ? start : undefined;
   const end = start && !("reason" in start) ? start : undefined;
   const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
   const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
-  const waiting = isWaiting ? waitingOf(suspended, { isSeen: owner === undefined }) : undefined;
+  const waiting = isWaiting ? waitingOf(suspended) : undefined;
   return { end, entries, intents, begun, waiting, fuel: suspended?.fuelUsed ?? fuelUsed };
 }
 
@@ -83,7 +85,7 @@ export const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
-  fuel INTEGER NOT NULL);
+  fuel INTEGER NOT NULL, seen INTEGER);
 ${SealedRows.texts}${SealedRows.answers}`;
 
 /** The row of the task that is stored here; undefined where none is. */
@@ -91,11 +93,14 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
   if (tables.length === 0) return undefined;
   const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
-  if (row === undefined || row["fuel"] !== undefined) return row;
+  if (row === undefined) return undefined;
   // A task of before.
-  sql.exec("ALTER TABLE task ADD COLUMN fuel INTEGER NOT NULL DEFAULT 0");
-  row.fuel = 0;
-  return row;
+  const missing = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER"].filter(
+    (column) => row[column.split(" ")[0]!] === undefined,
+  );
+  if (missing.length === 0) return row;
+  for (const column of missing) sql.exec(`ALTER TABLE task ADD COLUMN ${column}`);
+  return sql.exec<Row>("SELECT * FROM task").one();
 }
 
 /** Writes the row of a new task. */
@@ -107,8 +112,9 @@ export function insertTask(
   const { status, created, ttl, notices, fuel } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-  const values = [principal.name, status, ...times, ...owned, fuel];
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  const seen = owner === undefined ? Date.now() : null;
+  const values = [principal.name, status, ...times, ...owned, fuel, seen];
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
 }
 
 /** How a task has ended whose stored texts cannot be opened any more. */
@@ -118,6 +124,15 @@ export const LOST: TaskEnd = endOf(
     "What was stored of this task cannot be opened any more: the key that sealed it is gone. What its servlet has done is unknown. Check that before you call the tool again.",
   ),
 );
+
+/** The same wait with its deadlines: their time begins when the client can see what is asked. */
+export const seenAt = <W extends WaitReason | undefined>(
+  seen: number | null | undefined,
+  waits: W,
+): W =>
+  waits?.kind === "input" && typeof seen === "number"
+    ? { ...waits, asks: dated(waits.asks, seen) }
+    : waits;
 
 /** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
 export function dueAt(waits: WaitReason, expires: number): number {
@@ -136,15 +151,14 @@ export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed"
 
 /**
  * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an
- * answer is always to what was meant. `isSeen` where the client can see from now on what it is asked.
+ * answer is always to what was meant.
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
-  { keys = { used: {}, names: {} }, isSeen }: { keys?: AskKeys | undefined; isSeen: boolean },
+  keys: AskKeys = { used: {}, names: {} },
 ) {
   const { entries: _, ...begun } = recorded ?? {};
-  let waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
-  if (isSeen && waits.kind === "input") waits = { ...waits, asks: dated(waits.asks, Date.now()) };
+  const waits = reason.kind === "input" ? freshKeys(reason, keys) : reason;
   const status: Status = openIn(waits).length > 0 ? "input_required" : "working";
   const texts = { begun: "head" in begun ? begun : null, state: state ?? null, keys, waits };
   return { status, texts };

@@ -142,8 +142,8 @@ export class TaskStore implements Keeper {
     return this.read("subject");
   }
 
-  waits(): Promise<WaitReason | undefined> {
-    return this.read("waits");
+  async waits(): Promise<WaitReason | undefined> {
+    return rows.seenAt(this.#row?.seen, await this.read("waits"));
   }
 
   /** The record that the next run resumes; undefined if the servlet is called again. */
@@ -158,13 +158,13 @@ export class TaskStore implements Keeper {
   async suspend(suspended: Suspended): Promise<void> {
     const keys = await this.read("keys");
     if (this.isOver) return;
-    const isSeen = this.owner === undefined;
-    const { texts, status } = rows.waitingOf(suspended, { keys, isSeen });
+    const { texts, status } = rows.waitingOf(suspended, keys);
     await this.#commit({
       texts,
       also: () => {
         if (suspended.recorded === undefined) this.#rows.clear();
-        this.#set({ runs: 0, fuel: suspended.fuelUsed });
+        const seen = this.owner === undefined ? Date.now() : null;
+        this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
         this.#setStatus(status);
       },
       alarm: () => this.#due(texts.waits),
@@ -258,7 +258,7 @@ export class TaskStore implements Keeper {
 
   /** `dueAt`, or `ownerMs` for an owned task, so that its owner is notified even after a crash. */
   #due(waits?: WaitReason): number {
-    const next = waits ? rows.dueAt(waits, this.expires) : this.expires;
+    const next = waits ? rows.dueAt(rows.seenAt(this.row.seen, waits), this.expires) : this.expires;
     return this.owner ? Math.min(next, Date.now() + limits.ownerMs) : next;
   }
 

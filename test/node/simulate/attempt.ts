@@ -47,7 +47,7 @@ export interface ClientWorld {
   now(): number;
   sleep(ms: number): Promise<void>;
   /** Rejects where no response comes. Where `leavesMs` is given, the client does not wait for longer. */
-  request(init: RequestInit, leavesMs?: number): Promise<Response>;
+  request(init: RequestInit, leavesMs?: number, path?: string): Promise<Response>;
   note(what: string): void;
   /** Where the servlet sends its requests. */
   host: string;

@@ -1,5 +1,6 @@
-import type { Attempt, ClientWorld } from "./attempt.ts";
+import { ABLE, type Attempt, type ClientWorld } from "./attempt.ts";
 import { ModernClient } from "./modern-client.ts";
+import { PlainClient } from "./plain-client.ts";
 import type { Call } from "./scene.ts";
 import { SessionClient } from "./session-client.ts";
 
@@ -10,21 +11,28 @@ interface Begun<W> {
   readonly attempts: Attempt[];
 }
 
-/** The clients of these calls: one for each, and one for all that are made in a session. */
+/** The clients of these calls: one for each, and one for all that are made in a session of the same kind. */
 export function begun<W extends ClientWorld>(
   calls: (Call & { label: string })[],
   worldOf: (name: string) => W,
 ): Begun<W>[] {
+  const isInSession = ({ client }: Call) =>
+    client === "session" || client === "session-tasks" || client === "mute";
   const clients = calls
-    .filter(({ client }) => client !== "session")
-    .map(({ client, label, tool, program }): Begun<W> => {
+    .filter((call) => !isInSession(call))
+    .map(({ client: kind, label, tool, program }): Begun<W> => {
       const world = worldOf(`client of ${label}`);
-      const modern = new ModernClient(world, client === "tasks");
-      return { world, attempts: modern.attempts, run: () => modern.call(label, tool, program) };
+      const isPlain = kind === "otc" || kind === "sessionless";
+      const client = isPlain
+        ? new PlainClient(world, kind === "otc")
+        : new ModernClient(world, kind === "tasks");
+      return { world, attempts: client.attempts, run: () => client.call(label, tool, program) };
     });
-  const inSession = calls.filter(({ client }) => client === "session");
-  if (inSession.length === 0) return clients;
-  const world = worldOf("client of the session");
-  const session = new SessionClient(world);
-  return [...clients, { world, attempts: session.attempts, run: () => session.run(inSession) }];
+  const groups = Map.groupBy(calls.filter(isInSession), ({ client }) => client === "mute");
+  const sessions = [...groups].map(([isMute, ofSession]): Begun<W> => {
+    const world = worldOf(`client of the ${isMute ? "mute " : ""}session`);
+    const session = new SessionClient(world, isMute ? {} : ABLE);
+    return { world, attempts: session.attempts, run: () => session.run(ofSession) };
+  });
+  return [...clients, ...sessions];
 }

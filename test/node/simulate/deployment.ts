@@ -19,7 +19,13 @@ export async function loadDeployment(): Promise<Deployment> {
     load("../../../src/durable/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
-  const durable = bundle.servlets.find(({ name }: { name: string }) => name === "durable");
+  const found = bundle.servlets.find(({ name }: { name: string }) => name === "durable");
+  // Open Tool Calling gives values only of tools that say what they give.
+  const tools = found.lists.tools.map((tool: object) => ({
+    ...tool,
+    outputSchema: { type: "object" },
+  }));
+  const durable = { ...found, lists: { ...found.lists, tools } };
   const manifest = { ...durable.manifest, prefix: "r", resend_requests: true };
   const lists = { ...durable.lists, resources: [], prompts: [] };
   const own = { servlets: [durable, { ...durable, name: "resending", manifest, lists }] };

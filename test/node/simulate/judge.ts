@@ -1,7 +1,7 @@
 import { limits } from "../../../src/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
-import type { Step } from "./programs.ts";
+import { ASKS, type Step } from "./programs.ts";
 
 /** A rule of the model that did not hold. */
 export interface Violation {
@@ -86,7 +86,7 @@ const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /stopped \d+ times in a row/;
 const DIED = /^The server (has )?stopped/;
 const WAITED = /^The servlet waited for too long/;
-const UNKNOWN = /outcome .*unknown/;
+const UNKNOWN = /outcome .*unknown|not known what came of it/;
 
 export function judge(evidence: Evidence): Violation[] {
   const { attempt, internet, isForked } = evidence;
@@ -275,6 +275,10 @@ function follow(
     // A servlet that is called anew may be so on another machine.
     if (at > 0 && step.do !== "back" && times[at]! < times[at - 1]!)
       against("time rises", `${label}: ${times.join(", ")}`);
+    if (step.catches === true) {
+      if (one !== "cannot-ask") wrong();
+      continue;
+    }
     switch (step.do) {
       case "http": {
         if (typeof one === "string") {
@@ -337,8 +341,6 @@ function follow(
     }
   }
 }
-
-const ASKS = new Set(["elicit", "sample", "roots", "inputs", "back"]);
 
 /** Where a question's time has passed, its client could have answered all that time. */
 function deadlines(

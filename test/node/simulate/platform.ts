@@ -257,7 +257,12 @@ export class Platform {
    * A request of a client to the Worker, in an actor of its own; where `leavesMs` is given, its client leaves
    * after that. Rejects where it, or its response, is lost.
    */
-  #request(server: Server, init: RequestInit, client: Actor, leavesMs?: number): Promise<Response> {
+  #request(
+    server: Server,
+    init: RequestInit,
+    client: Actor,
+    { leavesMs, path }: { leavesMs: number | undefined; path: string },
+  ): Promise<Response> {
     const { scheduler } = this;
     return scheduler.eventually<Response>(client, (settle) => {
       let over = false;
@@ -284,7 +289,7 @@ export class Platform {
       }
       scheduler.after(scheduler.latency(), "request", actor, () => {
         void (async () => {
-          const request = new Request("http://localhost:8787/mcp", {
+          const request = new Request(`http://localhost:8787${path}`, {
             ...init,
             signal: gone.signal,
           });
@@ -316,8 +321,8 @@ export class Platform {
       host: "https://world.example",
       now: () => scheduler.now,
       sleep: (ms: number) => scheduler.sleep(ms, actor),
-      request: (init: RequestInit, leavesMs?: number) =>
-        this.#request(server, init, actor, leavesMs),
+      request: (init: RequestInit, leavesMs?: number, path = "/mcp") =>
+        this.#request(server, init, actor, { leavesMs, path }),
       note: (what: string) => scheduler.note(what, name),
     };
   }

@@ -11,6 +11,8 @@ export interface Step {
   ms?: number;
   progress?: number;
   branches?: Step[][];
+  /** Goes on where its client cannot be asked. */
+  catches?: boolean;
 }
 
 const SECOND = 1000;
@@ -88,6 +90,24 @@ export function inPlace(steps: Step[]): Step[] {
     ...(step.ms !== undefined && { ms: Math.min(step.ms, IN_PLACE) }),
     ...(step.branches && { branches: step.branches.map(inPlace) }),
   }));
+}
+
+export const ASKS = new Set(["elicit", "sample", "roots", "inputs", "back"]);
+
+/** The program for a client that cannot be asked: the servlet goes on without its answers. */
+export function unanswered(steps: Step[]): Step[] {
+  return steps.map((step) => ({
+    ...step,
+    ...(ASKS.has(step.do) && { catches: true }),
+    ...(step.branches && { branches: step.branches.map(unanswered) }),
+  }));
+}
+
+/** The program for a client that hears nothing before its result. */
+export function unheard(steps: Step[]): Step[] {
+  return steps
+    .filter((step) => step.do !== "progress")
+    .map((step) => ({ ...step, ...(step.branches && { branches: step.branches.map(unheard) }) }));
 }
 
 /** The program for a test that takes real time: nothing in it takes long. */

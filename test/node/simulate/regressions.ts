@@ -27,8 +27,8 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     "runs are counted although each has made progress",
     "tasks",
     // So seldom that six deaths in a row without an answer in between are a matter of bad luck alone.
-    Array.from({ length: 20 }, () => http("PUT")),
-    { deaths: { Task: 0.07 }, budget: 40 },
+    Array.from({ length: 60 }, () => http("PUT")),
+    { deaths: { Task: 0.04 }, budget: 40 },
   ],
   [
     "a question's time is over before it is asked, when its task wakes late",

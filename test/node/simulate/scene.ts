@@ -1,6 +1,6 @@
 import { Chance } from "../fuzz/chance.ts";
 import type { Faults } from "./platform.ts";
-import { inPlace, program, returning, type Step } from "./programs.ts";
+import { inPlace, program, returning, unanswered, unheard, type Step } from "./programs.ts";
 
 /** What one run does: it follows from its seed, and can be made smaller. */
 export interface Scene {
@@ -14,9 +14,26 @@ export interface Scene {
 }
 
 export interface Call {
-  client: "tasks" | "rounds" | "session";
+  client: "tasks" | "rounds" | "session" | Other;
   tool: string;
   program: Step[];
+}
+
+/**
+ * Clients of every fourth seed: a task of 2025-11-25, a session whose client cannot be asked, a call without a
+ * session, and one of Open Tool Calling.
+ */
+const OTHERS = ["session-tasks", "mute", "sessionless", "otc"] as const;
+type Other = (typeof OTHERS)[number];
+
+/** A call of one of the other clients. */
+function otherCall(chance: Chance): Call {
+  const client = chance.pick(OTHERS);
+  const steps = program(chance);
+  if (client === "session-tasks") return { client, tool: "plan_always", program: steps };
+  const tool = chance.pick(["plan", "plan_always"]);
+  const alone = unanswered(client === "mute" ? steps : inPlace(steps));
+  return { client, tool, program: client === "otc" ? unheard(alone) : alone };
 }
 
 /** Nothing goes wrong. */
@@ -50,20 +67,29 @@ export function sceneOf(seed: number, faultySteps: number): Scene {
       program: client === "rounds" ? inPlace(steps) : steps,
     };
   });
+  // From random numbers of its own, so that the other seeds stay what they were.
+  const others = new Chance(seed * 104_729 + 5);
+  if (seed % 4 === 1) calls.push(otherCall(others));
+  const isOtc = calls.some(({ client }) => client === "otc");
+  const records: Faults["deaths"] = isOtc && others.of(0.3) ? { CallRecord: 0.3 } : {};
   return {
     seed,
     steps: faultySteps,
     calls,
     faults: {
       death: some(0.05),
-      deaths: chance.of(0.15) ? { [chance.pick(["Task", "Session", "KeyRing"])]: 0.3 } : {},
+      deaths: {
+        ...(chance.of(0.15) && { [chance.pick(["Task", "Session", "KeyRing"])]: 0.3 }),
+        ...records,
+      },
       outage: some(0.01),
       eviction: some(0.05),
       loss: some(0.1),
       requestDeath: some(0.05),
       lateAlarm: some(0.2),
       repeatedAlarm: some(0.1),
-      jump: some(0.01),
+      // A call_id is forgotten after an hour.
+      jump: some(0.01) * (isOtc ? 0 : 1),
       skewMs: chance.of(0.5) ? 0 : chance.below(1000),
       budget: chance.pick([1, 2, 4, 12, 40]),
     },

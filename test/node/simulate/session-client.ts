@@ -1,24 +1,19 @@
-import {
-  ABLE,
-  answerTo,
-  newAttempt,
-  type Attempt,
-  type Json,
-  type ClientWorld,
-} from "./attempt.ts";
-import type { Step } from "./programs.ts";
+import { answerTo, newAttempt, type Attempt, type Json, type ClientWorld } from "./attempt.ts";
+import type { Call } from "./scene.ts";
 
 const VERSION = "2025-11-25";
 
 /** A client with a session: it reads streams, comes back when they break, and answers what it is asked. */
 export class SessionClient {
   readonly #world: ClientWorld;
+  readonly #capabilities: object;
   readonly attempts: Attempt[] = [];
   #session = "";
   #requests = 0;
 
-  constructor(world: ClientWorld) {
+  constructor(world: ClientWorld, capabilities: object) {
     this.#world = world;
+    this.#capabilities = capabilities;
   }
 
   get #chance() {
@@ -34,17 +29,17 @@ export class SessionClient {
   }
 
   /** Begins a session, makes these calls at the same time, and ends it. */
-  async run(calls: { label: string; tool: string; program: Step[] }[]): Promise<void> {
+  async run(calls: (Call & { label: string })[]): Promise<void> {
     const params = {
       protocolVersion: VERSION,
-      capabilities: ABLE,
+      capabilities: this.#capabilities,
       clientInfo: { name: "raw", version: "1" },
     };
     const begun = await this.#insist({ id: 0, method: "initialize", params });
     this.#session = begun.headers.get("mcp-session-id")!;
     await begun.text();
     await this.#insist({ method: "notifications/initialized" });
-    await Promise.all(calls.map(({ label, tool, program }) => this.#call(label, tool, program)));
+    await Promise.all(calls.map((call) => this.#call(call)));
     for (;;) {
       const response = await this.#send("DELETE");
       if (response === undefined || response.status >= 500) continue;
@@ -90,7 +85,7 @@ export class SessionClient {
     }
   }
 
-  async #call(label: string, tool: string, program: Step[]): Promise<void> {
+  async #call({ client, label, tool, program }: Call & { label: string }): Promise<void> {
     for (let times = 1; ; times++) {
       const attempt = newAttempt(
         `${label}${times === 1 ? "" : `'${times}`}`,
@@ -104,14 +99,17 @@ export class SessionClient {
         name: tool,
         arguments: { steps: attempt.steps },
         _meta: { progressToken: id },
+        ...(client === "session-tasks" && { task: {} }),
       };
       this.#note(`calls ${tool} as ${id}`);
       const response = await this.#send("POST", { id, method: "tools/call", params });
-      if (
+      const isLost =
         response === undefined ||
         response.status >= 500 ||
-        (await this.#follow(attempt, id, response))
-      ) {
+        (client === "session-tasks"
+          ? await this.#followTask(attempt, response)
+          : await this.#follow(attempt, id, response));
+      if (isLost) {
         // Nobody can tell whether it has begun: it is called anew.
         attempt.isOrphan = true;
         await this.#wait(500 * times);
@@ -121,10 +119,41 @@ export class SessionClient {
     }
   }
 
+  /** Waits for the result of the task that a call has become. True where nobody knows which one that is. */
+  async #followTask(attempt: Attempt, made: Response): Promise<boolean> {
+    const { result, error } = (await made.json().catch(() => ({}))) as Json;
+    if (error !== undefined) attempt.end = { status: "error", error };
+    if (result === undefined) return error === undefined;
+    const { taskId } = result.task;
+    attempt.taskId = taskId;
+    if (this.#chance.of(0.12)) void this.#cancelTask(attempt, taskId);
+    for (let times = 1; ; times++) {
+      const id = ++this.#requests;
+      const request = { id, method: "tasks/result", params: { taskId } };
+      const response = await this.#send("POST", request);
+      const isThere = response !== undefined && response.status < 500;
+      if (isThere && !(await this.#follow(attempt, id, response))) return false;
+      await this.#wait(300 * times);
+      // What the task asks would come on the stream that was lost.
+      await this.#insist({ method: "notifications/cancelled", params: { requestId: id } });
+    }
+  }
+
+  async #cancelTask(attempt: Attempt, taskId: string): Promise<void> {
+    await this.#wait(this.#chance.below(5000));
+    if (attempt.end !== undefined) return;
+    attempt.cancelled = "asked";
+    this.#note(`cancels the task`);
+    const request = { id: ++this.#requests, method: "tasks/cancel", params: { taskId } };
+    await (await this.#insist(request)).text().catch(() => "");
+    attempt.cancelled = "confirmed";
+    attempt.cancelledAt = this.#world.now();
+  }
+
   /** Reads the call's stream to its end, over many connections. True where it was lost before its first event. */
   async #follow(attempt: Attempt, id: number, first: Response): Promise<boolean> {
     const chance = this.#chance;
-    if (chance.of(0.12)) void this.#cancelLater(attempt, id);
+    if (attempt.taskId === undefined && chance.of(0.12)) void this.#cancelLater(attempt, id);
     let response: Response | undefined = first;
     let last: string | undefined;
     for (let pauseMs = 200; ; pauseMs = Math.min(pauseMs * 1.5, 600_000)) {

@@ -78,6 +78,7 @@ test("a task of before, whose fuel was not counted, goes on", async () => {
   const id = await planned(ELICIT);
   await until(id, "input_required");
   await runInDurableObject(objectOf(id), (_task, { storage }) => {
+    storage.sql.exec("ALTER TABLE task DROP COLUMN seen");
     storage.sql.exec("ALTER TABLE task DROP COLUMN fuel");
   });
   await evictDurableObject(objectOf(id));

@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { accept, callOf, clock, limited, prepare, SAID, textIn, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf, updateTask, withTasks } from "./faults.ts";
@@ -182,6 +182,20 @@ describe("input in the middle", () => {
     expect(saidIn({ result })).toEqual(["slept", "in time"]);
     const [slept] = result["structuredContent"].times;
     expect(before - slept).toBeLessThan(HOUR);
+  });
+
+  test("a deadline begins when the question is kept, however long it took to seal it", async () => {
+    const id = await planned(NIGHT, { ...ELICIT, timeout: HOUR });
+    const encrypt = crypto.subtle.encrypt.bind(crypto.subtle);
+    const slow = vi.spyOn(crypto.subtle, "encrypt").mockImplementation((...given) => {
+      if (clock.aheadMs > 0) clock.aheadMs += HOUR / 10;
+      return encrypt(...given);
+    });
+    await later(id, 10 * HOUR);
+    await until(id, "input_required");
+    slow.mockRestore();
+    const due = await runInDurableObject(objectOf(id), (_task, { storage }) => storage.getAlarm());
+    expect(due! - Date.now()).toBeGreaterThan(0.95 * HOUR);
   });
 
   test("an answer after the deadline is too late", async () => {
