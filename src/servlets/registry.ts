@@ -21,6 +21,12 @@ import { mayBy, scopeFor, type May } from "./scopes.ts";
 import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
+/** The servlet that completes an argument, and the request in its own names. */
+interface Completer {
+  servlet: BundledServlet;
+  request: CompletionRequest;
+}
+
 /** The full registry and the filter of a narrowed one. */
 interface Narrower {
   all: Registry;
@@ -192,25 +198,38 @@ export class Registry {
     return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
   }
 
-  async complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult> {
+  /** The servlet whose prompt or resource a completion is for. Throws `invalid_params`, `insufficient_scope`. */
+  async completer(request: CompletionRequest): Promise<Completer> {
     const { ref } = request;
     if (ref.type === "ref/prompt") {
-      const entry = await this.prompt(ref.name);
-      const own = { ...request, ref: { ...ref, name: entry.own } };
-      return this.#completeBy(entry.servlet, own, call);
+      const { servlet, own } = await this.prompt(ref.name);
+      return { servlet, request: { ...request, ref: { ...ref, name: own } } };
     }
     const { templates, resources } = await this.catalog();
     const found =
       templates.find(({ template }) => template.uriTemplate === ref.uri) ??
-      templateFor(ref.uri, templates);
-    const entry = found ?? resources.get(ref.uri);
-    if (entry === undefined) {
-      throw new Fault(
-        "invalid_params",
-        `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
-      );
-    }
-    return this.#completeBy(entry.servlet, request, call);
+      templateFor(ref.uri, templates) ??
+      resources.get(ref.uri);
+    if (found !== undefined) return { servlet: found.servlet, request };
+    throw new Fault(
+      "invalid_params",
+      `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
+    );
+  }
+
+  async complete({ servlet, request }: Completer, call: CallContext): Promise<CompleteResult> {
+    const { completes, complete } = this.servlet(servlet);
+    return completes ? complete(request, call) : { completion: { values: [] } };
+  }
+
+  /** The servlets that want to know of changed roots, of those that offer their caller anything. */
+  async rootsListeners(): Promise<BundledServlet[]> {
+    const { versions, prompts, resources, templates } = await this.catalog();
+    const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
+    const offering = new Set(offered.map(({ servlet }) => servlet));
+    return this.servlets.filter(
+      (one) => this.servlet(one).rootsChanged && (!this.isNarrow || offering.has(one)),
+    );
   }
 
   /** Notifies one servlet that the client's roots have changed. */
@@ -228,16 +247,6 @@ export class Registry {
     const found = pick(await this.catalog());
     if (this.isNarrow) this.demand(found ?? pick(await this.whole.catalog()));
     return found;
-  }
-
-  #completeBy(
-    bundled: BundledServlet,
-    request: CompletionRequest,
-    call: CallContext,
-  ): Promise<CompleteResult> | CompleteResult {
-    const servlet = this.servlet(bundled);
-    if (!servlet.completes) return { completion: { values: [] } };
-    return servlet.complete(request, call);
   }
 
   /** The servlet of a catalog entry. */

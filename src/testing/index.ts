@@ -158,7 +158,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
         registry.getPrompt(await registry.prompt(name), args, call),
       ),
     complete: (request, script = {}) =>
-      tested(script, (registry, call) => registry.complete(request, call)),
+      tested(script, async (registry, call) =>
+        registry.complete(await registry.completer(request), call),
+      ),
   };
 }
 

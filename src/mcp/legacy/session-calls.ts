@@ -93,9 +93,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       if (call.method === ROOTS_CHANGED) await this.#open.stop(call).catch(report);
     }
     const registry = this.#setting.registry.within(scopes);
-    for (const bundled of registry.servlets) {
+    for (const bundled of await registry.rootsListeners()) {
       if (change !== this.#rootsChanges || !this.#setting.store.exists) return;
-      if (registry.servlet(bundled).rootsChanged === undefined) continue;
       const call = this.#open.open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };

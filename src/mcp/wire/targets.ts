@@ -27,8 +27,8 @@ export async function findPrompt(params: Json, registry: Registry): Promise<Targ
 }
 
 export async function findCompletion(params: Json, registry: Registry): Promise<Target> {
-  const request = completionRequest(params);
-  return { run: (call) => registry.complete(request, call) };
+  const completer = await registry.completer(completionRequest(params));
+  return { run: (call) => registry.complete(completer, call) };
 }
 
 /** The handler of changed roots in the servlet that is named. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
@@ -20,7 +21,8 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
-const FOLDER = ".bundle/docs";
+await mkdir(".bundle", { recursive: true });
+const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
 /** What the servers have logged. */
 let log = "";
@@ -31,7 +33,10 @@ beforeAll(async () => {
     serve(worker, { variables, durable: true, log: (text) => (log += text) });
   servers = [await start({ RUN_LOG: "json" }), await start(SECURED)];
 });
-afterAll(() => Promise.all(servers.map(stop)));
+afterAll(async () => {
+  await Promise.all(servers.map(stop));
+  await rm(FOLDER, { recursive: true, force: true });
+});
 
 /** The text with the URLs of the test's servers. */
 const atServers = (text: string): string =>

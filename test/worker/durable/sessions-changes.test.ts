@@ -177,6 +177,23 @@ test("a session that ends while servlets are told of changed roots is no fault",
   log.mockRestore();
 });
 
+test("roots/list_changed is told to no servlet of which its caller may use nothing", async () => {
+  const client = await begin();
+  const message = { jsonrpc: "2.0", method: "notifications/roots/list_changed" };
+  const how = { isBatch: false, accepts: { json: true, sse: true } };
+  const changed = (...scopes: string[]) =>
+    objectOf(client).post("anonymous", { ...how, messages: [message], scopes });
+  const asks = () =>
+    runInDurableObject(objectOf(client), (_instance, { storage }) =>
+      storage.sql.exec("SELECT * FROM asks").toArray(),
+    );
+  await changed("hello:*");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await asks()).toEqual([]);
+  await changed("*:*");
+  await vi.waitFor(async () => expect(await asks()).toHaveLength(2));
+});
+
 test("roots/list_changed is told to the servlets that want to know", async () => {
   const client = await begin();
   const events = await listened(client);
