@@ -153,7 +153,7 @@ export function createApp(bundle: Bundle, env: object) {
     return refusalResponse(fault, { challenge: authenticator.challenge(c.req.raw, fault) });
   });
 
-  /** May anybody on the internet call, without anyone having said so? */
+  /** True if anyone on the internet may call although the configuration does not say so. */
   const isOpenTo = (url: string): boolean =>
     authenticator.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
 

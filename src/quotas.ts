@@ -6,7 +6,7 @@ import { PART } from "./parts.ts";
 
 /** Counts attempts of one kind, strictly. KV would lose those that come at once. */
 export interface Counter extends Rpc.DurableObjectBranded {
-  /** Counts one more, or, where there were `most` of them in `ms`, none; gives how long to wait then, in ms. */
+  /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): Promise<number>;
   giveBack(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { Fault, type FaultCode } from "./errors.ts";
 
 /** A call whose record lives no longer than its run. */
 export interface Sender {
-  /** Has it sent an HTTP request that must not be sent twice? */
+  /** True once it has sent an HTTP request that must not be repeated. */
   hasSent?: boolean;
 }
 
@@ -12,7 +12,7 @@ export const SENT =
 /** Faults of the server's own: no servlet is left that could say what it has done. */
 const OURS: ReadonlySet<FaultCode> = new Set(["internal", "unavailable", "too_many"]);
 
-/** The fault of a call for its client, with a note on requests that may have been sent. */
+/** The fault for a call's client, which says so if the servlet may have acted. */
 export function afterSending({ hasSent = false }: Sender, error: unknown): Fault {
   const fault = Fault.from(error);
   if (!hasSent || !OURS.has(fault.code)) return fault;

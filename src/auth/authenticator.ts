@@ -18,7 +18,7 @@ import { TokenMemory } from "./token-memory.ts";
 export interface Authenticator {
   /** True if no authentication is configured. */
   isOpen: boolean;
-  /** Can people sign in? */
+  /** True if OAuth tokens are accepted. */
   hasOAuth: boolean;
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request): Promise<Principal>;

@@ -47,7 +47,7 @@ export interface AuthorizationServerOptions extends Site {
 interface Props {
   /** Hash of the passphrase that the grant was given under. */
   seal: string;
-  /** May it be used for no more than its scopes? A client may later ask for fewer of them, down to none. */
+  /** True if it is limited to its scopes. A client may later narrow them, down to none. */
   isLimited: boolean;
 }
 

@@ -12,7 +12,7 @@ import { fetchJson, type Fetch } from "./fetch-json.ts";
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
  */
 
-/** How the ids of such clients begin. */
+/** Prefix of the ids of such clients. */
 const SCHEME = "https://";
 const KEY = "client:";
 

@@ -9,7 +9,7 @@ export const METADATA_PATHS = [METADATA_PATH, "/.well-known/oauth-protected-reso
 /** The URL of the MCP endpoint, which tokens are made for. https://www.rfc-editor.org/rfc/rfc8707 */
 export const resourceOf = (request: Request): string => new URL("/mcp", request.url).href;
 
-/** Who gives tokens for the MCP endpoint, and which scopes a client should ask for. */
+/** The issuers of tokens for the MCP endpoint, and the scopes to request. */
 export interface Protection {
   name: string;
   authorizationServers: readonly string[];

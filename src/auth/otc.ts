@@ -4,7 +4,7 @@ import { ANONYMOUS, type Principal } from "../model.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { bearerIn } from "./principal.ts";
 
-/** How callers of Open Tool Calling may prove who they are: as those of MCP do, or by a shared secret. */
+/** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
 export interface Proofs {
   authenticator: Pick<Authenticator, "isOpen" | "identify">;
   /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
@@ -42,7 +42,7 @@ export async function otcPrincipal(
   throw new Fault("unauthorized", `Who is calling is not known: send ${wanted.join(" or ")}.`);
 }
 
-/** Is this signed as only the shared secret signs? */
+/** True for a JWT that claims the algorithm of the shared secret. */
 function isShared(token: string): boolean {
   try {
     return decodeProtectedHeader(token).alg === "HS256";

@@ -1,4 +1,4 @@
-/** What workerd allows. */
+/** The most iterations of PBKDF2 that workerd allows. */
 const ITERATIONS = 100_000;
 
 /** A hash of the owner's passphrase: `pbkdf2$<iterations>$<salt>$<hash>`, the last two in base64. */
@@ -8,7 +8,7 @@ export async function hashPassphrase(passphrase: string): Promise<string> {
   return `pbkdf2$${ITERATIONS}$${toBase64(salt)}$${toBase64(hash)}`;
 }
 
-/** Is this the passphrase that `hashed` was made of? How long it takes says nothing of how near it is. */
+/** True if `hashed` was made of this passphrase. Takes the same time for every wrong one. */
 export async function isPassphrase(passphrase: string, hashed: string): Promise<boolean> {
   const [, iterations, salt, expected] = hashed.split("$");
   if (salt === undefined || expected === undefined) return false;

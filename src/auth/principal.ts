@@ -17,7 +17,7 @@ export interface ApiKey {
 export const bearerIn = (authorization: string | null): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
 
-/** Whose a token is. */
+/** The holder of a token. */
 export interface Known {
   principal: Principal;
   /** Unix time in ms, from which on it is nobody's; Infinity where there is none. */

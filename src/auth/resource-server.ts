@@ -64,7 +64,7 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
 
 const invalid = (message: string, cause?: unknown) => new Fault("unauthorized", message, { cause });
 
-/** Who the token says it is of, before that is verified. */
+/** The unverified issuer of a token. */
 function issuerOf(token: string): string {
   try {
     return decodeJwt(token).iss ?? "";

@@ -5,9 +5,9 @@ import type { WaitReason } from "../suspension.ts";
 export interface AskKeys {
   /** All that were on the wire. */
   used: Record<string, true>;
-  /** What the keys on the wire stand for, in the asks that are open. */
+  /** The servlet's own key for each key on the wire, for open asks. */
   names: Record<string, string>;
-  /** How often it has asked; absent where that was not counted yet. */
+  /** How often it has asked; absent in older tasks. */
   rounds?: number;
 }
 

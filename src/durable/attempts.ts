@@ -6,9 +6,9 @@ interface Counted {
   ends: number;
 }
 
-/** How often something was done of late; one object for each thing that is counted. */
+/** A counter over a fixed window of time; one object for each thing that is counted. */
 export class Attempts extends DurableObject {
-  /** Counts one more, or, where there were `most` of them in `ms`, none; gives how long to wait then, in ms. */
+  /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): number {
     const now = Date.now();
     const begun = this.#counted();

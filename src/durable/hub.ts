@@ -51,7 +51,7 @@ export class Hub extends DurableObject {
     return stream.body;
   }
 
-  /** Is there room for one more stream, with a filter of so many bytes, in the hub and in each share? */
+  /** True if one more stream with a filter of this size fits the limits of the hub and of each share. */
   #hasRoomFor(counted: readonly Counted[], bytes: number): boolean {
     const all = [...this.#streams.values()];
     const fits = (open: readonly Open[], streams: number, most: number) =>

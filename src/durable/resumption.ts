@@ -31,7 +31,7 @@ export class Resumption implements Keeper {
   #head: Head | undefined;
   /** Entries that the object does not have yet. */
   #unkept: Entry[];
-  /** Does the object have the record of this request? */
+  /** True once the object has the record of this request. */
   #isNoted = false;
   /** While it sends a request that must not be sent twice, it says now and then that it lives. */
   #signs: ReturnType<typeof setInterval> | undefined;
@@ -124,7 +124,7 @@ export class Resumption implements Keeper {
   }
 
   /**
-   * What the client carries, and behind that what was recorded since. Notices of before are the client's alone: it
+   * The record that the client carries, followed by the entries since. Notices from before are the client's alone: it
    * asks again since it has not got the response in which it was told others.
    */
   #whole(since: Recorded): Recorded {

@@ -11,7 +11,7 @@ interface Row extends Record<string, SqlStorageValue> {
   principal: string;
   version: string;
   level: string;
-  /** Has the client said that it is initialized? */
+  /** 1 once the client has sent `notifications/initialized`. */
   ready: 0 | 1;
   /** When its client was last heard of, in Unix ms; stored at most `limits.sessionUsedMs` late. */
   used: number;
@@ -21,10 +21,10 @@ interface Row extends Record<string, SqlStorageValue> {
   asks: number;
 }
 
-/** A call whose client is to hear of it on a stream. */
+/** A call whose messages go to a stream. */
 export interface KeptCall {
   number: number;
-  /** The id of its request; null for a call that nobody waits for. */
+  /** The id of its request; null for a call without a request. */
   request: RequestId | null;
   method: string;
   stream: number;
@@ -35,7 +35,7 @@ export interface KeptCall {
   notified: number;
   /** The highest progress value sent to the client. */
   progress?: number;
-  /** Has its servlet sent an HTTP request that must not be sent twice, since it runs in the session? */
+  /** True once its servlet has sent, while it ran in the session, an HTTP request that must not be repeated. */
   hasSent?: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface KeptAsk extends Record<string, SqlStorageValue> {
 
 /** The content of an open request of the server. */
 export type Asked = Ask & {
-  /** May the client make a task of its own of it? */
+  /** True if the client may answer with a task of its own. */
   isTask: boolean;
 };
 
@@ -79,13 +79,13 @@ CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
 CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT, until INTEGER);
 ${SealedRows.texts}`;
 
-/** Calls that have sent what must not be sent twice. Sessions of before have no such table. */
+/** Calls that have sent HTTP requests that must not be repeated. Older sessions have no such table. */
 const SENT = "CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY)";
 
-/** Columns of `tasks` that sessions of before do not have. */
+/** Columns of `tasks` that older sessions do not have. */
 const LATER_COLUMNS = { state: "TEXT", until: "INTEGER" };
 
-/** All that is kept of one session in its object's SQLite, the messages for its client aside. */
+/** The tables of one session, except its events. */
 export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
@@ -166,7 +166,7 @@ export class SessionStore {
     return number;
   }
 
-  /** Whose session it is, with the address that it was made from. */
+  /** The owner of the session, with the address that it was created from. */
   async principal(): Promise<Principal> {
     if (this.#principal === undefined) {
       const address = (await this.rows.text("address")) as string | undefined;
@@ -246,7 +246,7 @@ export class SessionStore {
     return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
   }
 
-  /** False where there are too many. */
+  /** False if there are too many. */
   subscribe(uri: string): boolean {
     const { sql } = this.#storage;
     const { count } = sql
@@ -292,7 +292,7 @@ export class SessionStore {
     return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
   }
 
-  /** Notes the state of a task; false where the client was told of that state already. */
+  /** Stores the state of a task; false if the client was told of that state already. */
   isNews(id: string, state: string): boolean {
     const news = this.#storage.sql.exec(
       "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1",

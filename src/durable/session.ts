@@ -94,7 +94,7 @@ export function sessionObject(bundle: Bundle) {
       return true;
     }
 
-    /** Is it this principal's, and can it be read? One whose key is gone ends: its client begins another. */
+    /** True for this principal's readable session. One that cannot be decrypted ends: its client begins another. */
     async #isThereFor(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       try {
@@ -149,7 +149,7 @@ export function sessionObject(bundle: Bundle) {
       return storage.setAlarm(used + idleMs + limits.sessionPingMs);
     }
 
-    /** Has the session told of changes, of whichever call. */
+    /** Subscribes the session to change notifications, from any call. */
     async #enlist(): Promise<void> {
       const caller = callerKey(await this.#store.principal());
       await this.#hub().enlist(this.ctx.id.toString(), caller);

@@ -1,12 +1,12 @@
 import { PART } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 
-/** What is stored of one thing: calls `keep` for each further whole MiB. */
+/** Counts the bytes that are stored for one thing: calls `keep` for each further MiB. */
 export class StoredBytes {
   readonly #keep: () => Promise<void>;
   #bytes: number;
 
-  /** Of what `known` holds, all is counted. */
+  /** `known` is counted already. */
   constructor(keep: () => Promise<void>, known: unknown) {
     this.#keep = keep;
     this.#bytes = textBytes(known);

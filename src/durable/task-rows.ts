@@ -29,15 +29,15 @@ export interface Row extends Record<string, SqlStorageValue> {
   seen: number | null;
 }
 
-/** What a task calls, as far as scopes care. */
+/** The method and name or URI of a task's call: enough to check scopes. */
 export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri?: unknown } };
 
 /** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
-  /** What is called, for as long as the task is kept. Tasks of before have none. */
+  /** Kept as long as the task. Older tasks have none. */
   subject: Subject;
-  /** How far the servlet has said to be. */
+  /** The last progress message. */
   message: string;
   /** The record that the next run resumes, without its entries; absent if the servlet is called again. */
   begun: Omit<Recorded, "entries">;
@@ -54,7 +54,7 @@ export interface Change extends Writes {
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
   also?: () => void;
-  /** Is it written even to a task that is over? */
+  /** True to write even to a task that is over. */
   isFinal?: boolean;
   /** When the next alarm is due, in Unix ms; asked for when all else is written. */
   alarm?: () => number;
@@ -63,15 +63,15 @@ export interface Change extends Writes {
 /** Parts of a call that are not kept in its text. */
 const ELSEWHERE = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
 
-/** What is kept of a call as its text. */
+/** The part of a call that is stored as its text. */
 export function kept(given: TaskCall): Texts["call"] {
   const call = { ...given };
   for (const elsewhere of ELSEWHERE) delete call[elsewhere];
   return call;
 }
 
-/** How a call that becomes a task has come to it: its end, or what it waits for and has been answered. */
-export function beginningOf({ recorded, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
+/** The first stored state of a task: its end, or its journal and the reason for waiting. */
+export function beginningOf({ recorded, owner, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
   const suspended = start && "reason" in start ? start : undefined;
   const end = start && !("reason" in start) ? start : undefined;
   const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
@@ -117,7 +117,7 @@ export function insertTask(
   sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
 }
 
-/** How a task has ended whose stored texts cannot be opened any more. */
+/** The end of a task whose stored texts cannot be decrypted any more. */
 export const LOST: TaskEnd = endOf(
   new Fault(
     "servlet_failed",
@@ -150,8 +150,8 @@ export const openIn = (waits: WaitReason): Ask[] =>
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
 /**
- * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an
- * answer is always to what was meant.
+ * The stored state of a call that waits. Keys of asks are never used twice in a task's life, so that an
+ * answer is always to what was meant. `isSeen` where the client can see from now on what it is asked.
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,

@@ -31,14 +31,14 @@ export class TaskStore implements Keeper {
     this.#row = rows.storedTask(storage.sql);
   }
 
-  /** Keeps a part of a call that is about to become this task; for a while, where it does not. */
+  /** Stores a part of a call before `create`, for `limits.broughtMs`. */
   async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.#rows.preparePart(what, part);
     this.#storage.transactionSync(write);
     await this.#storage.setAlarm(Date.now() + limits.broughtMs);
   }
 
-  /** Makes a task of a call. Its first run is due, unless it is over or waits for something. */
+  /** Creates the task. Its first run is due, unless the call has ended or waits. */
   async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
     if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
@@ -133,7 +133,7 @@ export class TaskStore implements Keeper {
     return this.read("call");
   }
 
-  /** How often the servlet has gone back to its client. */
+  /** How often the servlet has asked its client. */
   async asked(): Promise<number> {
     return roundsOf((await this.read("keys")) ?? { used: {}, names: {} });
   }
@@ -154,7 +154,7 @@ export class TaskStore implements Keeper {
     return { ...begun, entries, notices: Math.max(begun.notices, this.row.notices) };
   }
 
-  /** Keeps what a call waits for. */
+  /** Stores a suspended call and its reason for waiting. */
   async suspend(suspended: Suspended): Promise<void> {
     const keys = await this.read("keys");
     if (this.isOver) return;
@@ -171,13 +171,13 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Keeps answers while others are missing; `isTold` where the owner knows what is asked. */
+  /** Stores answers while others are missing; `isTold` if the owner has been told of the asks. */
   async wait(waits: WaitReason, isTold: boolean): Promise<void> {
     const alarm = () => (isTold ? rows.dueAt(waits, this.expires) : this.#due(waits));
     await this.#commit({ texts: { waits }, alarm });
   }
 
-  /** Gives the servlet the answers to all that it asked; its next run is due. */
+  /** Stores the answers to all asks for the servlet. Its next run is due. */
   async answer(asks: Asks, given: Answers): Promise<void> {
     const { names } = (await this.read("keys"))!;
     const own = Object.fromEntries(
@@ -195,12 +195,12 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** The call has slept until this time, as it is now; its next run is due. */
+  /** Ends a sleep at this time. The next run is due. */
   async wake(at: number): Promise<void> {
     await this.#resume("", at);
   }
 
-  /** Puts the answer behind the others; false where the servlet is called anew instead. */
+  /** Appends the answer to the journal; false if the servlet is called again instead. */
   async #resume(answer: string, at: number): Promise<boolean> {
     const known = await this.read("begun");
     if (known === undefined) return false;
@@ -232,7 +232,7 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Keeps how the call has ended, and nothing of how it came there. */
+  /** Stores the end of the call and drops its other texts. */
   async end(end: TaskEnd): Promise<void> {
     await this.#commit({ texts: { end }, also: () => this.#over(rows.statusOf(end)) });
   }
@@ -273,7 +273,7 @@ export class TaskStore implements Keeper {
     }
   }
 
-  /** Nothing is written to a task that is over. */
+  /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
   async #commit({ also, alarm, isFinal = false, ...writes }: Change): Promise<void> {
     const write = await this.#rows.prepare(writes);
     if (this.#isForgotten || (this.#row && this.isOver && !isFinal)) return;

@@ -79,7 +79,7 @@ export function taskObject(bundle: Bundle) {
       return this.#readable(() => viewOf(this.#store));
     }
 
-    /** May this principal still call what the task calls? */
+    /** True for the owner, while its scopes grant what the task calls. */
     async #isFor({ name, scopes }: Principal): Promise<boolean> {
       if (!this.#store.isOf(name)) return false;
       const subject = await this.#readable(() => this.#store.subject());

@@ -8,7 +8,7 @@ import type { SessionCall, SessionParts } from "./legacy/session-parts.ts";
 import type { Exchange } from "./wire/exchange.ts";
 import type { Message, Request, Unreadable } from "./wire/message.ts";
 
-/** What a request names, looked up once. */
+/** The target of a request: the tool, resource, prompt or list that it names. */
 export interface Target {
   /** For the log: the name of what is called, or the URI as far as its caller has not made it up. */
   subject?: string;
@@ -45,11 +45,11 @@ export interface Method {
   namedBy?: "name" | "uri" | "taskId";
   /** The member of the result that holds the list. */
   list?: keyof Lists;
-  /** How long a modern client may keep the result: as long as lists, or not at all. */
+  /** The cache hint for modern clients: that of lists, or none. */
   cache?: "as lists" | "never";
 }
 
-/** May the servlet behind this method ask its client for input? */
+/** True for methods whose servlet may ask its client for input. */
 export const canAsk = ({ find, namedBy }: Method): boolean =>
   find !== undefined && namedBy !== undefined;
 

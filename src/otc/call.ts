@@ -124,7 +124,7 @@ class Asked {
     }
   }
 
-  /** What a model has to know in order to call again; nothing where the tool has not asked. */
+  /** The requests as additional content for a model that calls again; empty if the tool has asked nothing. */
   get hint(): Partial<ToolError> {
     if (this.#lines.length === 0) return {};
     const content = ["The tool asked for this:", ...this.#lines].join("\n");

@@ -5,7 +5,7 @@ import type { Manifest } from "../servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { inlined, NotInlinable } from "./inline.ts";
 
-/** Whose tools are described. */
+/** The servlet whose tools are described. */
 export interface Owner {
   name: string;
   manifest: Manifest;

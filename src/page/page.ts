@@ -12,7 +12,7 @@ interface PageContent {
   offers: { servlets: readonly BundledServlet[]; catalog: Catalog } | undefined;
   /** True if anybody may call and AUTH is not set to none. */
   isOpen: boolean;
-  /** How callers prove who they are, where they have to. */
+  /** The means of authentication; empty where none is required. */
   proof: keyof typeof PROOFS | "";
 }
 

@@ -33,7 +33,7 @@ const UNABLE = {
     "its request does not accept a stream. Send Accept: application/json, text/event-stream.",
 };
 
-/** Fails whatever is asked. */
+/** An asker that fails every ask. */
 export const failingAsker =
   (why: keyof typeof UNABLE): Asker =>
   async (asks) =>

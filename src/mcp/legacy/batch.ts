@@ -8,7 +8,7 @@ export class Replies {
   readonly all: string[] = [];
   readonly #isBatch: boolean;
   #bytes = 0;
-  /** Did one of them find no room? Then what else the batch asks for is not begun. */
+  /** True once a reply did not fit: the other requests of the batch are not run. */
   isFull = false;
 
   constructor(isBatch: boolean) {
@@ -24,9 +24,9 @@ export class Replies {
   }
 }
 
-/** Of a request for whose result its batch has no room. */
+/** The fault of a request whose result does not fit the batch. */
 export const batchIsFull = () =>
   new Fault(
     "too_large",
-    `The results of this batch have more than ${limits.batchBytes} bytes: send the request by itself.`,
+    `The results of this batch are too large (limit ${limits.batchBytes} bytes). Send this request by itself.`,
   );

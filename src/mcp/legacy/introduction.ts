@@ -30,7 +30,7 @@ export async function initialize(
 
 export const ping = () => ({});
 
-/** Does nothing but check: there is no session that could keep the level. */
+/** Only checks the params: without a session there is no place to keep the level. */
 export function setLevel(params: Json): Json {
   logLevelIn(params);
   return {};

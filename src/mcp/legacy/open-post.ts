@@ -8,7 +8,7 @@ import type { Post } from "../../durable/session-object.ts";
  * anything, else with a stream that begins then.
  */
 export class OpenPost {
-  /** What the POST is answered with. */
+  /** The answer to the POST. */
   readonly response: Promise<Response | Reply>;
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
@@ -47,7 +47,7 @@ export class OpenPost {
     return this.#last;
   }
 
-  /** Throws where there is no room for further replies. */
+  /** Throws `too_large` where there is no room for further replies. */
   demandRoom(): void {
     if (this.stream === undefined && this.#replies.isFull) throw batchIsFull();
   }

@@ -22,12 +22,12 @@ interface AskDependencies {
 /** The recipient of a task's asks: the first call that still waits for the task. */
 interface Addressee {
   call: () => { stream: number } | undefined;
-  /** Does the client know the task? */
+  /** True if the client knows the task. */
   isListed: boolean;
   round: number;
 }
 
-/** The requests that the server has sent to a session's client and that are open. */
+/** The open requests of the server to a session's client. */
 export class SessionAsks {
   readonly #setting: AskDependencies;
   readonly #open = new Map<number, KeptAsk>();
@@ -142,7 +142,7 @@ export class SessionAsks {
     this.#closed.set(task, keys.add(key));
   }
 
-  /** Frees what is remembered of a task whose call has ended. */
+  /** Forgets a task whose call has ended. */
   forget(task: string): void {
     this.#closed.delete(task);
     this.#rounds.delete(task);

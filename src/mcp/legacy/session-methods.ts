@@ -97,7 +97,7 @@ export async function taskCallOf(
   return { id: request ?? method, meta, principal, client, trace: post?.trace, method, params };
 }
 
-/** Throws `too_many` where a session has as many calls, in its object or waiting in tasks, as it may. */
+/** Throws `too_many` if the session has too many calls, running or waiting in tasks. */
 export function demandRoom(calls: readonly { task?: string }[]): void {
   const running = calls.filter(({ task }) => task === undefined).length;
   const { sessionCalls, sessionTasks } = limits;
@@ -107,7 +107,7 @@ export function demandRoom(calls: readonly { task?: string }[]): void {
   throw new Fault("too_many", message);
 }
 
-/** Adds a new task to those of the session. Throws `too_many` where it has as many as it may. */
+/** Adds a new task to the session. Throws `too_many` if it has too many. */
 export function addTask(store: SessionStore, id: string, ttlMs: number): void {
   if (store.addTask(id, Date.now() + Math.min(ttlMs, limits.taskMs))) return;
   const message = `Too many tasks in this session (limit ${limits.sessionTasks}). Each counts until its ttl is over. Wait for that, or begin another session.`;

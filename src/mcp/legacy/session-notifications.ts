@@ -5,14 +5,14 @@ import type { Json, Notification } from "../../model.ts";
 import type { KeptCall, SessionStore } from "../../durable/session-store.ts";
 
 /**
- * Is it no request, but what the client hears of a task that it has begun? Its progress token is valid
- * until the task is over, whether anybody waits for the result or not.
+ * True for the entry of a task that the client has created, which is not a request. Its progress token is valid
+ * until the task ends, whether or not a request waits for the result.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
  */
 export const isListener = ({ request, method }: KeptCall): boolean =>
   request === null && method === TASK_RESULT;
 
-/** Passes on what a call says and its client wants to hear; the call learns how far that is. */
+/** Sends the notifications of a call that its client wants, and records its progress. */
 export function hearing(
   call: KeptCall,
   store: SessionStore,

@@ -8,18 +8,18 @@ import type { OpenPost } from "./open-post.ts";
 /** The parts of a session that its methods use. */
 export interface SessionParts {
   store: SessionStore;
-  /** The principal's; those that it may have by these scopes. */
+  /** The principal's tasks, as far as these scopes grant them. */
   tasks: (scopes?: Post["scopes"]) => Tasks;
-  /** Has the session told of changes from now on. */
+  /** Subscribes the session to change notifications. */
   enlist(): Promise<void>;
-  /** Answers the call when the task has ended. */
+  /** Answers the call with the task's end. */
   awaitTask(call: SessionCall, task: DetailedTask): Promise<void>;
 }
 
 /** A call of a session that is not over. */
 export interface SessionCall extends KeptCall {
   isKept: boolean;
-  /** Is its end nothing to its client any more? */
+  /** True once the client has cancelled it. */
   isUnwanted?: boolean;
   /** Absent once another instance of the session's object has taken the call over. */
   post?: OpenPost;

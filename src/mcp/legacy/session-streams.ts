@@ -26,14 +26,14 @@ export class SessionStreams {
   readonly #store: SessionStore;
   readonly #storage: DurableObjectStorage;
   readonly #events: SessionEvents;
-  /** Is there more to come on this stream? */
+  /** True while more messages may follow on this stream. */
   readonly #goesOn: (stream: number) => boolean;
   /** Prefix of this session's event ids, to recognize ids of other sessions. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
   /** These and those before them that are not read to their end, oldest first. */
   #connections: Connection[] = [];
-  /** Messages are kept and sent one after the other. */
+  /** Settles when all earlier messages are stored and sent. */
   #last = Promise.resolve();
 
   constructor(
@@ -48,12 +48,12 @@ export class SessionStreams {
     this.#tag = id.toString().slice(0, 12);
   }
 
-  /** Is somebody there to read it? */
+  /** True while a client is connected to this stream. */
   isOpen(stream: number): boolean {
     return this.#open.has(stream);
   }
 
-  /** Settles when the message is durable, and with its reader if there is one. */
+  /** Settles when the message is durable, and written to its connection if there is one. */
   send(stream: number, message: string, { isMinor = false, texts, also }: Along = {}) {
     return this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
@@ -112,12 +112,12 @@ export class SessionStreams {
     return streamResponse(connection.body);
   }
 
-  /** Ends a stream on which everything is said. */
+  /** Closes a stream after its last message. */
   finish(stream: number): Promise<void> {
     return this.#inTurn(async () => this.#open.get(stream)?.close());
   }
 
-  /** Ends all of them: the session is over. */
+  /** Closes all streams of a session that has ended. */
   end(): void {
     for (const connection of this.#open.values()) connection.close();
   }
@@ -133,7 +133,7 @@ export class SessionStreams {
     return done;
   }
 
-  /** A new connection to one who has seen all up to an event. */
+  /** A new connection to a client that has seen the events up to this one. */
   #connect(stream: number, seen: number): Connection {
     const isOwn = stream === OWN;
     const connection: Connection = new Connection({
@@ -210,7 +210,7 @@ export class SessionStreams {
     return `${this.#tag}-${stream}-${seq}`;
   }
 
-  /** The same place under an id that no other event has. */
+  /** Another id for the same place, which no other event has. */
   #freshId(stream: number, seq: number): string {
     return `${this.#idOf(stream, seq)}-${Date.now().toString(36)}`;
   }

@@ -16,7 +16,7 @@ export const TASK_RESULT = "tasks/result";
 /** Which requests can be made as tasks, for what declares them. */
 export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
-/** Does the client take this request as a task of its own? */
+/** True if the client can run this request as a task of its own. */
 export function takesAsTask({ capabilities: { tasks } }: Client, method: string): boolean {
   const [of = "", what = ""] = method.split("/");
   const requests = isObject(tasks) ? tasks["requests"] : undefined;
@@ -65,7 +65,7 @@ export function related(about: Json, taskId: string): Json {
   return { ...about, _meta: { ...meta, [RELATED_TASK_META]: { taskId } } };
 }
 
-/** How a task has ended, as the response to the request that waits for that. */
+/** The response, with a task's result or error, to the request that waits for it. */
 export function endingOf(
   { id, method, version }: { id: RequestId; method: string; version: string },
   { taskId, status, result, error }: DetailedTask,

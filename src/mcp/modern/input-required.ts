@@ -51,13 +51,13 @@ interface State {
   seed?: string;
 }
 
-/** What a request brings to its call. */
+/** The input of one run of a call. */
 export interface Leg extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;
   /** Absent where the request brings no state. */
   resumption?: Resumption;
-  /** Has the call become a task? */
+  /** True if the call has become a task. */
   isTask?: boolean;
 }
 

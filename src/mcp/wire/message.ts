@@ -70,7 +70,7 @@ export interface Unreadable {
   kind: "unreadable";
   id: RequestId | null;
   fault: Fault;
-  /** Does it have a method and no id? Then nothing is done on it. */
+  /** True if it has a method and no id: it then has no effect. */
   isNotification: boolean;
 }
 

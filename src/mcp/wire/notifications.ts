@@ -33,9 +33,9 @@ interface Wanted {
   progressToken: ProgressToken | undefined;
   /** The lowest level that the client wants; undefined where it wants no logs. */
   logLevel: LoggingLevel | undefined;
-  /** How far it was told before that the call is. */
+  /** The last progress value that was sent to the client. */
   progress?: number | undefined;
-  /** Does it hear when what the user does on a page is done? */
+  /** True if the client is told when a URL elicitation is complete. */
   elicitations?: boolean;
 }
 

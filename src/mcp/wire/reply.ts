@@ -4,7 +4,7 @@ import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
 import { errorMessage, type RequestId } from "./message.ts";
 
-/** What a POST is answered with when all is said. */
+/** The final answer to a POST. */
 export interface Reply {
   status: number;
   /** One message as JSON text, or those of a batch. */
@@ -12,7 +12,7 @@ export interface Reply {
   isBatch?: boolean;
 }
 
-/** What the client's `Accept` header admits. */
+/** The media types that the client's `Accept` header allows. */
 export interface Accepts {
   json: boolean;
   sse: boolean;
@@ -93,7 +93,7 @@ export class Answering {
     if (this.#signsOfLife !== undefined) clearInterval(this.#signsOfLife);
   }
 
-  /** What was and will be said, then the reply. */
+  /** A stream of all messages, past and future, and then the reply. */
   #stream(reply: Promise<Reply>): Response {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {

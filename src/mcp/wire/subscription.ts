@@ -32,7 +32,7 @@ export interface Subscription {
 /** The key in `_meta` of everything on a stream: clients tell streams apart by it. */
 export const SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId";
 
-/** Does a stream with this filter get this notification? */
+/** True if a stream with this filter receives this notification. */
 export function matches(filter: Filter, { method, params = {} }: Notification): boolean {
   switch (method) {
     case "notifications/tools/list_changed":

@@ -37,7 +37,7 @@ export function taskGate(mode: TaskMode): CallContext["gate"] {
   };
 }
 
-/** How far a call is, in words, where that is what a notification tells; a task's `statusMessage`. */
+/** The text of a progress notification, for a task's `statusMessage`; undefined for any other. */
 export function progressOf({ method, params = {} }: Notification): string | undefined {
   if (method !== "notifications/progress") return undefined;
   const { message, progress, total } = params;

@@ -171,6 +171,6 @@ test("a batch of the largest results costs 64 MB besides its guests", async () =
   const replies = JSON.parse(await legacy(all, { "mcp-protocol-version": "2025-03-26" })) as Json[];
   await lap();
   expect(replies.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
-  expect(replies.at(-1)!["error"].message).toContain("send the request by itself");
+  expect(replies.at(-1)!["error"].message).toContain("Send this request by itself");
   expect(most - 4).toBeLessThan(64);
 });
