@@ -71,7 +71,7 @@ export function kept(given: TaskCall): Texts["call"] {
 }
 
 /** The first stored state of a task: its end, or its journal and the reason for waiting. */
-export function beginningOf({ recorded, owner, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
+export function beginningOf({ recorded, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
   const suspended = start && "reason" in start ? start : undefined;
   const end = start && !("reason" in start) ? start : undefined;
   const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
