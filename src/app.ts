@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
-import { createAuthenticator } from "./auth/door.ts";
+import { createAuthenticator } from "./auth/authenticator.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin, isLoopback, networkOf } from "./auth/origin.ts";
@@ -34,16 +34,19 @@ export function createApp(bundle: Bundle, env: object) {
   const settings = readSettings(env);
   const registry = new Registry(bundle, deploymentOf(env));
   const server = introduction(settings);
-  const doors = { allowedOrigins: settings.ALLOWED_ORIGINS, allowedHosts: settings.ALLOWED_HOSTS };
+  const originPolicy = {
+    allowedOrigins: settings.ALLOWED_ORIGINS,
+    allowedHosts: settings.ALLOWED_HOSTS,
+  };
   const hubs = namespaceOf<Hub>(env, "HUBS");
   const vault = vaultOf(env);
   const tasks = tasksOf(env);
   const sessions = sessionsOf(env);
   const names = registry.servlets.map(({ name }) => name);
-  const door = createAuthenticator(settings, env, (scope) =>
+  const authenticator = createAuthenticator(settings, env, (scope) =>
     isScope(scope, settings.SCOPES, names),
   );
-  const { authorization } = door;
+  const { authorization } = authenticator;
   configureLimits(settings.LIMITS ?? {});
   const rateLimiter = new RateLimiter(env);
 
@@ -64,7 +67,7 @@ export function createApp(bundle: Bundle, env: object) {
       console.warn(`This server requires no authentication. ${HOW_TO_CLOSE}`);
     hasLooked = true;
     const origin = c.req.raw.headers.get("origin");
-    checkOrigin(c.req.url, origin, doors);
+    checkOrigin(c.req.url, origin, originPolicy);
     return origin === null ? next() : readable(c, next);
   });
 
@@ -75,7 +78,7 @@ export function createApp(bundle: Bundle, env: object) {
       version: settings.SERVER_VERSION,
     };
     // Servlets and tools are listed only where no authentication is required.
-    if (!door.isOpen) return c.json(said);
+    if (!authenticator.isOpen) return c.json(said);
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
     return c.json({ ...said, servlets: names, tools }, catalog === undefined ? 503 : 200);
@@ -91,7 +94,7 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   app.on("GET", METADATA_PATHS, (c) => {
-    const metadata = door.metadata(c.req.raw);
+    const metadata = authenticator.metadata(c.req.raw);
     return metadata === undefined ? c.notFound() : c.json(metadata);
   });
 
@@ -102,21 +105,21 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.all("/mcp", async (c) => {
     const { raw } = c.req;
-    const principal = withAddress(await door.identify(raw), raw);
+    const principal = withAddress(await authenticator.identify(raw), raw);
     const hub = hubs && (() => hubs.getByName(principal.name));
     const allowed = registry.within(principal.scopes);
     const visit = rateLimiter.enter(callerKey(principal), raw);
     return visit.until(
       mcpEndpoint(raw, {
         ...visit.quota,
-        challenge: (fault) => door.challenge(raw, fault),
+        challenge: (fault) => authenticator.challenge(raw, fault),
         server,
         registry: allowed,
         principal,
         hub,
         vault,
-        tasks: tasks?.(principal),
-        sessions: sessions?.(principal),
+        tasks: tasks?.(principal, visit.quota.keep),
+        sessions,
       }),
     );
   });
@@ -124,7 +127,7 @@ export function createApp(bundle: Bundle, env: object) {
   for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
     app.all(path, async (c) => {
       const { raw } = c.req;
-      const principal = withAddress(await otcPrincipal(raw, { door, shared }), raw);
+      const principal = withAddress(await otcPrincipal(raw, { authenticator, shared }), raw);
       const allowed = registry.within(principal.scopes);
       const visit = rateLimiter.enter(callerKey(principal), raw);
       return visit.until(answer(raw, { ...visit.quota, registry: allowed, principal, records }));
@@ -147,23 +150,23 @@ export function createApp(bundle: Bundle, env: object) {
   app.onError((error, c) => {
     const fault = report(error);
     if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
-    return refusalResponse(fault, { challenge: door.challenge(c.req.raw, fault) });
+    return refusalResponse(fault, { challenge: authenticator.challenge(c.req.raw, fault) });
   });
 
   /** May anybody on the internet call, without anyone having said so? */
   const isOpenTo = (url: string): boolean =>
-    door.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
+    authenticator.isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname);
 
   async function showPage(url: string) {
     return page({
       title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
       version: settings.SERVER_VERSION,
       endpoint: new URL("/mcp", url).href,
-      offers: door.isOpen
+      offers: authenticator.isOpen
         ? { servlets: registry.servlets, catalog: await registry.catalog() }
         : undefined,
       isOpen: isOpenTo(url),
-      proof: door.isOpen ? "" : door.hasOAuth ? "sign-in" : "key",
+      proof: authenticator.isOpen ? "" : authenticator.hasOAuth ? "sign-in" : "key",
     });
   }
 

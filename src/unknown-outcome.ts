@@ -12,7 +12,7 @@ export const SENT =
 /** Faults of the server's own: no servlet is left that could say what it has done. */
 const OURS: ReadonlySet<FaultCode> = new Set(["internal", "unavailable", "too_many"]);
 
-/** What a call has failed with, as its client is told it: with what the servlet may have done. */
+/** The fault of a call for its client, with a note on requests that may have been sent. */
 export function afterSending({ hasSent = false }: Sender, error: unknown): Fault {
   const fault = Fault.from(error);
   if (!hasSent || !OURS.has(fault.code)) return fault;

@@ -1,16 +1,19 @@
 import {
-  AuthorizationError,
   OAuthAuthorizationServer,
   OAuthError,
-  type AuthorizationErrorCode,
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
-import { textWithin } from "../body.ts";
-import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Counter } from "../quotas.ts";
-import { Allowances } from "./allowances.ts";
+import {
+  demandNavigation,
+  formOf,
+  refusalOf,
+  refused,
+  tokenError,
+} from "./authorization-refusals.ts";
 import {
   ClientDocuments,
   isDocumentUrl,
@@ -18,12 +21,13 @@ import {
   keptClient,
   storeWith,
 } from "./client-documents.ts";
-import { consentPage, refusalPage, type Refusal, type Site } from "./consent-page.ts";
+import { consentPage, refusalPage, type Site } from "./consent-page.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
+import { SignInLimiter } from "./sign-in-limiter.ts";
 import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
@@ -77,7 +81,7 @@ export interface AuthorizationServer {
 export function authorizationServer(owner: AuthorizationServerOptions): AuthorizationServer {
   const { store } = owner;
   const documents = new ClientDocuments(owner.fetch);
-  const allowances = new Allowances(owner.attempts);
+  const limiter = new SignInLimiter(owner.attempts);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: with another one, nobody is let in any more.
   const seal = owner.passphrase;
@@ -108,7 +112,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       },
       clientRegistrationCallback: async ({ request: registration }) => {
         try {
-          await allowances.registration(registration);
+          await limiter.registration(registration);
           return undefined;
         } catch (error) {
           const { message: description } = Fault.from(error);
@@ -127,7 +131,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   function envFor(request: Request, isForTokens: boolean): Env {
     const find = async (id: string) =>
       (isForTokens && (await keptClient(store, id))) ||
-      documents.find(id, () => allowances.document(request));
+      documents.find(id, () => limiter.document(request));
     return { OAUTH_KV: storeWith(store, find) };
   }
 
@@ -157,7 +161,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       );
     }
     const scopes = granted(asked);
-    if (complaint === undefined) await allowances.page(request);
+    if (complaint === undefined) await limiter.page(request);
     const client = await oauth.describeConsent(asked);
     if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
     const { handle, headers } = await oauth.beginConsent(asked);
@@ -172,11 +176,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       return new Response(null, { status: 303, headers });
     }
     const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
-    if (!(await allowances.passphrase(request, isOwner))) {
+    if (!(await limiter.passphrase(request, isOwner))) {
       return ask(oauth, request, "Wrong passphrase. Enter the passphrase of this server.");
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
-    await allowances.pageAllowed(request);
+    await limiter.pageAllowed(request);
     const scope = granted(asked);
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,
@@ -242,76 +246,4 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       { headers: response.headers },
     );
   }
-}
-
-/** Why a client is refused, with the way back to it. */
-function refused(
-  asked: AuthRequest,
-  code: AuthorizationErrorCode,
-  description: string,
-): AuthorizationError {
-  const { redirectUri, state, issuer } = asked;
-  return new AuthorizationError(code, { description, redirectUri, state, issuer });
-}
-
-/**
- * Throws `forbidden` for a subresource or frame request. Only browsers send `Sec-Fetch-Dest`. https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header
- */
-function demandNavigation({ headers }: Request): void {
-  if ((headers.get("sec-fetch-dest") ?? "document") === "document") return;
-  throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
-}
-
-/** A fault at the token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
-function tokenError(error: unknown): Response {
-  if (!(error instanceof Fault)) throw error;
-  const { message: error_description } = error;
-  const headers = new Headers({ "cache-control": "no-store" });
-  switch (error.code) {
-    case "invalid_request":
-      return Response.json(
-        { error: "invalid_client", error_description },
-        { status: 401, headers },
-      );
-    case "too_large":
-      return Response.json(
-        { error: "invalid_request", error_description },
-        { status: 413, headers },
-      );
-    case "too_many":
-      headers.set("retry-after", retryAfterOf(error) ?? "");
-      return Response.json(
-        { error: "temporarily_unavailable", error_description },
-        { status: 429, headers },
-      );
-    default:
-      throw error;
-  }
-}
-
-/** The error page for a refusal. Rethrows any other error. */
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof AuthorizationError) {
-    // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
-    return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
-  }
-  if (!(error instanceof Fault)) throw error;
-  return { status: httpStatus(error), reason: error.message, retryAfter: retryAfterOf(error) };
-}
-
-/** The fields of the form. */
-async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
-  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
-    throw new Fault(
-      "unsupported_media_type",
-      "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",
-    );
-  }
-  const text = await textWithin(body, limits.formBytes);
-  if (text === undefined)
-    throw new Fault(
-      "too_large",
-      `The form is too large (limit ${limits.formBytes} bytes). Submit the form of the sign-in page.`,
-    );
-  return new URLSearchParams(text);
 }

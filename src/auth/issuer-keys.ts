@@ -9,11 +9,14 @@ const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 
 /**
- * An issuer's keys, as jose wants them. They are fetched at the first token, when they are old, and when
- * a token names a key that is not there, which is how issuers rotate them. What is kept between requests
- * is the keys, never a promise: a request of workerd cannot wait for what another one fetches.
+ * An issuer's keys, as a key function for jose. They are fetched for the first token, when they are old, and
+ * when a token names an unknown key, since issuers rotate keys that way. Requests share keys but never a promise:
+ * in workerd a request cannot wait for the fetch of another.
  *
- * Throws `unavailable` where there are no keys to be had.
+ * Not jose's `createRemoteJWKSet`: that neither uses old keys while an issuer is down, nor pauses after a failed
+ * fetch, nor bounds the size of a response.
+ *
+ * Throws `unavailable` if no keys can be fetched.
  * https://www.rfc-editor.org/rfc/rfc7517
  */
 export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGetKey {

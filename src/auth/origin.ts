@@ -23,20 +23,20 @@ export const isLoopback = (hostname: string) =>
  *
  * Throws `forbidden`.
  */
-export function checkOrigin(address: string, origin: string | null, doors: OriginPolicy): void {
+export function checkOrigin(address: string, origin: string | null, policy: OriginPolicy): void {
   if (origin === null && SAFE.test(address)) return;
   const url = new URL(address);
   if (
     url.protocol === "http:" &&
     !isLoopback(url.hostname) &&
-    !doors.allowedHosts.includes(url.hostname)
+    !policy.allowedHosts.includes(url.hostname)
   ) {
     throw new Fault(
       "forbidden",
       "Plain http is served to loopback host names only: use https, or name this host in ALLOWED_HOSTS.",
     );
   }
-  if (origin !== null && !isAllowedOrigin(url, origin, doors)) {
+  if (origin !== null && !isAllowedOrigin(url, origin, policy)) {
     throw new Fault("forbidden", "This origin is not allowed: name it in ALLOWED_ORIGINS.");
   }
 }

@@ -1,12 +1,12 @@
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
-import type { Authenticator } from "./door.ts";
+import type { Authenticator } from "./authenticator.ts";
 import { bearerIn } from "./principal.ts";
 
 /** How callers of Open Tool Calling may prove who they are: as those of MCP do, or by a shared secret. */
 export interface Proofs {
-  door: Pick<Authenticator, "isOpen" | "identify">;
+  authenticator: Pick<Authenticator, "isOpen" | "identify">;
   /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
   shared: ((jwt: string, request: Request) => Promise<Principal>) | undefined;
 }
@@ -18,20 +18,25 @@ const KEY_HEADERS = ["otc-api-key", "x-api-key", "oxp-api-key"];
  * Who is calling, by an API key or by `Authorization: Bearer` with a JWT or with such a key.
  * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#server-authentication
  *
- * Throws `unauthorized`, and what `Door.identify` throws.
+ * Throws `unauthorized`, and what `Authenticator.identify` throws.
  */
-export async function otcPrincipal(request: Request, { door, shared }: Proofs): Promise<Principal> {
-  if (door.isOpen && shared === undefined) return ANONYMOUS;
+export async function otcPrincipal(
+  request: Request,
+  { authenticator, shared }: Proofs,
+): Promise<Principal> {
+  if (authenticator.isOpen && shared === undefined) return ANONYMOUS;
   const { headers, url } = request;
   const key = KEY_HEADERS.map((name) => headers.get(name)).find((one) => one !== null);
-  if (key !== undefined && !door.isOpen) {
-    return door.identify(new Request(url, { headers: { authorization: `Bearer ${key}` } }));
+  if (key !== undefined && !authenticator.isOpen) {
+    return authenticator.identify(
+      new Request(url, { headers: { authorization: `Bearer ${key}` } }),
+    );
   }
   const token = bearerIn(headers.get("authorization"));
   if (token !== undefined && shared !== undefined && isShared(token)) return shared(token, request);
-  if (!door.isOpen && token !== undefined) return door.identify(request);
+  if (!authenticator.isOpen && token !== undefined) return authenticator.identify(request);
   const wanted = [
-    ...(door.isOpen ? [] : ["an API key in OTC-API-Key"]),
+    ...(authenticator.isOpen ? [] : ["an API key in OTC-API-Key"]),
     ...(shared === undefined ? [] : ["a JWT in Authorization: Bearer"]),
   ];
   throw new Fault("unauthorized", `Who is calling is not known: send ${wanted.join(" or ")}.`);

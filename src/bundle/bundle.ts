@@ -17,16 +17,16 @@ import { bundleScript, checkTypes, type Script } from "./typescript/script.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 
-/** One servlet of the bundle, with what the table tells of it. */
+/** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
   found: Found;
   dialect: DialectName;
   prepared: Prepared;
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
-  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
-  /** What it lists; absent where it is asked at run time. */
+  /** Its lists; absent if it is asked for them at run time. */
   lists?: Lists;
   /** As Open Tool Calling describes its tools, by their own names. */
   definitions?: Record<string, ToolDefinition>;
@@ -37,7 +37,7 @@ export interface Options {
   folders: readonly string[];
   /** Where earlier results are kept. */
   cache: string;
-  /** Told what takes a while, and of which servlet. */
+  /** Reports a slow step and its servlet. */
   progress(what: string): void;
 }
 
@@ -189,8 +189,8 @@ function withAnswer(one: Ready, answer: Answer): Member {
 }
 
 /**
- * What these servlets offer, under the names that clients see. Throws a `Refusal` where two offer the
- * same: they cannot both be reached.
+ * The catalog of these servlets, under the names that clients see. Throws a `Refusal` if two servlets have
+ * an entry of the same name.
  */
 export function catalogOf(members: readonly Member[]): Catalog {
   const places = new Map(members.map(({ found }) => [found.name, found.place]));
@@ -253,7 +253,7 @@ const path = (relativePath: string) => {
   return slashes.startsWith(".") ? slashes : `./${slashes}`;
 };
 
-/** Does `work` on all items, so many at a time, results in order. */
+/** Does `work` on all items, `width` at a time; results in order. */
 async function inTurns<T, R>(
   width: number,
   items: readonly T[],

@@ -24,7 +24,7 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
-/** What a build made, and every file that it read. */
+/** The output of a build, and every file that it read. */
 export interface Built {
   output: Uint8Array<ArrayBuffer>;
   inputs: string[];

@@ -4,10 +4,10 @@ import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manife
 import { Refusal, type Refusals } from "./refusal.ts";
 import { sourceIn, type Source } from "./source.ts";
 
-/** A servlet as it lies in its folder. */
+/** A servlet found in its folder. */
 export interface Found {
   name: string;
-  /** What it is made of: a wasm file, or a source that builds to one. */
+  /** A wasm file, or a source that builds to one. */
   source: Source;
   manifest: Manifest;
   /** Where it is, for messages. */

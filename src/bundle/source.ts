@@ -13,7 +13,7 @@ export interface Source {
   files: string[];
 }
 
-/** What a folder holds that makes a servlet; undefined where there is nothing. */
+/** The source of a servlet in a folder; undefined if there is none. */
 export async function sourceIn(folder: string): Promise<Source | undefined> {
   const names = (await readdir(folder)).toSorted();
   const paths = (wanted: string[]) => wanted.map((name) => join(folder, name));
@@ -137,7 +137,7 @@ async function compileC(files: string[]): Promise<Built> {
     const output = made?.["servlet.wasm"];
     if (output instanceof Uint8Array) return { output: new Uint8Array(output), inputs: files };
   } catch {
-    // What is wrong was written to stderr.
+    // The compiler's message is on stderr.
   }
   throw new Refusal(`${files[0]}: clang did not compile it:\n${told.trim()}`);
 }

@@ -1,4 +1,5 @@
-import type { Answer, Asks, WaitReason } from "../model.ts";
+import type { Answer, Asks } from "../asks.ts";
+import type { WaitReason } from "../suspension.ts";
 
 /** The keys under which a task has asked. */
 export interface AskKeys {

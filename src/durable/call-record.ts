@@ -8,14 +8,6 @@ import { Registry } from "../servlets/registry.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
 
-/**
- * What others may ask of a recorded call: see `Records`. `asks` is a digest of what the call asks for, the
- * response is JSON.
- */
-export interface CallRecordObject extends Rpc.DurableObjectBranded {
-  run(call: Call, asks: string): Promise<string | undefined>;
-}
-
 /** The stored record. */
 interface Kept {
   asks: string;
@@ -39,7 +31,7 @@ export function callRecordObject(bundle: Bundle) {
   let registry: Registry | undefined;
   let sealer: Sealer | undefined;
 
-  return class CallRecord extends DurableObject implements CallRecordObject {
+  return class CallRecord extends DurableObject {
     readonly #rows: SealedRows;
     readonly #registry: Registry;
     #begun: Promise<Begun> | undefined;
@@ -55,6 +47,7 @@ export function callRecordObject(bundle: Bundle) {
       this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
     }
 
+    /** The response as JSON; undefined where another content was recorded. `asks` is a digest of the content. */
     async run(call: Call, asks: string): Promise<string | undefined> {
       this.#begun ??= this.#begin(call, asks).catch((error: unknown) => {
         this.#begun = undefined;
@@ -116,6 +109,9 @@ export function callRecordObject(bundle: Bundle) {
     }
   };
 }
+
+/** RPC type of a recorded call. */
+export type CallRecord = InstanceType<ReturnType<typeof callRecordObject>>;
 
 const STOPPED =
   "The server stopped while this call ran, so it is not known what came of it. To call again, use another call_id.";

@@ -1,22 +1,35 @@
 import { sha256 } from "../digest.ts";
 import { namespaceOf } from "../env.ts";
-import type { CallToolResponse } from "../otc/call.ts";
-import type { Records } from "../otc/records.ts";
-import { callerKey, type Principal } from "../model.ts";
-import type { CallRecordObject } from "./call-record.ts";
+import type { Call, CallToolResponse } from "../otc/call.ts";
+import { callerKey } from "../model.ts";
+import type { CallRecord } from "./call-record.ts";
 
-/** The recorded calls of a Worker with these bindings, by caller key; undefined where it has not got them. */
-export function recordsOf(env: object): ((principal: Principal) => Records) | undefined {
-  const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS");
+/** The calls that have a `call_id`: each runs once, and its response is kept for `limits.callRecordMs`. */
+export class CallRecords {
+  readonly #objects: DurableObjectNamespace<CallRecord>;
+
+  constructor(objects: DurableObjectNamespace<CallRecord>) {
+    this.#objects = objects;
+  }
+
+  /**
+   * Runs the call of a principal, or returns the response of an earlier request, once that has ended. Undefined
+   * where the id belongs to a call with another content: `content` is equal for equal requests.
+   */
+  async run(call: Call, content: string): Promise<CallToolResponse | undefined> {
+    const { principal, call_id } = call;
+    const owner = callerKey(principal) ?? principal.name;
+    const record = this.#objects.getByName(await hexDigest(JSON.stringify([owner, call_id])));
+    const response = await record.run(call, await hexDigest(content));
+    return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
+  }
+}
+
+/** The recorded calls of a Worker with these bindings; undefined without them. */
+export function recordsOf(env: object): CallRecords | undefined {
+  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS");
   if (objects === undefined || namespaceOf(env, "KEY_RING") === undefined) return undefined;
-  return (principal) => ({
-    async run(call, asks) {
-      const owner = callerKey(principal) ?? principal.name;
-      const record = objects.getByName(await hexDigest(JSON.stringify([owner, call.call_id])));
-      const response = await record.run(call, await hexDigest(asks));
-      return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
-    },
-  });
+  return new CallRecords(objects);
 }
 
 const hexDigest = async (text: string) => (await sha256(text)).toHex();

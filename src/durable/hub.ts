@@ -4,13 +4,7 @@ import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { eventText } from "../mcp/wire/reply.ts";
-import {
-  tagged,
-  matches,
-  type Filter,
-  type Hub as Streams,
-  type Subscription,
-} from "../mcp/wire/subscription.ts";
+import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
 import { Connection } from "./connection.ts";
@@ -26,7 +20,7 @@ interface Open extends Pick<Subscription, "id" | "filter"> {
  * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client
  * whose stream ends listens again), and to enlisted sessions.
  */
-export class Hub extends DurableObject implements Streams {
+export class Hub extends DurableObject {
   readonly #streams = new Map<Connection, Open>();
   /** Changes that nobody has been told of yet, by their JSON. */
   readonly #untold = new Map<string, Notification>();
@@ -36,6 +30,7 @@ export class Hub extends DurableObject implements Streams {
   /** The pause after the last telling. */
   #pause: Promise<unknown> = Promise.resolve();
 
+  /** Opens a stream, which the caller reads or cancels; null where the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
     const counted = countedBy(caller);

@@ -1,15 +1,29 @@
 import { Fault, logError } from "../errors.ts";
-import type { Earlier, Promotion, Resumed, Resumption } from "../mcp/wire/exchange.ts";
 import { limits } from "../limits.ts";
-import { Wait, type Entry, type Head, type Json, type Recorded } from "../model.ts";
-import type { Busy, Noted, States } from "./states.ts";
+import type { CallerQuota, Json } from "../model.ts";
+import { Wait, type WaitReason } from "../suspension.ts";
+import type { Entry, Head, Keeper, Recorded } from "../record.ts";
+import type { Busy, Noted, Promotion, States } from "./states.ts";
+
+/** The point at which a call resumes: a state and the answers that the client sent with it. */
+export interface Resumed extends Pick<CallerQuota, "keep"> {
+  /** Digest of both; the same in each retry. */
+  name: () => Promise<string>;
+  /** Unix time in ms when the state expires. */
+  until: number;
+  /** The record, with the newest answer; absent where the servlet is called again. */
+  recorded: Recorded | undefined;
+}
+
+/** A call that an earlier request has continued: its record, or that it has become a task. */
+type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /**
- * A request that goes on from a state, and notes in a `States` object what must not be done twice. The
- * object is asked for nothing before the first such HTTP request; from then on it has the record, and a
- * retry goes on from that.
+ * A request that resumes a call, and its retries: all bring the same answers to the same state. Unless the
+ * state is single use, nothing is stored before one of them sends an HTTP request that must not be repeated;
+ * from then on a `States` object has the record, and a retry resumes from that.
  */
-export class StoredResumption implements Resumption {
+export class Resumption implements Keeper {
   readonly #attempt = crypto.randomUUID();
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
@@ -29,14 +43,20 @@ export class StoredResumption implements Resumption {
     this.#unkept = by.recorded?.entries.slice(-1) ?? [];
   }
 
+  /**
+   * Claims a single-use state for these answers: undefined where it was claimed for others. Returns the
+   * outcome of an earlier request.
+   */
   async claim(): Promise<{ outcome?: Json } | undefined> {
     return (await this.#states()).claim(await this.#by.name());
   }
 
+  /** Stores the outcome unless there is one; returns the stored one. */
   async settle(outcome: Json): Promise<Json> {
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
+  /** The call as an earlier request has left it, if that has sent something; this request takes it over. */
   async earlier(): Promise<Earlier | undefined> {
     const states = await this.#states();
     const noted = await whenFree<Noted>(async () => states.takeOver(this.#attempt));
@@ -47,6 +67,7 @@ export class StoredResumption implements Resumption {
     return { kind: "earlier", recorded: this.#whole(noted.recorded) };
   }
 
+  /** The task that the call has become, or becomes under this id. */
   async task(id: string): Promise<Promotion> {
     const states = await this.#states();
     const made = await whenFree<Promotion>(async () =>
@@ -56,6 +77,7 @@ export class StoredResumption implements Resumption {
     return { id: made.id, ...(recorded && { recorded: this.#whole(recorded) }) };
   }
 
+  /** Ends the request: nothing is being sent for it any more. Never throws. */
   async release(): Promise<void> {
     if (!this.#stopSigns()) return;
     await this.#states()

@@ -1,4 +1,4 @@
-import type { Announced, Entry } from "../model.ts";
+import type { Announced, Entry } from "../record.ts";
 import { partsOf, release, valuesIn, type Part } from "../parts.ts";
 import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 

@@ -1,18 +1,35 @@
+import type { Accepts, Reply } from "../mcp/wire/reply.ts";
 import type { Notification, Principal } from "../model.ts";
-import type { Reply } from "../mcp/wire/reply.ts";
-import type { Introduced, Post } from "../mcp/wire/session.ts";
-import type { Progress } from "../mcp/wire/tasks.ts";
+import type { Client, Trace } from "../call-context.ts";
+import type { Progress } from "./task-object.ts";
 
-/** RPC interface of a session. For any `principal` but its owner the session does not exist. */
+/** A POST to a session, its messages unchecked. */
+export interface Post {
+  messages: unknown[];
+  isBatch: boolean;
+  accepts: Accepts;
+  /** The scopes of its principal at this time. */
+  scopes?: readonly string[] | undefined;
+  trace?: Trace | undefined;
+}
+
+/** A client as `initialize` describes it, with the negotiated revision. */
+export type Introduced = Client & { protocolVersion: string };
+
+/**
+ * RPC interface of a session. For any `principal` but its owner the session does not exist, and its methods
+ * give undefined. The body of a response goes on until its stream ends: the caller reads or cancels it.
+ */
 export interface SessionObject extends Rpc.DurableObjectBranded {
   create(principal: Principal, client: Introduced): Promise<void>;
   post(principal: string, post: Post): Promise<Response | Reply | undefined>;
+  /** Opens the session's own stream, or the one of the event with this id. */
   listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
   end(principal: string): Promise<true | undefined>;
-  /** Takes the notification of this number that the call of a task has sent; false where nobody waits for it. */
+  /** Takes notification number `nth` of a task's call; false where no call waits for the task. */
   notified(task: string, nth: number, notice: Notification): Promise<boolean>;
-  /** Takes how far a task is; false where nobody wants to know. */
+  /** Takes the progress of a task; false where neither a call nor the client follows it. */
   progressed(task: string, progress: Progress): Promise<boolean>;
-  /** Takes what has changed; false where the session has ended. */
+  /** Takes change notifications; false where the session has ended. */
   changed(changes: Notification[]): Promise<boolean>;
 }

@@ -1,7 +1,8 @@
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/wire/message.ts";
-import type { Introduced } from "../mcp/wire/session.ts";
-import type { Ask, Json, LoggingLevel, Principal } from "../model.ts";
+import type { Introduced } from "./session-object.ts";
+import type { Json, LoggingLevel, Principal } from "../model.ts";
+import type { Ask } from "../asks.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Sealer } from "./vault.ts";
 

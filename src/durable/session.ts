@@ -1,11 +1,11 @@
+import type { Progress } from "./task-object.ts";
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf, namespaceOf } from "../env.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { listDigests, type ListDigests } from "../mcp/legacy/list-digests.ts";
 import { SessionProtocol } from "../mcp/legacy/session-protocol.ts";
-import type { Introduced, Post } from "../mcp/wire/session.ts";
-import { taskBytes, type Progress, type Tasks } from "../mcp/wire/tasks.ts";
+import type { Introduced, Post } from "./session-object.ts";
 import { callerKey, type Notification, type Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
@@ -49,7 +49,10 @@ export function sessionObject(bundle: Bundle) {
         registry: (registry ??= new Registry(bundle, deploymentOf(env))),
         tasks: (scopes) => {
           const { principal: name } = this.#store.row;
-          return this.#counted(tasks({ name, ...(scopes && { scopes }) }));
+          return tasks({ name, ...(scopes && { scopes }) }, async (bytes) => {
+            const caller = callerKey(await this.#store.principal());
+            await storageQuota(env)(caller, bytes);
+          });
         },
         hub: this.#hub,
         enlist: () => this.#enlist(),
@@ -60,18 +63,6 @@ export function sessionObject(bundle: Bundle) {
           this.#protocol.announceLists((lists ??= listDigests(bundle))).catch(report),
         );
       }
-    }
-
-    /** Tasks, each of which counts as stored for the session's caller. */
-    #counted(tasks: Tasks): Tasks {
-      return {
-        ...tasks,
-        create: async (call, start, id) => {
-          const caller = callerKey(await this.#store.principal());
-          await storageQuota(this.env)(caller, taskBytes(call, start));
-          return tasks.create(call, start, id);
-        },
-      };
     }
 
     create(principal: Principal, client: Introduced): Promise<void> {

@@ -1,14 +1,14 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
-import type { Resumed, Resumption, Sealing, Vault } from "../mcp/wire/exchange.ts";
+import type { CallerQuota } from "../model.ts";
 import { partsOf, release, valuesIn } from "../parts.ts";
 import { concatenate } from "../wasm/image.ts";
-import { StoredResumption } from "./resumption.ts";
+import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
 import { openParts, sealerOf, sealPart, Unreadable, type Sealer } from "./vault.ts";
 
 /** The vault of a Worker with these bindings; undefined where it has not got them. */
-export function vaultOf(env: object): Vault | undefined {
+export function vaultOf(env: object): StateVault | undefined {
   const sealer = sealerOf(env);
   const states = namespaceOf<States>(env, "STATES");
   return sealer && states && new StateVault(sealer, states);
@@ -26,8 +26,19 @@ const STORED_ONCE = 4;
 const OLD_STORED = 1;
 const OLD_STORED_ONCE = 2;
 
-/** States that clients carry: sealed into a string while they are small, else kept in an object of their own. */
-class StateVault implements Vault {
+/** Options of `StateVault.seal`. */
+interface Sealing extends Pick<CallerQuota, "keep"> {
+  /** Unix time in ms. */
+  until: number;
+  /** True if only one set of answers may be given (single use). */
+  once: boolean;
+}
+
+/**
+ * Seals states that clients carry, so that only this deployment can read them: small ones into a string, others
+ * into an object whose id is sealed.
+ */
+export class StateVault {
   readonly #sealer: Sealer;
   readonly #states: DurableObjectNamespace<States>;
 
@@ -36,6 +47,7 @@ class StateVault implements Vault {
     this.#states = states;
   }
 
+  /** Seals JSON values. */
   async seal(values: readonly unknown[], { until, once, keep }: Sealing): Promise<string> {
     const id = this.#states.newUniqueId();
     let nth = 0;
@@ -61,6 +73,7 @@ class StateVault implements Vault {
     return write(await this.#sealer.seal(marked(HERE, packed)));
   }
 
+  /** Undefined if it was not sealed here, was altered or has expired. */
   async open(sealed: string): Promise<unknown[] | undefined> {
     const opened = await this.#opened(sealed);
     if (opened === undefined) return undefined;
@@ -84,7 +97,7 @@ class StateVault implements Vault {
   }
 
   resumption(sealed: string, by: Resumed): Resumption {
-    return new StoredResumption(by, async () => {
+    return new Resumption(by, async () => {
       const opened = await this.#opened(sealed);
       if (opened?.[0] === STORED_ONCE || opened?.[0] === OLD_STORED_ONCE) {
         return this.#stored(opened);

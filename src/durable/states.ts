@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
-import type { Promotion } from "../mcp/wire/exchange.ts";
-import type { Announced, Entry, Head, Json, Recorded } from "../model.ts";
+import type { Json } from "../model.ts";
+import type { Announced, Entry, Head, Recorded } from "../record.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
@@ -13,6 +13,13 @@ export type Noted =
   | { kind: "task" }
   /** The entries are those from the client's newest answer on. */
   | { kind: "earlier"; recorded: Recorded };
+
+/** The task that a call becomes: the same for all requests with the same state and answers. */
+export interface Promotion {
+  id: string;
+  /** The record that the task resumes, where a request may have sent something. */
+  recorded?: Recorded;
+}
 
 /** Another request is sending something, for so many ms at most if it still lives. */
 export interface Busy {

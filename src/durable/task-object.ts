@@ -1,16 +1,73 @@
-import type { DetailedTask, Start, TaskCall } from "../mcp/wire/tasks.ts";
-import type { Answers, Principal } from "../model.ts";
+import { rpcError, type Fault, type RpcError } from "../errors.ts";
+import type { Json, Principal } from "../model.ts";
+import type { Answers, Asks } from "../asks.ts";
+import type { CallContext, Client } from "../call-context.ts";
+import type { Recorded } from "../record.ts";
+import type { Suspended } from "../suspension.ts";
 import type { Part } from "../parts.ts";
-import type { Brought, Texts } from "./task-rows.ts";
 import type { Place } from "./vault.ts";
+
+/** A call as its task stores it. */
+export interface TaskCall extends Pick<
+  CallContext,
+  "id" | "meta" | "input" | "trace" | "fuelUsed"
+> {
+  principal: Principal;
+  client: Client;
+  method: string;
+  params: Json;
+  /** The session that is told of its progress; absent where clients poll. */
+  owner?: Owner;
+  /** How long the task is kept after it was created. */
+  ttlMs?: number;
+  /** How often its servlet was called again with answers to an input request that it had returned. */
+  leg?: number;
+  /** Its journal from before it became a task, and its last progress message. */
+  recorded?: Recorded;
+  message?: string;
+}
+
+/** The session that a call belongs to. */
+export interface Owner {
+  session: string;
+  /** True where the client does not know of the task and waits for the call itself. */
+  isHidden: boolean;
+}
+
+/** The progress of a task, for its owner: the client's view, and the asks without an answer. */
+export interface Progress {
+  view: DetailedTask;
+  asks: Asks;
+  /** How often the servlet has asked. An outdated message has a lower number. */
+  round: number;
+}
+
+/** The state of a call that becomes a task after it has begun: it has ended, or waits for something. */
+export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
+
+/** How a call has ended. */
+export type TaskEnd = { result: Json } | { error: RpcError };
+
+/** The end of a call that has thrown. */
+export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
+
+/** The parts of a call that were sent to its task before `create`. */
+export interface Brought {
+  /** How many answers of its servlet. */
+  answers: number;
+  call: boolean;
+}
+
+/** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
+export type DetailedTask = { taskId: string; status: string } & Json;
 
 /**
  * RPC interface of a task. For any principal but its owner it does not exist, nor for one whose scopes do not
  * reach what it calls any more; to cancel it needs none.
  */
 export interface TaskObject extends Rpc.DurableObjectBranded {
-  /** Takes a part of a call that is about to be made a task of: what is large does not come with it. */
-  bring(what: keyof Texts | number, part: Part & Place): Promise<void>;
+  /** Stores a part of a large call before `create`: its params, or an answer by position. */
+  bring(what: "call" | number, part: Part & Place): Promise<void>;
   create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask>;
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;

@@ -1,15 +1,18 @@
+import type { TaskCall } from "./task-object.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { changes } from "../mcp/wire/changes.ts";
-import { progressOf, type TaskCall } from "../mcp/wire/tasks.ts";
-import type { Keeper, Notification, Recorded } from "../model.ts";
+import { progressOf } from "../mcp/wire/tasks.ts";
+import type { Notification } from "../model.ts";
+import type { Keeper, Recorded } from "../record.ts";
 import type { Sender } from "../unknown-outcome.ts";
 import { retry } from "../retry.ts";
 import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session-object.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
+import { viewOf } from "./task-view.ts";
 
 type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
 
@@ -84,7 +87,7 @@ export class TaskOwners {
     const hub = this.#hub?.();
     const method = "notifications/tasks";
     if (!(await hub?.isHeard({ method, params: { taskId: this.#id } }))) return;
-    await hub?.publish([{ method, params: await this.#store.view() }]);
+    await hub?.publish([{ method, params: await viewOf(this.#store) }]);
   }
 
   /** Gives whether one of them is there; undefined where the task has none. */

@@ -1,11 +1,11 @@
+import { type Start, type TaskCall, type TaskEnd, endOf } from "./task-object.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { dated, inputRequests, unanswered } from "../mcp/wire/answers.ts";
-import { endOf, type Start, type TaskCall, type TaskEnd } from "../mcp/wire/tasks.ts";
-import type { Ask, Recorded, Suspended, WaitReason } from "../model.ts";
-import { printable } from "../text.ts";
+import { dated, unanswered } from "../mcp/wire/answers.ts";
+import type { Ask } from "../asks.ts";
+import type { Recorded } from "../record.ts";
+import type { Suspended, WaitReason } from "../suspension.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
-import type { Subject } from "./task-scope.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -26,6 +26,9 @@ export interface Row extends Record<string, SqlStorageValue> {
   session: string | null;
   hidden: 0 | 1;
 }
+
+/** What a task calls, as far as scopes care. */
+export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri?: unknown } };
 
 /** Encrypted values of a task, by name. */
 export interface Texts {
@@ -53,12 +56,6 @@ export interface Change extends Writes {
   isFinal?: boolean;
   /** When the next alarm is due, in Unix ms; asked for when all else is written. */
   alarm?: () => number;
-}
-
-/** What was brought to a task before it was made: how many answers, and whether its call was. */
-export interface Brought {
-  answers: number;
-  call: boolean;
 }
 
 /** Parts of a call that are not kept in its text. */
@@ -114,26 +111,6 @@ export function insertTask(
   sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
 }
 
-/** A task as its client sees it, besides its id and its end. */
-export function viewOf(
-  { status, created, updated, ttl }: Row,
-  { message, waits }: { message: string | undefined; waits: WaitReason | undefined },
-) {
-  const said = status === "cancelled" ? "It was cancelled." : statusMessage(message, waits);
-  return {
-    status,
-    ...(said !== undefined && { statusMessage: said }),
-    createdAt: new Date(created).toISOString(),
-    lastUpdatedAt: new Date(updated).toISOString(),
-    ttlMs: ttl,
-    pollIntervalMs: limits.taskPollMs,
-    ...(status === "input_required" &&
-      waits?.kind === "input" && {
-        inputRequests: inputRequests(unanswered(waits.asks, waits.given)),
-      }),
-  };
-}
-
 /** How a task has ended whose stored texts cannot be opened any more. */
 export const LOST: TaskEnd = endOf(
   new Fault(
@@ -151,46 +128,11 @@ export function dueAt(waits: WaitReason, expires: number): number {
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }
 
-/** What the client has not answered yet. */
-const openIn = (waits: WaitReason): Ask[] =>
+/** The asks that have no answer yet. */
+export const openIn = (waits: WaitReason): Ask[] =>
   waits.kind === "input" ? Object.values(unanswered(waits.asks, waits.given)) : [];
 
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
-
-/** A task's `statusMessage`: the newest progress message and the reason for waiting. */
-export function statusMessage(said?: string, waits?: WaitReason): string | undefined {
-  const parts = [said && textOf(said), waits && waitInWords(waits)];
-  return parts.filter(Boolean).join("; ") || undefined;
-}
-
-function waitInWords(waits: WaitReason): string | undefined {
-  switch (waits.kind) {
-    case "input":
-      return openIn(waits).map(askInWords).join("; ") || undefined;
-    case "sleep":
-      return `sleeping until ${new Date(waits.until).toISOString()}`;
-    case "retry":
-      return `waiting for room on the server, next try at ${new Date(waits.until).toISOString()}`;
-    case "task":
-    case "earlier":
-      return undefined;
-  }
-}
-
-function askInWords({ method, params }: Ask): string {
-  switch (method) {
-    case "elicitation/create":
-      return `waiting for the user: ${textOf(params["message"])}`;
-    case "sampling/createMessage":
-      return "waiting for the client's model";
-    case "roots/list":
-      return "waiting for the client's roots";
-  }
-}
-
-/** The beginning of a servlet's text: the whole of a question stands in the request itself. */
-const textOf = (message: unknown): string =>
-  typeof message === "string" ? printable(message.slice(0, limits.statusCharacters)) : "";
 
 /**
  * What is kept of a call that waits. Keys of asks are never used twice in a task's life, so that an

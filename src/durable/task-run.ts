@@ -1,8 +1,9 @@
+import { type TaskEnd, endOf } from "./task-object.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTaskCall } from "../mcp/task-call.ts";
-import { endOf, type TaskEnd } from "../mcp/wire/tasks.ts";
-import { callerKey, Suspended, Wait } from "../model.ts";
+import { callerKey } from "../model.ts";
+import { Suspended, Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";
 import { StoredBytes } from "./stored-bytes.ts";

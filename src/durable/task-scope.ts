@@ -1,18 +1,17 @@
+import type { TaskCall } from "./task-object.ts";
 import { Fault } from "../errors.ts";
 import { findAgain } from "../mcp/methods.ts";
-import type { TaskCall } from "../mcp/wire/tasks.ts";
 import type { Principal } from "../model.ts";
 import type { Registry } from "../servlets/registry.ts";
+import type { Subject } from "./task-rows.ts";
 
-/** What a task calls, as far as scopes care. */
-export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri?: unknown } };
-
+/** The subject of a call. */
 export const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject => ({
   method,
   params: { name, uri },
 });
 
-/** Do these scopes reach what the task calls? */
+/** True where these scopes grant what the task calls. */
 export async function reaches(
   registry: Registry,
   scopes: Principal["scopes"],

@@ -1,24 +1,15 @@
+import type { Brought, Owner, Start, TaskCall, TaskEnd } from "./task-object.ts";
 import { limits } from "../limits.ts";
-import { unanswered } from "../mcp/wire/answers.ts";
-import type { DetailedTask, Owner, Progress, Start, TaskCall, TaskEnd } from "../mcp/wire/tasks.ts";
-import { answered } from "../model.ts";
-import type {
-  Answer,
-  Answers,
-  Asks,
-  Entry,
-  Head,
-  Keeper,
-  Recorded,
-  Suspended,
-  WaitReason,
-} from "../model.ts";
+import { answered } from "../record.ts";
+import type { Answer, Answers, Asks } from "../asks.ts";
+import type { Entry, Head, Keeper, Recorded } from "../record.ts";
+import type { Suspended, WaitReason } from "../suspension.ts";
 import type { Part } from "../parts.ts";
 import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import * as rows from "./task-rows.ts";
-import type { Brought, Change, Row, Status, Texts } from "./task-rows.ts";
-import { subjectOf, type Subject } from "./task-scope.ts";
+import type { Change, Row, Status, Subject, Texts } from "./task-rows.ts";
+import { subjectOf } from "./task-scope.ts";
 import type { Place, Sealer } from "./vault.ts";
 
 /**
@@ -29,14 +20,14 @@ import type { Place, Sealer } from "./vault.ts";
 export class TaskStore implements Keeper {
   readonly #storage: DurableObjectStorage;
   readonly #rows: SealedRows;
-  readonly #id: string;
+  readonly id: string;
   #row: Row | undefined;
   #isForgotten = false;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.#storage = storage;
     this.#rows = new SealedRows(storage.sql, sealer);
-    this.#id = id;
+    this.id = id;
     this.#row = rows.storedTask(storage.sql);
   }
 
@@ -137,47 +128,27 @@ export class TaskStore implements Keeper {
     return runs;
   }
 
-  /** The task as its client sees it. All is read before anything is awaited: the task may go on meanwhile. */
-  async view(): Promise<DetailedTask> {
-    const known = { ...this.row };
-    const [message, waits, end] = await Promise.all([
-      known.status === "cancelled" ? undefined : this.#read("message"),
-      this.waits(),
-      this.isOver ? this.#read("end") : undefined,
-    ]);
-    return { taskId: this.#id, ...rows.viewOf(known, { message, waits }), ...end };
-  }
-
-  /** The task's progress for its owner, read in the same way. */
-  async progress(): Promise<Progress> {
-    if (this.isOver) return { view: await this.view(), asks: {}, round: Infinity };
-    const all = [this.view(), this.waits(), this.asked()] as const;
-    const [view, waits, round] = await Promise.all(all);
-    const asks = waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {};
-    return { view, asks, round };
-  }
-
   /** Undefined once the task is over. */
   call(): Promise<Omit<TaskCall, "recorded"> | undefined> {
-    return this.#read("call");
+    return this.read("call");
   }
 
   /** How often the servlet has gone back to its client. */
   async asked(): Promise<number> {
-    return roundsOf((await this.#read("keys")) ?? { used: {}, names: {} });
+    return roundsOf((await this.read("keys")) ?? { used: {}, names: {} });
   }
 
   subject(): Promise<Subject | undefined> {
-    return this.#read("subject");
+    return this.read("subject");
   }
 
   waits(): Promise<WaitReason | undefined> {
-    return this.#read("waits");
+    return this.read("waits");
   }
 
   /** The record that the next run resumes; undefined if the servlet is called again. */
   async recorded(): Promise<Recorded | undefined> {
-    const begun = await this.#read("begun");
+    const begun = await this.read("begun");
     if (begun === undefined) return undefined;
     const entries = await this.#rows.answers();
     return { ...begun, entries, notices: Math.max(begun.notices, this.row.notices) };
@@ -185,7 +156,7 @@ export class TaskStore implements Keeper {
 
   /** Keeps what a call waits for. */
   async suspend(suspended: Suspended): Promise<void> {
-    const keys = await this.#read("keys");
+    const keys = await this.read("keys");
     if (this.isOver) return;
     const isSeen = this.owner === undefined;
     const { texts, status } = rows.waitingOf(suspended, { keys, isSeen });
@@ -208,14 +179,14 @@ export class TaskStore implements Keeper {
 
   /** Gives the servlet the answers to all that it asked; its next run is due. */
   async answer(asks: Asks, given: Answers): Promise<void> {
-    const { names } = (await this.#read("keys"))!;
+    const { names } = (await this.read("keys"))!;
     const own = Object.fromEntries(
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
     if (await this.#resume(JSON.stringify(own), Date.now())) return;
     // It has returned what it asked, and is called anew.
     const call = (await this.call())!;
-    const state = await this.#read("state");
+    const state = await this.read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
     await this.#commit({
       texts: { call: { ...call, input, leg: (call.leg ?? 0) + 1 }, waits: null },
@@ -231,7 +202,7 @@ export class TaskStore implements Keeper {
 
   /** Puts the answer behind the others; false where the servlet is called anew instead. */
   async #resume(answer: string, at: number): Promise<boolean> {
-    const known = await this.#read("begun");
+    const known = await this.read("begun");
     if (known === undefined) return false;
     const { count, entry } = await this.#rows.newest();
     const before = entry === undefined ? [] : [entry];
@@ -313,7 +284,8 @@ export class TaskStore implements Keeper {
     });
   }
 
-  async #read<K extends keyof Texts>(name: K): Promise<Texts[K] | undefined> {
+  /** A stored text. */
+  async read<K extends keyof Texts>(name: K): Promise<Texts[K] | undefined> {
     return (await this.#rows.text(name)) as Texts[K] | undefined;
   }
 }

@@ -1,11 +1,19 @@
+import {
+  type Brought,
+  type DetailedTask,
+  type Start,
+  type TaskCall,
+  endOf,
+} from "./task-object.ts";
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf } from "../env.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { unsupportedAsks } from "../mcp/task-call.ts";
 import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
-import { endOf, type DetailedTask, type Start, type TaskCall } from "../mcp/wire/tasks.ts";
-import { Suspended, type Answers, type Asks, type Principal } from "../model.ts";
+import type { Principal } from "../model.ts";
+import { Suspended } from "../suspension.ts";
+import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
@@ -14,9 +22,10 @@ import { timeOf } from "./alarms.ts";
 import type { TaskObject } from "./task-object.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { runTask } from "./task-run.ts";
-import type { Brought, Texts } from "./task-rows.ts";
+import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
+import { progressOf, viewOf } from "./task-view.ts";
 import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
 
 /**
@@ -54,7 +63,7 @@ export function taskObject(bundle: Bundle) {
       // It is made already where the one that asks for it has not been told so.
       if (!this.#store.exists) await this.#store.create(call, start, brought);
       await this.#failUnsupportedAsks();
-      const created = await this.#store.view();
+      const created = await viewOf(this.#store);
       this.ctx.waitUntil(this.#publish());
       // Whoever handed over a large call holds its memory until this returns.
       const isLarge = brought !== undefined && (brought.call || brought.answers > 0);
@@ -62,12 +71,12 @@ export function taskObject(bundle: Bundle) {
       // A call that needs its user at once says so now, and not a poll later.
       await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
       // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.
-      return call.owner ? created : this.#readable(() => this.#store.view());
+      return call.owner ? created : this.#readable(() => viewOf(this.#store));
     }
 
     async get(principal: Principal): Promise<DetailedTask | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
-      return this.#readable(() => this.#store.view());
+      return this.#readable(() => viewOf(this.#store));
     }
 
     /** May this principal still call what the task calls? */
@@ -79,7 +88,7 @@ export function taskObject(bundle: Bundle) {
 
     async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
-      await this.#readable(() => this.#store.progress());
+      await this.#readable(() => progressOf(this.#store));
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
 
@@ -230,7 +239,7 @@ export function taskObject(bundle: Bundle) {
       const { owner } = this.#store;
       try {
         const isThere = await this.#owners.tell(async (session, id) => {
-          const progress = await this.#store.progress();
+          const progress = await progressOf(this.#store);
           const isWaiting = await session.progressed(id, progress);
           await this.#startDeadlines(progress.asks);
           return isWaiting;

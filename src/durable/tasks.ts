@@ -1,11 +1,11 @@
 import { namespaceOf } from "../env.ts";
-import type { DetailedTask, Start, TaskCall, Tasks } from "../mcp/wire/tasks.ts";
-import type { Principal } from "../model.ts";
+import type { CallerQuota, Principal } from "../model.ts";
+import type { Answers } from "../asks.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 import { retry } from "../retry.ts";
-import type { TaskObject } from "./task-object.ts";
-import { kept, type Brought } from "./task-rows.ts";
+import type { Brought, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import { kept } from "./task-rows.ts";
 
 /** Bytes that are handed over with a call; what has more is brought before, in parts. */
 const AT_ONCE = 1024 * 1024;
@@ -39,36 +39,83 @@ async function create(
     : task.create(given, { ...suspended, recorded: rest }, brought);
 }
 
-/** The tasks of a Worker with this binding, by principal; undefined without the binding. */
-export function tasksOf(env: object): ((principal: Principal) => Tasks) | undefined {
-  const objects = namespaceOf<TaskObject>(env, "TASKS");
-  if (objects === undefined) return undefined;
-  const object = (id: string) => {
+/** Bytes that a new task stores of its call. */
+function taskBytes({ params, recorded }: TaskCall, start?: Start): number {
+  const isWaiting = start !== undefined && "reason" in start;
+  const { entries = [] } = (isWaiting ? start.recorded : recorded) ?? {};
+  return textBytes([params, entries, isWaiting ? {} : (start ?? {})]);
+}
+
+/** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
+export class Tasks {
+  readonly #objects: DurableObjectNamespace<TaskObject>;
+  readonly #principal: Principal;
+  readonly #keep: CallerQuota["keep"];
+
+  constructor(
+    objects: DurableObjectNamespace<TaskObject>,
+    { name, scopes }: Principal,
+    keep: CallerQuota["keep"],
+  ) {
+    this.#objects = objects;
+    this.#keep = keep;
+    this.#principal = { name, ...(scopes && { scopes }) };
+  }
+
+  /** An id for `create`. Ids of the platform cannot be guessed, and no others are accepted. */
+  newId(): string {
+    return this.#objects.newUniqueId().toString();
+  }
+
+  /**
+   * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
+   * `too_many` where its caller has stored too much.
+   */
+  async create(call: TaskCall, start?: Start, id = this.newId()): Promise<DetailedTask> {
+    await this.#keep(taskBytes(call, start));
+    return retry(() => create(this.#objects.get(this.#objects.idFromString(id)), call, start));
+  }
+
+  /** Undefined for an unknown id. */
+  get(id: string): Promise<DetailedTask | undefined> {
+    return this.#ask(id, async (task) => task.get(this.#principal));
+  }
+
+  /** Returns what is wrong with the answers, if anything; undefined for an unknown id. Ignores answers to closed asks. */
+  update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
+    return this.#ask(id, async (task) => task.update(this.#principal, answers));
+  }
+
+  /** False for an unknown id. */
+  async cancel(id: string): Promise<boolean> {
+    return (await this.#ask(id, async (task) => task.cancel(this.#principal.name))) ?? false;
+  }
+
+  /** Subscribes a session to the task's progress. */
+  adopt(id: string, session: string): Promise<void | undefined> {
+    return this.#ask(id, async (task) => task.adopt(this.#principal, session));
+  }
+
+  async #ask<T>(
+    id: string,
+    work: (task: DurableObjectStub<TaskObject>) => Promise<T>,
+  ): Promise<T | undefined> {
+    const objects = this.#objects;
+    let object: DurableObjectId;
     try {
-      return objects.get(objects.idFromString(id));
+      object = objects.idFromString(id);
     } catch {
       return undefined; // Not a valid Durable Object id.
     }
-  };
-  // A stub whose object has died is of no more use; and to do one of these twice does no harm.
-  const ask = <T>(id: string, work: (task: DurableObjectStub<TaskObject>) => Promise<T>) =>
-    retry(async () => {
-      const task = object(id);
-      return task && work(task);
-    });
-  return ({ name, scopes }) => {
-    const principal = { name, ...(scopes && { scopes }) };
-    return {
-      // Ids of the platform's own making cannot be guessed, and no others are accepted.
-      newId: () => objects.newUniqueId().toString(),
-      create(call, start, id) {
-        const own = id === undefined ? objects.newUniqueId() : objects.idFromString(id);
-        return retry(() => create(objects.get(own), call, start));
-      },
-      get: (id) => ask(id, async (task) => task.get(principal)),
-      update: (id, answers) => ask(id, async (task) => task.update(principal, answers)),
-      cancel: async (id) => (await ask(id, async (task) => task.cancel(name))) ?? false,
-      adopt: (id, session) => ask(id, async (task) => task.adopt(principal, session)),
-    };
-  };
+    return retry(() => work(objects.get(object)));
+  }
+}
+
+/** The tasks of a Worker with this binding, by principal and its quota; undefined without the binding. */
+export function tasksOf(env: object) {
+  const objects = namespaceOf<TaskObject>(env, "TASKS");
+  return (
+    objects &&
+    ((principal: Principal, keep: CallerQuota["keep"]) => new Tasks(objects, principal, keep))
+  );
 }

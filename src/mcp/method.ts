@@ -1,5 +1,7 @@
 import type { Fault } from "../errors.ts";
-import type { CallContext, Client, Json, Lists, Outcome } from "../model.ts";
+import type { CallContext, Client } from "../call-context.ts";
+import type { Json, Lists } from "../model.ts";
+import type { Outcome } from "../suspension.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { SessionCall, SessionParts } from "./legacy/session-parts.ts";

@@ -1,10 +1,13 @@
-import { Suspended, type Asks, type CallContext, type Json, type Outcome } from "../model.ts";
+import type { TaskCall } from "../durable/task-object.ts";
+import type { Json } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
+import type { Asks } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { sessionAsker, sessionFailures } from "./legacy/askers.ts";
 import { findAgain } from "./methods.ts";
 import { inputAsker } from "./modern/input-required.ts";
 import { demandCapabilities } from "./wire/answers.ts";
-import type { TaskCall } from "./wire/tasks.ts";
 
 /** Runs a task's call, whose client is asked as its era has it. Throws `missing_capability` and faults of the call. */
 export async function runTaskCall(

@@ -1,15 +1,8 @@
 import { report, type Fault } from "../errors.ts";
-import {
-  isObject,
-  Suspended,
-  type Answers,
-  type Ask,
-  type Asks,
-  type CallToolResult,
-  type Json,
-  type CallCredentials,
-  type Principal,
-} from "../model.ts";
+import type { Answers, Ask, Asks } from "../asks.ts";
+import type { CallCredentials } from "../call-context.ts";
+import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
+import { Suspended } from "../suspension.ts";
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";

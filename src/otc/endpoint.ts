@@ -1,5 +1,6 @@
-import { checkWithoutNulls } from "../allowances.ts";
+import { checkWithoutNulls } from "../deviations.ts";
 import { readJson } from "../body.ts";
+import type { CallRecords } from "../durable/call-records.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, CallerQuota } from "../model.ts";
 import type { Catalog } from "../servlets/catalog.ts";
@@ -9,7 +10,6 @@ import type { Registry } from "../servlets/registry.ts";
 import { hiding } from "../servlets/redaction.ts";
 import { runTool, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";
-import type { Records } from "./records.ts";
 import { errorResponse, jsonResponse } from "./reply.ts";
 import {
   allCredentials,
@@ -26,8 +26,8 @@ export interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;
-  /** The principal's calls that are run once; absent where none is kept. */
-  records?: ((principal: Principal) => Records) | undefined;
+  /** The calls with a `call_id`; absent where calls are not recorded. */
+  records?: CallRecords | undefined;
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
@@ -81,7 +81,7 @@ async function call(
     return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
   }
   await keep();
-  const result = await records(principal).run({ ...tool, call_id }, canonical(asked));
+  const result = await records.run({ ...tool, call_id }, canonical(asked));
   if (result !== undefined) return result;
   throw new Fault(
     "invalid_request",

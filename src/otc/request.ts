@@ -2,7 +2,8 @@ import * as z from "zod/mini";
 import { canonicalJson } from "../digest.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type Json, type CallCredentials, type ToolDefinition } from "../model.ts";
+import type { CallCredentials } from "../call-context.ts";
+import { isObject, type Json, type ToolDefinition } from "../model.ts";
 
 /**
  * Request bodies.

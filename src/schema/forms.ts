@@ -1,11 +1,11 @@
-import { isObject, type Asks } from "../model.ts";
+import type { Asks } from "../asks.ts";
+import { isObject } from "../model.ts";
 import { FORMATS } from "./formats.ts";
 import { Schema, SchemaError } from "./schema.ts";
 
 /**
- * What is wrong with the forms of these asks: the first whose `requestedSchema` no answer could be checked
- * against. `spend` is told of the states of each schema's patterns, which is what making it ready costs; it
- * throws where they are too many.
+ * The problem of the first form whose `requestedSchema` cannot be used to check an answer; undefined if all
+ * can. `spend` is called with the number of states of each schema's patterns, and throws if there are too many.
  */
 export function wrongForm(asks: Asks, spend: (states: number) => void): string | undefined {
   for (const [key, { method, params }] of Object.entries(asks)) {

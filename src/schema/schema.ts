@@ -69,7 +69,7 @@ export class Schema {
     return this.#patternSizes;
   }
 
-  /** Says what is wrong with a value; undefined if nothing is. Throws `StepsExceeded`. */
+  /** The issues of a value; undefined if it is valid. Throws `StepsExceeded`. */
   issues(value: unknown, steps = new Steps(limits.checkSteps)): readonly Issue[] | undefined {
     const run = new Run(steps, this.#isMarking);
     run.scope.push(this.#root);

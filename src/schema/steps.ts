@@ -15,5 +15,5 @@ export class Steps {
   }
 }
 
-/** A computation was ended before it had a result. The message follows the name of what was checked. */
+/** Ends a computation that takes too many steps. Its message follows the name of the checked value. */
 export class StepsExceeded extends Error {}

@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
-import type { Ask, AskFailure, Json } from "../model.ts";
+import type { Ask, AskFailure } from "../asks.ts";
+import type { Json } from "../model.ts";
 
 /** The failures of requests to clients, in words for servlets and their callers. */
 

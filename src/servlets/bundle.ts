@@ -6,24 +6,24 @@ import type { Manifest } from "./manifest.ts";
 export interface BundledServlet {
   name: string;
   dialect: DialectName;
-  /** The prepared wasm; many servlets may share an engine, and have each a patch of their own. */
+  /** The prepared wasm. Servlets in TypeScript share an engine, and each has a patch of its own. */
   module: WebAssembly.Module;
   patch?: ArrayBuffer;
-  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
-  /** Can an instance be put back into the state in which it was born? */
+  /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
   /** SHA-256 of both, in hex. */
   hash: string;
   exports: readonly string[];
   manifest: Manifest;
-  /** What it lists, by its own names; absent where it must be asked at run time. */
+  /** Its lists, by its own names; absent if it is asked for them at run time. */
   lists?: Lists;
-  /** Those that Open Tool Calling offers, by the tools' own names; absent where `lists` is. */
+  /** Definitions for Open Tool Calling by the tools' own names; absent if `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;
 }
 
-/** What `npm run bundle` writes. */
+/** The module that `npm run bundle` writes. */
 export interface Bundle {
   servlets: readonly BundledServlet[];
 }

@@ -13,7 +13,7 @@ import { newest } from "./toolkit.ts";
 /** The servlet that an entry comes from. */
 export interface Source {
   servlet: BundledServlet;
-  /** The name that the servlet itself knows it by. */
+  /** The servlet's own name for it. */
   own: string;
 }
 
@@ -39,10 +39,7 @@ export interface TemplateEntry {
   matches: TemplateMatcher;
 }
 
-/**
- * What all servlets offer, under the names that clients see, in a stable order: of each toolkit what its
- * newest version has.
- */
+/** All entries of the newest version of each toolkit, under the names that clients see, in a stable order. */
 export interface Catalog {
   lists: Lists;
   /** The tools of all versions, also those that share their name with another. */
@@ -61,7 +58,7 @@ export interface Clash {
   servlets: [string, string];
 }
 
-/** Merges what servlets list, skipping and renaming as their manifests say, and skipping what may not be used. */
+/** Merges the lists of servlets: renames and skips entries as manifests say, and skips those that `may` refuses. */
 export function merge(
   servlets: readonly { servlet: BundledServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
@@ -142,14 +139,14 @@ const TASK_SUPPORT = {
   required: "required",
 } as const;
 
-/** Does the manifest keep a resource of the servlet from clients? */
+/** True if the manifest hides a resource of the servlet. */
 export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
 }
 
 const compiled = new WeakMap<readonly string[], readonly Pattern[]>();
 
-/** Returns a function that returns true if one of these patterns of a manifest matches the whole of a text. */
+/** Returns a function that tests whether one of these patterns of a manifest matches a whole text. */
 export function wholeMatch(patterns: readonly string[] = []): (text: string) => boolean {
   let all = compiled.get(patterns);
   if (all === undefined) {
@@ -168,7 +165,7 @@ export function listedName(own: string, prefix: string | undefined): string {
   return name.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 128) || "_";
 }
 
-/** Schemas of the bundle were looked at when it was made; others are known only now. */
+/** Schemas of the bundle were checked when it was made; those of dynamic lists are checked leniently. */
 function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }: Tool) {
   const use = lists === undefined ? { isLenient: true, formats: FORMATS } : {};
   return {

@@ -5,8 +5,8 @@ import { StepsExceeded, Schema, SchemaError, type Issue } from "../schema/schema
 import type { Steps } from "../schema/steps.ts";
 
 /**
- * Says what is wrong with a value; undefined where nothing is. The steps are those of this check alone
- * where none are given. Throws `servlet_failed` where its schema cannot be used.
+ * Returns the issues of a value; undefined if it is valid. `steps` is a budget shared with other checks.
+ * Throws `servlet_failed` if the schema cannot be used.
  */
 export type Check = (value: unknown, steps?: Steps) => readonly Issue[] | undefined;
 
@@ -24,13 +24,13 @@ interface Use {
   name: string;
   /** The formats that values must have. */
   formats?: Formats;
-  /** A schema that is not valid lets every value pass: the servlet itself still looks. */
+  /** An invalid schema accepts every value: the servlet itself still checks. */
   isLenient?: boolean;
 }
 
 const checks = new WeakMap<object, Check>();
 
-/** The check of a schema, which is made ready when it is first used, and kept for as long as the schema. */
+/** The check of a schema, compiled at its first use and kept as long as the schema. */
 export function checkOf(schema: object, use: Use): Check {
   let check = checks.get(schema);
   if (check === undefined) {

@@ -1,5 +1,5 @@
 import { Fault } from "../errors.ts";
-import type { CallCredentials } from "../model.ts";
+import type { CallCredentials } from "../call-context.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { hiding } from "./redaction.ts";

@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { callerKey, JOURNAL_VERSION, type Head } from "../model.ts";
+import { callerKey } from "../model.ts";
+import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";

@@ -1,11 +1,11 @@
 import { Fault } from "../errors.ts";
-import type { CallContext } from "../model.ts";
+import type { CallContext } from "../call-context.ts";
 import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { Scopes } from "./scopes.ts";
 
-/** One run of a servlet, as the log tells it: never what went in or came out. */
+/** One run of a servlet in the run log, which never has its input or output. */
 export interface RunLine {
   /** When it was begun, in ISO 8601. */
   time: string;
@@ -18,12 +18,12 @@ export interface RunLine {
   subject: string | undefined;
   /** How it has ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
   outcome: string;
-  /** As the platform's clock has it, which stands still while a guest computes. */
+  /** By the platform's clock, which stands still while a guest computes. */
   ms: number;
-  /** Of its input and its output, in characters. */
+  /** Length of its input and its output, in characters. */
   given: number;
   gave: number;
-  /** Answers that it was given again: more than none where it has gone on from an earlier run. */
+  /** Recorded answers of an earlier run that it was given. */
   replayed: number;
 }
 
@@ -83,7 +83,7 @@ export async function logRun(
   }
 }
 
-/** One line, whatever the names in it are. */
+/** A printable line, whatever characters the names contain. */
 const textOf = (line: RunLine): string =>
   printable(
     `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`,

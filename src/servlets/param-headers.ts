@@ -12,7 +12,7 @@ export interface ParamHeader {
 const paramHeadersOf = new WeakMap<Tool, ParamHeader[]>();
 
 /**
- * What a tool wants repeated in headers: properties with `x-mcp-header`, at any depth of `properties`.
+ * Arguments of a tool that are repeated in headers: properties with `x-mcp-header`, at any depth of `properties`.
  * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
  */
 export function paramHeaders(tool: Tool): ParamHeader[] {

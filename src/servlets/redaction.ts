@@ -1,11 +1,11 @@
-import type { CallCredentials } from "../model.ts";
+import type { CallCredentials } from "../call-context.ts";
 
-/** Strikes secrets out of the first `most` characters of a text, and drops the rest. Never throws. */
+/** Redacts secrets in the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;
 
 /**
- * Strikes what a caller lends to a call out of texts, in any case: as it is, each of its longer lines, and as
- * it stands in JSON, in URLs, in forms and in base64 (as in Basic).
+ * Redacts the credentials of a call in texts, ignoring case: as they are, each of their longer lines, and
+ * as encoded in JSON, in URLs, in forms and in base64 (as in Basic).
  *
  * Takes time linear in the lengths. No regular expression is made of secrets: V8 refuses one that is too
  * large with an error that quotes it.
@@ -20,7 +20,7 @@ export function hiding({ secrets, tokens }: CallCredentials): Redact {
   };
 }
 
-/** Shorter parts of a secret are found everywhere, and tell little. */
+/** Shorter parts of a secret occur by chance, and reveal little. */
 const SHORTEST_PART = 6;
 
 function formsOf(value: string): string[] {

@@ -1,17 +1,9 @@
-import { checkWithoutNulls } from "../allowances.ts";
+import { checkWithoutNulls } from "../deviations.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import {
-  Suspended,
-  type CallContext,
-  type CallToolResult,
-  type CompleteResult,
-  type GetPromptResult,
-  type Json,
-  type Lists,
-  type Outcome,
-  type ReadResourceResult,
-} from "../model.ts";
+import type { CallContext } from "../call-context.ts";
+import type { CallToolResult, CompleteResult, GetPromptResult, Json, Lists, ReadResourceResult } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";
 import type { Catalog, Clash, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
@@ -88,12 +80,12 @@ export class Registry {
     return this.#narrower?.all ?? this;
   }
 
-  /** Those that MCP sees: of each toolkit the newest version. */
+  /** The newest version of each toolkit, which MCP clients see. */
   readonly servlets: readonly BundledServlet[];
 
   /**
-   * Everything that is offered. Servlets whose lists depend on the world are asked now and then, by
-   * nobody in particular: what they list is the same for every caller.
+   * All entries. Servlets with dynamic lists are asked for them every `limits.dynamicListMs`, without a
+   * principal: the lists are the same for every caller.
    */
   async catalog(): Promise<Catalog> {
     if (this.#catalog !== undefined && this.#catalog.until > Date.now()) return this.#catalog.value;
@@ -233,7 +225,7 @@ export class Registry {
     );
   }
 
-  /** Tells one servlet that the client's roots are others now. */
+  /** Notifies one servlet that the client's roots have changed. */
   async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
     if (bundled === undefined) return {};
@@ -250,7 +242,7 @@ export class Registry {
     return found;
   }
 
-  /** One servlet by itself, for the bundle step and for those who have found it in the catalog. */
+  /** The servlet of a catalog entry. */
   servlet(bundled: BundledServlet): Servlet {
     let servlet = this.#servlets.get(bundled);
     if (servlet === undefined) {
@@ -274,7 +266,7 @@ export class Registry {
     return merge(servlets, onClash, this.#narrower?.may);
   }
 
-  /** Asks a servlet for its lists at run time; one that fails offers nothing until it is asked again. */
+  /** Asks a servlet for its lists at run time; one that fails has empty lists until the next time. */
   async #ask(bundled: BundledServlet): Promise<Lists> {
     try {
       return await listAll(this.servlet(bundled));

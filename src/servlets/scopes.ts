@@ -7,23 +7,23 @@ import { limits } from "../limits.ts";
  */
 export type Scopes = Readonly<Record<string, readonly string[]>>;
 
-/** Tells whether what a servlet offers may be used, by its own name (of a resource: its URI). */
+/** True if an entry of a servlet may be used, by its own name (a resource: its URI). */
 export type May = (servlet: string, name: string) => boolean;
 
-/** Tells what these scopes grant, as configured; a scope may be a pattern itself. */
+/** The grants of these scopes, as configured; a scope may be a pattern itself. */
 export function mayBy(scopes: readonly string[], configured: Scopes): May {
   const patterns = scopes.flatMap((scope) => patternsOf(scope, configured));
   return (servlet, name) => patterns.some((pattern) => grants(pattern, servlet, name));
 }
 
-/** URIs contain colons and may be made up by callers, so a name must not be able to fit the servlet's part. */
+/** URIs contain colons and may be chosen by callers, so a name must never match the servlet's part. */
 function grants(pattern: string, servlet: string, name: string): boolean {
   const colon = pattern.indexOf(":");
   if (colon < 0) return false;
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
-/** Tells whether a scope grants anything: a configured one, or a pattern, that fits one of the servlets. */
+/** True if a scope grants anything: it is configured, or a pattern that matches one of the servlets. */
 export function isScope(
   scope: string,
   configured: Scopes = {},

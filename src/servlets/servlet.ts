@@ -1,20 +1,9 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import {
-  ANONYMOUS,
-  isAskMethod,
-  isObject,
-  Suspended,
-  type Ask,
-  type CallContext,
-  type CallToolResult,
-  type CompleteResult,
-  type GetPromptResult,
-  type Json,
-  type Lists,
-  type Outcome,
-  type ReadResourceResult,
-} from "../model.ts";
+import { isAskMethod, type Ask } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import { ANONYMOUS, isObject, type CallToolResult, type CompleteResult, type GetPromptResult, type Json, type Lists, type ReadResourceResult } from "../model.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
@@ -31,7 +20,7 @@ export interface CompletionRequest {
 /**
  * One servlet, whatever dialect it was written for. Names are the servlet's own. Results are valid in
  * the newest MCP; a servlet that fails in a tool gives a result with `isError`, so that a model can
- * mend its call. All else that goes wrong is thrown as a `Fault`.
+ * correct its call. Every other failure is thrown as a `Fault`.
  */
 export interface Servlet {
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
@@ -45,7 +34,7 @@ export interface Servlet {
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
   /** Handles a change of the client's roots; absent if the servlet has no handler. */
   rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
-  /** Can it read resources that it does not list? */
+  /** True if it can read resources that it does not list. */
   readonly reads: boolean;
   readonly completes: boolean;
 }
@@ -71,7 +60,7 @@ export interface Dialect {
   connect(servlet: Interface): Servlet;
 }
 
-/** The output of a run as a JSON object. Throws what a failed run means outside of tools. */
+/** The output of a run as a JSON object. Throws a `Fault` for a run that failed. */
 export function outputOf(ending: Ending): Json {
   if (ending.kind === "suspended") {
     throw new Fault(
@@ -105,7 +94,7 @@ export function outputOf(ending: Ending): Json {
   return output;
 }
 
-/** Reads the output of a run that may be interrupted, or that may say that it needs input. */
+/** Reads the output of a run that may be suspended, or may return a request for input. */
 export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome<T> {
   if (ending.kind === "suspended") return ending.suspended;
   const output = outputOf(ending);
@@ -140,7 +129,7 @@ function inputRequired(output: Json, fuelUsed: number): Suspended {
   return new Suspended(reason, fuelUsed, undefined, state);
 }
 
-/** A tool's run that ended badly, as the result that tells a model so; undefined for one that ended well. */
+/** The error result of a tool's run that failed; undefined for any other. */
 export function failedTool(ending: Ending): CallToolResult | undefined {
   if (ending.kind === "returned" || ending.kind === "suspended") return undefined;
   return { content: [{ type: "text", text: ending.message }], isError: true };
@@ -161,7 +150,7 @@ function chosenError(code: number, error: Json): Fault {
   return new Fault("servlet_error", message, { data, servletCode: own ? code : -32603 });
 }
 
-/** All that a servlet lists, asked for by nobody in particular. */
+/** All lists of a servlet, requested without a principal. */
 export async function listAll(servlet: Servlet): Promise<Lists> {
   const nobody: CallContext = {
     id: "list",

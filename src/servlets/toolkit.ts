@@ -1,6 +1,6 @@
 import type { Manifest } from "./manifest.ts";
 
-/** What a servlet is to those who call tools by toolkit and version. */
+/** The toolkit and version of a servlet, for callers who name tools by them. */
 interface Versioned {
   name: string;
   manifest: Manifest;
@@ -23,7 +23,7 @@ export function compareVersions(a: string, b: string): number {
   return at < 0 ? 0 : left![at]! - right![at]!;
 }
 
-/** Those that have the newest version of their toolkit: the ones that clients who know no versions see. */
+/** The servlets with the newest version of their toolkit, which clients see that know no versions. */
 export function newest<T extends Versioned>(servlets: readonly T[]): T[] {
   const versions = new Map<string, string>();
   for (const servlet of servlets) {

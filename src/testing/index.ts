@@ -4,28 +4,11 @@
  */
 import { makeBundle } from "../bundle/bundle.ts";
 import { Fault } from "../errors.ts";
-import {
-  ANONYMOUS,
-  answered,
-  Suspended,
-  Wait,
-  type Answer,
-  type Ask,
-  type AskFailure,
-  type CallContext,
-  type CallToolResult,
-  type CompleteResult,
-  type Entry,
-  type GetPromptResult,
-  type Head,
-  type Json,
-  type Keeper,
-  type Lists,
-  type Notification,
-  type Outcome,
-  type ReadResourceResult,
-  type Recorded,
-} from "../model.ts";
+import type { Answer, Ask, AskFailure } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import { ANONYMOUS, type CallToolResult, type CompleteResult, type GetPromptResult, type Json, type Lists, type Notification, type ReadResourceResult } from "../model.ts";
+import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
+import { Suspended, Wait, type Outcome } from "../suspension.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";

@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import type { Answer, Answers, Ask, Asks } from "../model.ts";
+import type { Answer, Answers, Ask, Asks } from "../asks.ts";
 import { wrongForm } from "../schema/forms.ts";
 import { GuestError, type Guest } from "./guest.ts";
 

@@ -12,8 +12,8 @@ export class BudgetExceeded extends Error {}
 type Counted = "httpRequests" | "logLines" | "notifications";
 
 /**
- * What one call may take of the server besides its guest's compute and memory: bytes that the host keeps
- * for it, waiting time, and numbers of requests, log lines and notifications.
+ * The resources of one call besides its guest's compute and memory: bytes that the host keeps for it,
+ * waiting time, and numbers of requests, log lines and notifications.
  */
 export class Budget {
   #heldBytes = 0;
@@ -42,7 +42,7 @@ export class Budget {
     );
   }
 
-  /** Counts one more; gives how many there were, undefined where they are more than a call may have. */
+  /** Counts one more; returns the count, or undefined beyond the limit. */
   count(what: Counted): number | undefined {
     const count = ++this.#counts[what];
     return count > limits[what] ? undefined : count;
@@ -55,7 +55,7 @@ export class Budget {
 
 export type Fuel = Pick<Setup, "fuel" | "fuelUsed">;
 
-/** What the guest may compute: the fuel of one run, within that of all runs of its call. */
+/** The fuel of one run, within that of all runs of its call. */
 export class FuelMeter {
   /** The caller's message where the fuel is used up. */
   readonly exhaustedMessage: string;

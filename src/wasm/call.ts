@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
-import { Suspended, Wait, type Keeper, type Recorded } from "../model.ts";
+import type { Keeper, Recorded } from "../record.ts";
+import { Suspended, Wait } from "../suspension.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";

@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { Wait, type Notification } from "../model.ts";
+import type { Notification } from "../model.ts";
+import { Wait } from "../suspension.ts";
 import { stringBytes } from "../text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";

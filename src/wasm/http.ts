@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
-import { isObject, type Json, type Trace } from "../model.ts";
+import type { Trace } from "../call-context.ts";
+import { isObject, type Json } from "../model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../version.ts";
 import { release } from "../parts.ts";

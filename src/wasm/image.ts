@@ -52,7 +52,7 @@ export function fingerprint(exports: WebAssembly.Exports): string {
   return [...hashes, ...globalsOf(exports).map(({ value }) => String(value))].join(" ");
 }
 
-/** Has the kernel never been used? */
+/** True if the kernel has never been used. */
 export function isKernelNew(exports: WebAssembly.Exports): boolean {
   const kernel = kernelOf(exports);
   return kernel.length === PAGE && kernel.every((byte) => byte === 0);
@@ -71,7 +71,7 @@ export const bodyOf = (exports: WebAssembly.Exports): Body => ({
   globals: globalsOf(exports),
 });
 
-/** Has neither of an instance's memories grown beyond the image? */
+/** True if neither memory has grown beyond the image. */
 export function isOfSize({ memory, kernel }: Body, { pages }: Image): boolean {
   return memory.length === pages * PAGE && kernel.length === PAGE;
 }
@@ -109,7 +109,7 @@ export function difference(exports: WebAssembly.Exports, before: Uint8Array, gra
   };
 }
 
-/** Are these memories the same from `from` to `to`? Beyond its end, `before` is zero. */
+/** True if these memories are equal from `from` to `to`. Beyond its end, `before` is zero. */
 function equal(now: Uint8Array, before: Uint8Array, from: number, to: number): boolean {
   for (let at = from; at < to; at++) if (now[at] !== (before[at] ?? 0)) return false;
   return true;

@@ -2,8 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { JOURNAL_VERSION } from "../model.ts";
-import type { Entry, Head, Intent, Keeper, Recorded } from "../model.ts";
+import { JOURNAL_VERSION } from "../record.ts";
+import type { Entry, Head, Intent, Keeper, Recorded } from "../record.ts";
 import { hashText } from "../parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
@@ -33,7 +33,7 @@ export class Journal {
   readonly #keeper: Keeper | undefined;
   /** Notifications that earlier runs have sent. */
   readonly #told: number;
-  /** Does the keeper not know it yet? */
+  /** True if the keeper does not have it yet. */
   #isNew: boolean;
   #at = 0;
   #kept: number;
@@ -71,7 +71,7 @@ export class Journal {
     return this.#at;
   }
 
-  /** Is the run still given what an earlier one was? */
+  /** True while the run repeats an earlier one. */
   get isReplaying(): boolean {
     return this.#at < this.#entries.length;
   }
@@ -81,7 +81,7 @@ export class Journal {
     return this.#entries[this.#at - 1]?.at ?? this.#begun.time;
   }
 
-  /** Counts a notification; says whether it is a new one. */
+  /** Counts a notification; true if no earlier run has sent it. */
   notice(): boolean {
     return ++this.#notices > this.#told;
   }

@@ -1,4 +1,4 @@
-/** What V8 has and the types of its hosts lack: https://github.com/WebAssembly/js-promise-integration */
+/** JSPI, which the types of V8's hosts lack: https://github.com/WebAssembly/js-promise-integration */
 declare namespace WebAssembly {
   /** An export whose suspending imports suspend it; it then gives a promise. */
   function promising<R>(exported: () => R): () => Promise<R>;

@@ -6,7 +6,7 @@ import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { wasiFunctions } from "./wasi.ts";
 
-/** The code of a servlet, and what it may import. */
+/** The code of a servlet, and its dialect's host functions. */
 export interface Code {
   module: WebAssembly.Module;
   /** Its dialect's functions of `extism:host/user`. */
@@ -31,10 +31,10 @@ export interface Instance {
   body?: Body;
 }
 
-/** What a module imports, found out once. */
+/** The imports of a module, looked up once. */
 interface Links {
   functions: { namespace: string; name: string; call: HostFunction }[];
-  /** One of them suspends the guest, so its exports must be called through `WebAssembly.promising`. */
+  /** True if one of them suspends the guest: then exports are called through `WebAssembly.promising`. */
   suspends: boolean;
 }
 

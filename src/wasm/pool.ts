@@ -14,31 +14,31 @@ import { Journal } from "./journal.ts";
 import { instantiate, run, type Code, type Instance } from "./link.ts";
 import { startWorld } from "./world.ts";
 
-/** What is run: a prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
+/** A prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
 export interface Program extends Code {
   /** SHA-256 of all of it, in hex. */
   hash?: string;
   /** An encoded image: what a script has changed in the engine since it started. */
   patch?: ArrayBuffer;
-  /** Do its start functions depend on nothing, so that they run once for all calls? */
+  /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
-  /** May an instance be put back into the state in which it was born, and used again? */
+  /** True if a used instance may be restored to its pristine state and used again. */
   restorable?: boolean;
-  /** Is each instance that was put back compared with a newborn one? Slow; for tests and doubts. */
+  /** Compares each restored instance with a new one; slow, for tests and debugging. */
   checked?: boolean;
 }
 
-/** Has an instance started in its pristine state, or does each call start it? */
+/** True if the start functions have run in the pristine state; else they run in each call. */
 export const isBornStarted = ({ patch, startsOnce }: Program) =>
   patch !== undefined || startsOnce === true;
 
-/** What is kept of a program in this isolate. */
+/** The idle instances of a program in this isolate. */
 interface Pool {
   /** How an instance looks before its first call. */
   pristine: Image;
   /** Instances in that state, waiting for a call. */
   idle: Instance[];
-  /** That of a newborn instance, where it was asked for. */
+  /** The fingerprint of a new instance; only for `checked`. */
   fingerprint?: string;
 }
 
@@ -102,7 +102,7 @@ export function idleInstances(program: Program): number {
 
 const sizeOf = ({ pristine }: Pool) => pristine.pages * 65536 + 65536;
 
-/** Pages of the system: what is written is touched as a whole, so finer runs would gain nothing. */
+/** The size of a memory page: writes touch whole pages, so finer runs would gain nothing. */
 const GRAIN = 4096;
 
 /** Finds out how a program's instances look before their first call. */

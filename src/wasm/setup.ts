@@ -1,4 +1,6 @@
-import type { Asker, Notification, Trace } from "../model.ts";
+import type { Asker } from "../asks.ts";
+import type { Trace } from "../call-context.ts";
+import type { Notification } from "../model.ts";
 import type { World } from "./world.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";

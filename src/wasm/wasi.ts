@@ -50,7 +50,7 @@ const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
 
 const isStandard = (fd: number) => fd >= 0 && fd <= 2;
 
-/** What a function on file descriptors answers where 0, 1 and 2 are the only ones there are. */
+/** The result of a function on a file descriptor: only 0, 1 and 2 are open. */
 const standardOnly =
   (answer: number): HostFunction =>
   (_guest, fd: number) =>

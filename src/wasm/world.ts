@@ -1,8 +1,8 @@
 /**
- * What a guest can learn of the world besides its input. Everything that could differ between two
- * runs of a call comes from here, so that a journal can stand in for it.
+ * Clock, randomness and network of a guest. Everything that could differ between two runs of a call
+ * comes from here, so that a journal can replay it.
  *
- * What waits settles soon after its signal aborts: a guest is suspended on it, and a suspended guest
+ * Promises settle soon after their signal aborts: a guest is suspended on them, and a suspended guest
  * must never be abandoned.
  */
 export interface World {
@@ -40,7 +40,7 @@ export const liveWorld: World = {
   fetch: (request) => fetch(request),
 };
 
-/** The world of start functions whose outcome is kept: the same for every instance, so none learns a thing. */
+/** A constant world for start functions that run once for all calls. */
 export const startWorld: World = {
   now: () => 0,
   random: (bytes) => void bytes.fill(0),

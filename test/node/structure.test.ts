@@ -5,6 +5,10 @@ import { VERSION } from "../../src/version.ts";
 
 /** How the code is laid out: which room may know which, and how long its files are. */
 const LEAVES = [
+  "asks.ts",
+  "call-context.ts",
+  "record.ts",
+  "suspension.ts",
   "digest.ts",
   "model.ts",
   "env.ts",
@@ -20,7 +24,7 @@ const LEAVES = [
   "retry.ts",
   "text.ts",
   "version.ts",
-  "allowances.ts",
+  "deviations.ts",
   "schema",
   "shape.ts",
   "unknown-outcome.ts",
@@ -33,7 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
-  otc: ["servlets", ...LEAVES],
+  otc: ["durable", "servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
   wasm: LEAVES,
@@ -41,6 +45,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "servlets", "wasm", ...LEAVES],
+  "asks.ts": ["model.ts"],
+  "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
+  "record.ts": [],
+  "suspension.ts": ["asks.ts", "record.ts"],
   "digest.ts": ["model.ts"],
   "model.ts": [],
   "env.ts": ["key-name.ts", "limits.ts", "model.ts", "text.ts", "version.ts"],
@@ -56,7 +64,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "version.ts": [],
   "shape.ts": ["text.ts"],
   "parts.ts": [],
-  "allowances.ts": ["model.ts"],
+  "deviations.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "shape.ts", "text.ts"],
   "unknown-outcome.ts": ["errors.ts"],
 };

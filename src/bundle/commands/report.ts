@@ -1,4 +1,4 @@
-/** What the command `npm run servlets` shows, for the person at the terminal. */
+/** The output of the command `npm run servlets`. */
 import { gzipSync } from "node:zlib";
 import type { Lists } from "../../model.ts";
 import { printable, printableLines } from "../../text.ts";
@@ -130,7 +130,7 @@ function answers({ outline, prepared }: Examined): string | undefined {
   return own?.filter((name) => SERVLET_EXPORTS.has(name)).join(", ");
 }
 
-/** What it exports besides: start functions, and what nobody calls. */
+/** Its other exports: start functions, and those that nobody calls. */
 function otherExports({ found, outline }: Examined): string | undefined {
   if (found.source.kind === "typescript") return undefined;
   return outline?.exports

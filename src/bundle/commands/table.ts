@@ -11,7 +11,7 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
-/** What the bundle holds, for the person at the terminal. */
+/** The table of the bundle for the terminal. */
 export function table(members: readonly Member[]): string {
   const count = (list: unknown[] | undefined) => (list === undefined ? "?" : String(list.length));
   const rows = members.map(({ found, dialect, prepared, size, lists }) => [

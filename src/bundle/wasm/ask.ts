@@ -23,7 +23,7 @@ const answerSchema = z.object({
   error: z.string().optional(),
   /** Do its start functions depend on nothing, so that they run once for all calls? */
   startsOnce: z.boolean(),
-  /** What the servlet asked of the host. */
+  /** Host functions that the servlet called. */
   calls: z.array(z.string()),
   logs: z.array(z.string()),
 });
@@ -63,7 +63,7 @@ export async function askAll(
   );
 }
 
-/** What the answer depends on, its wasm aside. */
+/** Everything besides its wasm that the answer depends on. */
 const aboutOf = ({
   dialect,
   idsAsGiven,

@@ -34,7 +34,7 @@ export interface Table extends Size {
   type: string;
 }
 
-/** What `rewrite` may change of a module; what is absent stays. */
+/** Changes that `rewrite` makes to a module; absent parts stay as they are. */
 export interface Changes {
   imports?: (one: Import) => Import;
   /** The exports in place of the old ones; `index` as in the old ones. */

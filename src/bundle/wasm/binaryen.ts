@@ -10,7 +10,7 @@ import { Refusal } from "../refusal.ts";
 const run = promisify(execFile);
 const installed = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
 
-/** What binaryen may find in a guest and emit: what is standard and V8 runs without a flag. */
+/** Wasm features that binaryen accepts and emits: the standard ones that V8 runs without a flag. */
 export const FEATURES = [
   "multimemory",
   "bulk-memory",

@@ -21,7 +21,7 @@ export interface Prepared {
   hash: string;
   /** For an engine: the patch that makes a servlet of it. */
   patch?: { path: string; bytes: Uint8Array<ArrayBuffer> };
-  /** Why an instance cannot be put back into the state in which it was born; absent where it can. */
+  /** Why an instance cannot be restored to its pristine state; absent if it can. */
   unrestorable?: string;
   /** The servlet's own exports. */
   exports: string[];
@@ -80,8 +80,8 @@ export async function prepare(
 }
 
 /**
- * What a guest may do that putting back its memories and numbers does not undo: changes of its tables,
- * segments that it drops, globals that hold anything else. Empty where it does nothing of the kind.
+ * Says why an instance cannot be restored by its memories and numeric globals: it changes tables, drops
+ * segments, or has globals of other types. Empty if it can.
  */
 async function lastingChanges(wasm: Uint8Array): Promise<string> {
   const text = await inFolder(async (file) => {

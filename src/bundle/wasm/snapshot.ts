@@ -1,4 +1,4 @@
-/** Loads a script into the JavaScript engine and keeps what that has changed. */
+/** Loads a script into the JavaScript engine and keeps the changes as a patch. */
 import { join } from "node:path";
 import * as z from "zod";
 import { dialects } from "../../servlets/dialects.ts";
@@ -11,7 +11,7 @@ import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { ENGINE_EXPORTS, type Prepared } from "./prepare.ts";
 import { Refusal } from "../refusal.ts";
 
-/** What changes within less than this is one change: finer patches are smaller, coarser ones faster. */
+/** Changes closer than this many bytes are one run: finer patches are smaller, coarser ones faster. */
 const GRAIN = 64;
 
 /** A servlet in TypeScript, ready to be served by an engine. */

@@ -1,4 +1,6 @@
-import { Wait, type AskFailure, type Asker, type Asks, type Client } from "../../model.ts";
+import type { AskFailure, Asker, Asks } from "../../asks.ts";
+import type { Client } from "../../call-context.ts";
+import { Wait } from "../../suspension.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../wire/answers.ts";
 

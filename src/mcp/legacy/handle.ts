@@ -1,3 +1,4 @@
+import type { Sessions } from "../../durable/sessions.ts";
 import { Fault, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
@@ -10,7 +11,6 @@ import { errorMessage, methodNotFound, resultMessage, type Request } from "../wi
 import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
-import { SESSION_HEADER, type Session, type Sessions } from "../wire/session.ts";
 import { failingAsker } from "./askers.ts";
 import { Replies } from "./batch.ts";
 import { initialize } from "./introduction.ts";
@@ -31,10 +31,11 @@ export async function handleLegacy(
   const session = sessionOf(exchange);
   if (session !== undefined) {
     const { accepts, principal } = exchange;
-    const { scopes } = principal;
+    const { name, scopes } = principal;
     const messages = isBatch ? checkBatch(body) : [body];
     const trace = traceIn(exchange.headers);
-    return responseOf(known(await session.post({ messages, isBatch, accepts, scopes, trace })));
+    const post = { messages, isBatch, accepts, scopes, trace };
+    return responseOf(known(await session.post(name, post)));
   }
   if (isBatch) checkBatch(body, version);
   const single = isBatch ? undefined : incoming[0];
@@ -70,23 +71,24 @@ export async function handleSession(method: string, exchange: Exchange): Promise
   const session = sessionOf(exchange);
   if (session === undefined) throw noSession();
   if (method === "DELETE") {
-    known(await session.end());
+    known(await session.end(exchange.principal.name));
     return new Response(null, { status: 204 });
   }
   if (!exchange.accepts.sse) {
     throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
   }
-  return responseOf(
-    known(await session.listen(exchange.headers.get("last-event-id") ?? undefined)),
-  );
+  const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
+  return responseOf(known(await session.listen(exchange.principal.name, lastEventId)));
 }
 
-/** Does the request name a session? */
+const SESSION_HEADER = "mcp-session-id";
+
+/** True for a request that names a session. */
 export const hasSession = ({ headers, sessions }: Exchange): boolean =>
   sessions !== undefined && headers.has(SESSION_HEADER);
 
 /** The session that a request names; undefined where it names none. Throws `no_session`. */
-function sessionOf({ headers, sessions }: Exchange): Session | undefined {
+function sessionOf({ headers, sessions }: Exchange) {
   const id = headers.get(SESSION_HEADER);
   return id === null || sessions === undefined ? undefined : known(sessions.get(id));
 }
@@ -124,7 +126,7 @@ async function begin(
   const { protocolVersion } = result;
   const { capabilities, clientInfo } = params;
   await exchange.keep();
-  const session = await sessions.create({
+  const session = await sessions.create(exchange.principal, {
     protocolVersion,
     capabilities: isObject(capabilities) ? capabilities : {},
     ...clientName(clientInfo),

@@ -1,7 +1,7 @@
 import type { RequestId } from "../wire/message.ts";
 import { batchIsFull, Replies } from "./batch.ts";
 import type { Accepts, Reply } from "../wire/reply.ts";
-import type { Post } from "../wire/session.ts";
+import type { Post } from "../../durable/session-object.ts";
 
 /**
  * A POST that is being answered: with JSON where all of its calls are over before one of them has said

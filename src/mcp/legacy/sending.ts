@@ -1,5 +1,5 @@
 import { Fault } from "../../errors.ts";
-import type { Keeper } from "../../model.ts";
+import type { Keeper } from "../../record.ts";
 import { SENT, type Sender } from "../../unknown-outcome.ts";
 
 /** The keeper of a call in a session's object; `note` is called when it is about to send such a request. */

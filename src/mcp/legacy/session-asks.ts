@@ -1,12 +1,13 @@
+import type { Tasks } from "../../durable/tasks.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { answerOf } from "../wire/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
 import { hasTasks, olderAsk } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
-import type { Post } from "../wire/session.ts";
-import type { Tasks } from "../wire/tasks.ts";
-import { isObject, type Asks, type Json } from "../../model.ts";
+import type { Post } from "../../durable/session-object.ts";
+import { isObject, type Json } from "../../model.ts";
+import type { Asks } from "../../asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
 import type { SessionStreams } from "./session-streams.ts";

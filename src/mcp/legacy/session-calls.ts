@@ -1,3 +1,4 @@
+import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
 import { sessionAsker, failingAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
@@ -8,15 +9,10 @@ import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
-import { taskGate, type DetailedTask, type Progress, type TaskCall } from "../wire/tasks.ts";
-import {
-  isObject,
-  Suspended,
-  type CallContext,
-  type Json,
-  type Notification,
-  type Tool,
-} from "../../model.ts";
+import { taskGate } from "../wire/tasks.ts";
+import { isObject, type Json, type Notification, type Tool } from "../../model.ts";
+import { Suspended } from "../../suspension.ts";
+import type { CallContext } from "../../call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
 import { retryForMinutes } from "../../retry.ts";

@@ -1,9 +1,9 @@
+import type { DetailedTask, TaskCall } from "../../durable/task-object.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
 import { logLevelIn } from "../wire/notifications.ts";
 import { cursorText, string, uriIn } from "../wire/params.ts";
-import type { DetailedTask, TaskCall } from "../wire/tasks.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import type { SessionCall, SessionParts } from "./session-parts.ts";
 import { hasTasks } from "./shapes.ts";

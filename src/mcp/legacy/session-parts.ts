@@ -1,7 +1,8 @@
+import type { Tasks } from "../../durable/tasks.ts";
+import type { DetailedTask } from "../../durable/task-object.ts";
 import type { Notification } from "../../model.ts";
 import type { KeptCall, SessionStore } from "../../durable/session-store.ts";
-import type { Post } from "../wire/session.ts";
-import type { DetailedTask, Tasks } from "../wire/tasks.ts";
+import type { Post } from "../../durable/session-object.ts";
 import type { OpenPost } from "./open-post.ts";
 
 /** The parts of a session that its methods use. */

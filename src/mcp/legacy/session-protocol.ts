@@ -5,7 +5,7 @@ import type { Registry } from "../../servlets/registry.ts";
 import { ROOTS_CHANGED } from "../methods.ts";
 import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
 import type { Reply } from "../wire/reply.ts";
-import type { Post } from "../wire/session.ts";
+import type { Post } from "../../durable/session-object.ts";
 import { changedLists, type ListDigests } from "./list-digests.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";

@@ -3,7 +3,7 @@ import { SessionEvents } from "../../durable/session-events.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { streamResponse } from "../wire/reply.ts";
+import { eventText, streamResponse } from "../wire/reply.ts";
 import { hasTasks } from "./shapes.ts";
 
 /** Number of the standalone stream (GET). */
@@ -203,7 +203,7 @@ export class SessionStreams {
   }
 
   #event(stream: number, seq: number, message: string): string {
-    return `id: ${this.#idOf(stream, seq)}\nevent: message\ndata: ${message}\n\n`;
+    return eventText(message, this.#idOf(stream, seq));
   }
 
   #idOf(stream: number, seq: number): string {

@@ -1,6 +1,8 @@
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { Suspended, type CallContext, type Json } from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import type { Json } from "../../model.ts";
+import { Suspended } from "../../suspension.ts";
 import type { Target } from "../method.ts";
 
 /** Runs a target whose `call.ask` never waits: a servlet that returns what it asks is called again. */

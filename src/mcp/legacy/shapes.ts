@@ -1,6 +1,7 @@
 import { rpcError, type Fault, type RpcError } from "../../errors.ts";
 import { knownMembers, knownResult } from "./members.ts";
-import { isObject, type Ask, type ContentBlock, type Json, type Tool } from "../../model.ts";
+import type { Ask } from "../../asks.ts";
+import { isObject, type ContentBlock, type Json, type Tool } from "../../model.ts";
 
 /** Converts messages to the shapes of the revisions before 2026-07-28. */
 

@@ -1,9 +1,10 @@
+import type { DetailedTask } from "../../durable/task-object.ts";
 import { Fault, type RpcError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { isObject, type Client, type Json, type Tool } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json, type Tool } from "../../model.ts";
 import { errorMessage, resultMessage, type RequestId } from "../wire/message.ts";
 import { olderResult, olderError } from "./shapes.ts";
-import type { DetailedTask } from "../wire/tasks.ts";
 
 /** Tasks as 2025-11-25 has them. https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
 

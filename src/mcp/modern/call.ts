@@ -1,19 +1,15 @@
+import { type TaskCall, type TaskEnd, endOf } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
-import { Suspended, type CallContext, type Json, type Notification } from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import type { Json, Notification } from "../../model.ts";
+import { Suspended } from "../../suspension.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest, Target } from "../method.ts";
-import type { Exchange, Resumption } from "../wire/exchange.ts";
+import type { Resumption } from "../../durable/resumption.ts";
+import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import type { Request } from "../wire/message.ts";
-import {
-  endOf,
-  progressOf,
-  taskBytes,
-  taskGate,
-  taskMode,
-  type TaskCall,
-  type TaskEnd,
-} from "../wire/tasks.ts";
+import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
 import { inputAsker, inputRequired, resume, resumes, stateOf, type Leg } from "./input-required.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
@@ -81,7 +77,7 @@ function servletFault(error: unknown): Fault {
 function promoterOf(
   tool: ToolEntry,
   { params }: Request,
-  { tasks, keep }: Exchange,
+  { tasks }: Exchange,
   call: ModernCall,
 ): Promotions | undefined {
   const mode = taskMode(tool);
@@ -97,7 +93,6 @@ function promoterOf(
     const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
     const own = { id: request, meta, principal, client, trace, params: asked };
     const made = { ...own, method: "tools/call", ...so };
-    await keep(taskBytes(made, end));
     return createTaskResult(await tasks.create(made, end, id));
   };
   return {

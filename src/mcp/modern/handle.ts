@@ -1,6 +1,7 @@
 import { Fault, httpStatus, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { isObject, type Client, type Json, type Tool } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json, type Tool } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
 import type { FoundRequest, Incoming, Method } from "../method.ts";

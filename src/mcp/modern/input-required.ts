@@ -3,20 +3,11 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { canonicalJson, sha256 } from "../../digest.ts";
 import { Fault, type FaultCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import {
-  answered,
-  isObject,
-  Wait,
-  type Answers,
-  type Asker,
-  type Asks,
-  type CallContext,
-  type Client,
-  type Entry,
-  type Json,
-  type Recorded,
-  type Suspended,
-} from "../../model.ts";
+import type { Answers, Asker, Asks } from "../../asks.ts";
+import type { CallContext, Client } from "../../call-context.ts";
+import { isObject, type Json } from "../../model.ts";
+import { answered, type Entry, type Recorded } from "../../record.ts";
+import { Wait, type Suspended } from "../../suspension.ts";
 import {
   dated,
   demandCapabilities,
@@ -29,7 +20,8 @@ import {
   unanswered,
 } from "../wire/answers.ts";
 import { hashText } from "../../parts.ts";
-import type { Exchange, Resumption } from "../wire/exchange.ts";
+import type { Resumption } from "../../durable/resumption.ts";
+import type { Exchange } from "../wire/exchange.ts";
 import { canAsk, type FoundRequest } from "../method.ts";
 
 /**

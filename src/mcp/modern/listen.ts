@@ -1,6 +1,8 @@
+import * as z from "zod/mini";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { callerKey, isObject, type Client, type Json } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { callerKey, isObject, type Json } from "../../model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
@@ -45,8 +47,23 @@ export async function listen(
   return streamResponse(stream);
 }
 
+const flag = z.nullish(z.boolean("must be a boolean."));
+const NOT_STRINGS = "must be an array of strings.";
+const strings = z.pipe(
+  z.nullish(z.array(z.string(NOT_STRINGS), NOT_STRINGS)),
+  z.transform((items) => (items?.length ? [...new Set(items)] : undefined)),
+);
+const filterSchema = z.object({
+  toolsListChanged: flag,
+  promptsListChanged: flag,
+  resourcesListChanged: flag,
+  resourceSubscriptions: strings,
+  taskIds: strings,
+});
+type AskedFilter = z.infer<typeof filterSchema>;
+
 /** The filter in the request's params. Throws `invalid_params`, `missing_capability`. */
-function filterOf(params: Json, client: Client): Filter {
+function filterOf(params: Json, client: Client): AskedFilter {
   const asked = params["notifications"];
   if (!isObject(asked))
     throw new Fault("invalid_params", "params.notifications must be an object.");
@@ -56,13 +73,11 @@ function filterOf(params: Json, client: Client): Filter {
       `params.notifications is too long (limit ${limits.listenFilterCharacters} characters as JSON). Subscribe to fewer resources.`,
     );
   }
-  const filter: Filter = {
-    ...flag(asked, "toolsListChanged"),
-    ...flag(asked, "promptsListChanged"),
-    ...flag(asked, "resourcesListChanged"),
-    ...strings(asked, "resourceSubscriptions"),
-    ...strings(asked, "taskIds"),
-  };
+  const { data: filter, error } = z.safeParse(filterSchema, asked);
+  if (error !== undefined) {
+    const [{ path, message }] = error.issues as [z.core.$ZodIssue];
+    throw new Fault("invalid_params", `params.notifications.${String(path[0])} ${message}`);
+  }
   if ((filter.taskIds?.length ?? 0) > limits.listenTasks) {
     throw new Fault(
       "invalid_params",
@@ -73,24 +88,8 @@ function filterOf(params: Json, client: Client): Filter {
   return filter;
 }
 
-function flag(asked: Json, key: keyof Filter): Filter {
-  const value = asked[key] ?? false;
-  if (typeof value !== "boolean") {
-    throw new Fault("invalid_params", `params.notifications.${key} must be a boolean.`);
-  }
-  return value ? { [key]: true } : {};
-}
-
-function strings(asked: Json, key: keyof Filter): Filter {
-  const value = asked[key] ?? [];
-  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
-    throw new Fault("invalid_params", `params.notifications.${key} must be an array of strings.`);
-  }
-  return value.length > 0 ? { [key]: [...new Set(value)] } : {};
-}
-
 /** The part of the filter that is served: own tasks, and lists that are declared as capabilities. */
-async function agreed(filter: Filter, { registry, tasks }: Exchange): Promise<Filter> {
+async function agreed(filter: AskedFilter, { registry, tasks }: Exchange): Promise<Filter> {
   const { prompts, resources } = await capabilities(registry, { listens: true });
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
   const { resourceSubscriptions, taskIds = [] } = filter;

@@ -1,10 +1,13 @@
+import type { Tasks } from "../../durable/tasks.ts";
+import type { DetailedTask } from "../../durable/task-object.ts";
 import { Fault } from "../../errors.ts";
-import { isObject, type Client, type Json } from "../../model.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json } from "../../model.ts";
 import { responsesIn } from "../wire/answers.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, type Request } from "../wire/message.ts";
 import { string } from "../wire/params.ts";
-import { TASKS_EXTENSION, type DetailedTask, type Tasks } from "../wire/tasks.ts";
+import { TASKS_EXTENSION } from "../wire/tasks.ts";
 
 /** The tasks extension. https://modelcontextprotocol.io/seps/2663-tasks-extension */
 

@@ -1,16 +1,9 @@
-import { checkWithoutNulls } from "../../allowances.ts";
+import { checkWithoutNulls } from "../../deviations.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import {
-  isObject,
-  type Answer,
-  type Answers,
-  type Ask,
-  type AskFailure,
-  type Asks,
-  type Client,
-  type Json,
-} from "../../model.ts";
+import type { Answer, Answers, Ask, AskFailure, Asks } from "../../asks.ts";
+import type { Client } from "../../call-context.ts";
+import { isObject, type Json } from "../../model.ts";
 import { textBytes } from "../../shape.ts";
 import { cannotAsk, unusableAnswer } from "../../servlets/ask-failures.ts";
 import { FORMATS } from "../../schema/formats.ts";

@@ -1,5 +1,6 @@
 import { Fault } from "../../errors.ts";
-import { isObject, type Tool, type Trace } from "../../model.ts";
+import type { Trace } from "../../call-context.ts";
+import { isObject, type Tool } from "../../model.ts";
 import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 

@@ -118,8 +118,9 @@ export class Answering {
   }
 }
 
-/** One message, which is JSON text, as an event. */
-export const eventText = (message: string): string => `event: message\ndata: ${message}\n\n`;
+/** A message, as JSON text, in an event; with an id that a client can resume from. */
+export const eventText = (message: string, id?: string): string =>
+  `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${message}\n\n`;
 
 /** A stream of events as a response. */
 export function streamResponse(body: ReadableStream<Uint8Array>): Response {

@@ -29,14 +29,6 @@ export interface Subscription {
   lifeMs: number;
 }
 
-/** The subscription streams of one principal. */
-export interface Hub {
-  /** The new stream, which whoever asks must read or cancel; null where the caller has too many. */
-  listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null>;
-  /** Sends each stream the notifications that match its filter. */
-  publish(notifications: Notification[]): Promise<void>;
-}
-
 /** The key in `_meta` of everything on a stream: clients tell streams apart by it. */
 export const SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId";
 

@@ -1,5 +1,6 @@
 import { limits } from "../../limits.ts";
-import { isAskMethod, isObject, type Ask, type Asks, type Json } from "../../model.ts";
+import { isAskMethod, type Ask, type Asks } from "../../asks.ts";
+import { isObject, type Json } from "../../model.ts";
 import { askClient } from "../../wasm/ask-client.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction } from "../../wasm/host-function.ts";

@@ -1,5 +1,6 @@
 import { Fault } from "../../errors.ts";
-import type { Answer, AskFailure, Json } from "../../model.ts";
+import type { Answer, AskFailure } from "../../asks.ts";
+import type { Json } from "../../model.ts";
 
 /**
  * Answers for guests that know results only, in the shapes that hyper-mcp's host gives them. Guests that

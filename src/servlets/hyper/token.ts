@@ -4,7 +4,7 @@ import { isObject, type Json } from "../../model.ts";
 import { GuestError } from "../../wasm/guest.ts";
 import type { GuestResponse } from "../../wasm/http.ts";
 
-/** What a grant needs of the call that it is in; given the same answers, it asks for the same. */
+/** Side effects that a grant needs. Given the same answers, it makes the same requests. */
 export interface Means {
   /** An HTTP request of the guest. Throws a `GuestError` where it is refused or fails. */
   request(head: Json, body: Uint8Array): Promise<GuestResponse>;
@@ -52,18 +52,21 @@ const deviceSchema = z.object({
 });
 type Device = z.infer<typeof deviceSchema>;
 
-/** What the reference host gives a user where the servlet does not say. */
+/** The reference host's default. */
 const DEVICE_AUTH_TIMEOUT_SECS = 180;
-/** The interval where the server does not say, and what `slow_down` adds to it. */
+/** The default interval, and the seconds that `slow_down` adds. */
 const POLL_SECS = 5;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * Does what a guest's `get_access_token` asks for: the device grant where there is a
+ * `get_access_token`: the device grant where there is a
  * `device_authorization_url`, else that of client credentials. Gives `{access_token, expires_at, scopes}`
  * as the reference host does, the time as Rust's serde writes it; null where no token was granted.
+ *
+ * Written by hand although oauth4webapi exists: that refuses answers which the reference host takes
+ * (`verification_url`, `expires_in: null`, `interval: 0`, other token types), and has no polling.
  *
  * Throws a `GuestError`, which holds no secret, where a key of `asked` is wrong or a request is refused
  * or fails.
@@ -160,7 +163,7 @@ async function post(
   }
 }
 
-/** As it goes into Basic. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+/** Encoded for Basic authentication. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
 const encoded = (value: string): string => new URLSearchParams({ "": value }).toString().slice(1);
 
 function tokenOf(granted: unknown, does: Means): Json | null {

@@ -1,5 +1,6 @@
 import { Fault } from "../../errors.ts";
-import type { CallContext, Lists } from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import type { Lists } from "../../model.ts";
 import {
   failedTool,
   outcomeOf,

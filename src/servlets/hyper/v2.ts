@@ -1,4 +1,5 @@
-import type { CallContext, Json, Lists } from "../../model.ts";
+import type { CallContext } from "../../call-context.ts";
+import type { Json, Lists } from "../../model.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { plainAnswer } from "./plain-answers.ts";

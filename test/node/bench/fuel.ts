@@ -13,7 +13,7 @@ import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../src/limits.ts";
 import { dialects } from "../../../src/servlets/dialects.ts";
-import type { Answers, Asks } from "../../../src/model.ts";
+import type { Answers, Asks } from "../../../src/asks.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { instantiate, run } from "../../../src/wasm/link.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { CALLBACK, ORIGIN, ownersApp, visitor, type App } from "./owner.ts";
 
-/** Token requests as clients send them, allowances included, at the server's own authorization server. */
+/** Token requests as clients send them, with the deviations that are accepted, at the server's own authorization server. */
 let app: App;
 beforeAll(async () => {
   app = await ownersApp();

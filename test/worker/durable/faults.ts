@@ -130,7 +130,7 @@ const WATCHED: Watched = [
 
 /** Where it only looks: to die before this is the same as to die after what was before. */
 const LOOKS: Watched = [
-  [TaskStore.prototype, ["call", "waits", "recorded", "view"]],
+  [TaskStore.prototype, ["call", "waits", "recorded", "read"]],
   [Sealer.prototype, ["open"]],
 ];
 

@@ -115,7 +115,7 @@ const MORE: Watched = [
   [SessionStreams.prototype, ["send", "finish", "settled"]],
   [SessionStore.prototype, ["client", "asked", "forget"]],
   [SessionCalls.prototype, ["recover"]],
-  [TaskStore.prototype, ["create", "progress", "forget"]],
+  [TaskStore.prototype, ["create", "asked", "forget"]],
   [Session.prototype, ["post", "listen", "notified", "progressed"]],
   [Task.prototype, ["create", "get", "update", "cancel", "adopt", "alarm"]],
 ];

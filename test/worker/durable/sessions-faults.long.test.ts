@@ -164,7 +164,7 @@ test.each([["one after the other"], ["at once"]])(
     const call = plan(...TOLD, ELICIT, ...TOLD, SAMPLE);
     const undisturbed = await tried(call);
     let count = 0;
-    const doubled = ["told", "progressed"].map((name) =>
+    const doubled = ["notified", "progressed"].map((name) =>
       instead(Session.prototype, name, async ({ plain, args }) => {
         count++;
         if (how === "at once") return (await Promise.all([plain(...args), plain(...args)]))[0];

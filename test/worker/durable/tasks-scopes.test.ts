@@ -10,7 +10,7 @@ import { planned, until } from "./task-steps.ts";
 /** Whose token has become narrower since a task was made is held to what it may do now. */
 prepare();
 
-const by = (...scopes: string[]) => tasksOf(env)!({ name: "anonymous", scopes });
+const by = (...scopes: string[]) => tasksOf(env)!({ name: "anonymous", scopes }, async () => {});
 const ENOUGH = by("durable:*", "conformance:*");
 const TOO_LITTLE = by("hello:*");
 

@@ -6,7 +6,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { CallRecordObject } from "../../../src/durable/call-record.ts";
+import type { CallRecord } from "../../../src/durable/call-record.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -14,7 +14,7 @@ import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./c
 
 /** Calls with a `call_id` are run once. */
 const durable = serverOf();
-const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
+const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
 
 let made = 0;
 const newId = () => `id-${++made}`;

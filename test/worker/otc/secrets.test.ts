@@ -1,9 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CallRecordObject } from "../../../src/durable/call-record.ts";
+import type { CallRecord } from "../../../src/durable/call-record.ts";
 import { namespaceOf } from "../../../src/env.ts";
-import { Suspended, Wait, type CallContext, type Entry } from "../../../src/model.ts";
+import type { CallContext } from "../../../src/call-context.ts";
+import type { Entry } from "../../../src/record.ts";
+import { Suspended, Wait } from "../../../src/suspension.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";
@@ -136,7 +138,7 @@ describe.each([
 });
 
 test("an error of the server's own that quotes it is logged without it", async () => {
-  const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
+  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
   vi.spyOn(objects, "getByName").mockImplementation(() => {
     throw new Error(`Cannot send\n${TOKEN}`, { cause: new Error(`for ${SECRET}`) });
   });
@@ -148,7 +150,7 @@ test("an error of the server's own that quotes it is logged without it", async (
 });
 
 test("no stored row has it, not even where the tool gives it back", async () => {
-  const objects = namespaceOf<CallRecordObject>(env, "CALL_RECORDS")!;
+  const objects = namespaceOf<CallRecord>(env, "CALL_RECORDS")!;
   const ids: DurableObjectId[] = [];
   const { getByName } = objects;
   vi.spyOn(objects, "getByName").mockImplementation((name) => {

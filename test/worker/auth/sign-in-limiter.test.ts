@@ -15,7 +15,7 @@ const times = <T>(count: number, act: () => Promise<T>): Promise<T[]> =>
 
 const statuses = (responses: Response[]) => [...new Set(responses.map(({ status }) => status))];
 
-describe("the allowance of sign-in pages", () => {
+describe("the limit of sign-in pages", () => {
   test.each([
     ["image", "no-cors"],
     ["iframe", "navigate"],

@@ -7,8 +7,8 @@ import { begin, listened } from "./durable/session-steps.ts";
 import { answerOf, modern, VERSION } from "./server.ts";
 
 /**
- * An allowance weakens no check: who a caller is, what it may use, from which page it comes and whose a
- * session or a task is stay as exact where a deviation is accepted as where none is.
+ * An accepted deviation weakens no security check: identity, scopes, origin and the owner of a session or task
+ * are checked as strictly as without it.
  */
 prepare();
 

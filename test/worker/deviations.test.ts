@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkWithoutNulls } from "../../src/allowances.ts";
+import { checkWithoutNulls } from "../../src/deviations.ts";
 import { checkOf } from "../../src/servlets/checks.ts";
 import { bundle } from "../bundle.gen.ts";
 import { callTool } from "./server.ts";

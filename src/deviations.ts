@@ -6,24 +6,24 @@ import { isObject } from "./model.ts";
  *
  * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
- * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null cannot be the member's value, so the member has none |
- * | `isNotification` (mcp/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | nothing is done on one, so nothing can be meant otherwise |
- * | `checkHeaders` (mcp/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; one that differs is refused | the body names the one task |
- * | `listen` (durable/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream | the client has lost the first one |
- * | routes (app.ts) | all | `/mcp/` | there is no other endpoint of that name |
- * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; another one is refused | both name the same client |
+ * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null is not a valid value, so the member is absent |
+ * | `isNotification` (mcp/wire/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | a modern notification has no effect |
+ * | `checkHeaders` (mcp/wire/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; a different one is refused | the body names the task |
+ * | `listen` (mcp/legacy/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
+ * | routes (app.ts) | all | `/mcp/` | no other endpoint has that name |
+ * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; a different one is refused | both name the same client |
  * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | that revision defines them as the defaults |
  */
 
-/** A place in a value at which it does not fit its schema. */
+/** A place at which a value does not match its schema. */
 interface Issue {
-  /** Names and indices, from the outermost on. */
+  /** Names and indices, outermost first. */
   path: readonly string[];
 }
 
 /**
- * Checks a value; where that fails, checks it once more without the nulls that were refused. Gives the
- * value that fits, or the issues of the one that came: without a required member no value fits.
+ * Checks a value; if that fails, checks it once more without the nulls that were refused. Returns the value
+ * that is valid, or the issues of the original. A required member that is null stays an issue.
  */
 export function checkWithoutNulls<I extends Issue, V extends object>(
   check: ((value: unknown) => readonly I[] | undefined) | undefined,

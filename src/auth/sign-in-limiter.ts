@@ -5,17 +5,17 @@ import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "../quo
 import { isLocal, networkOf } from "./origin.ts";
 
 /**
- * How often strangers may try to sign in, to register and to have documents fetched, in `limits.attemptsMs`.
- * Each is counted by itself. Methods throw `too_many`.
+ * Limits sign-in pages, wrong passphrases, client registrations and fetches of client documents, each counted by
+ * itself within `limits.attemptsMs`. Methods throw `too_many`. Loopback hosts are not limited.
  */
-export class Allowances {
+export class SignInLimiter {
   readonly #attempts: DurableObjectNamespace<Counter>;
 
   constructor(attempts: DurableObjectNamespace<Counter>) {
     this.#attempts = attempts;
   }
 
-  /** Counts a sign-in page that is shown, unless the owner lets the app in: to deny, nobody proves anything. */
+  /** Counts a sign-in page that is shown. Only allowing an app takes the count back: to deny, no passphrase is needed. */
   async page(request: Request): Promise<void> {
     if (!isLocal(request)) await take(this.#pages(request));
   }
@@ -35,7 +35,7 @@ export class Allowances {
     await take([...ofAddress, this.#ofAll("document", limits.documentFetchesOfAll)]);
   }
 
-  /** Counts wrong passphrases: each before it is tried, for many can come at once. */
+  /** Checks a passphrase and counts it unless it is right. It is counted before the check, since many can come at once. */
   async passphrase(request: Request, isRight: () => Promise<boolean>): Promise<boolean> {
     if (isLocal(request)) return isRight();
     const ofAddress = this.#ofAddress("passphrase", request, limits.wrongPassphrases);

@@ -1,0 +1,41 @@
+/** Requests that servlets make to the client during a call, and the answers. */
+import type { Json } from "./model.ts";
+
+/** An MCP request that a servlet makes to the client during a call. */
+export interface Ask {
+  method: "elicitation/create" | "sampling/createMessage" | "roots/list";
+  params: Json;
+  /** How long the user has to answer, from when the client can see it. */
+  timeoutMs?: number;
+  /** Unix time in ms after which the user has cancelled; absent until the client can see the ask. */
+  deadline?: number;
+}
+
+export const isAskMethod = (method: unknown): method is Ask["method"] =>
+  method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
+
+/** A client's answer, or why there is none that a servlet can use. */
+export type Answer = { result: Json } | AskFailure;
+
+/** A request that got no usable answer. It is never a decision of the user: `decline` and `cancel` are results. */
+export interface AskFailure {
+  failed: "cannot-ask" | "client-error" | "unusable-answer";
+  method: Ask["method"];
+  /** For the servlet and its caller. */
+  message: string;
+  /**
+   * The capabilities that the client lacks. Present where the call of a servlet that does not handle
+   * the failure ends with `missing_capability`.
+   */
+  requiredCapabilities?: Json;
+}
+
+/** Requests made together, and their answers, under the same keys. */
+export type Asks = Readonly<Record<string, Ask>>;
+export type Answers = Readonly<Record<string, Answer>>;
+
+/**
+ * Answers what a guest asks of the client. Rejects with a `Fault` that ends the call, with a `Wait`
+ * that interrupts it, and soon after `signal` aborts.
+ */
+export type Asker = (asks: Asks, signal: AbortSignal) => Promise<Answers>;

@@ -1,0 +1,83 @@
+import {
+  AuthorizationError,
+  type AuthorizationErrorCode,
+  type AuthRequest,
+} from "@cloudflare/workers-oauth-provider";
+import { textWithin } from "../body.ts";
+import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Refusal } from "./consent-page.ts";
+
+/** The requests that the authorization server takes, and its refusals on the page and at the token endpoint. */
+
+/** The refusal of a client's request, with the URL that leads back to the client. */
+export function refused(
+  asked: AuthRequest,
+  code: AuthorizationErrorCode,
+  description: string,
+): AuthorizationError {
+  const { redirectUri, state, issuer } = asked;
+  return new AuthorizationError(code, { description, redirectUri, state, issuer });
+}
+
+/**
+ * Throws `forbidden` for a subresource or frame request. Only browsers send `Sec-Fetch-Dest`. https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header
+ */
+export function demandNavigation({ headers }: Request): void {
+  if ((headers.get("sec-fetch-dest") ?? "document") === "document") return;
+  throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
+}
+
+/** The response for a fault at the token endpoint. Rethrows any other error. https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+export function tokenError(error: unknown): Response {
+  if (!(error instanceof Fault)) throw error;
+  const { message: error_description } = error;
+  const headers = new Headers({ "cache-control": "no-store" });
+  switch (error.code) {
+    case "invalid_request":
+      return Response.json(
+        { error: "invalid_client", error_description },
+        { status: 401, headers },
+      );
+    case "too_large":
+      return Response.json(
+        { error: "invalid_request", error_description },
+        { status: 413, headers },
+      );
+    case "too_many":
+      headers.set("retry-after", retryAfterOf(error) ?? "");
+      return Response.json(
+        { error: "temporarily_unavailable", error_description },
+        { status: 429, headers },
+      );
+    default:
+      throw error;
+  }
+}
+
+/** The error page for a refusal. Rethrows any other error. */
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof AuthorizationError) {
+    // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
+    return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
+  }
+  if (!(error instanceof Fault)) throw error;
+  return { status: httpStatus(error), reason: error.message, retryAfter: retryAfterOf(error) };
+}
+
+/** The fields of the form. */
+export async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
+  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
+    throw new Fault(
+      "unsupported_media_type",
+      "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",
+    );
+  }
+  const text = await textWithin(body, limits.formBytes);
+  if (text === undefined)
+    throw new Fault(
+      "too_large",
+      `The form is too large (limit ${limits.formBytes} bytes). Submit the form of the sign-in page.`,
+    );
+  return new URLSearchParams(text);
+}

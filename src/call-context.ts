@@ -1,0 +1,69 @@
+import type { Answers, Asker } from "./asks.ts";
+import type { Json, Notification, Principal } from "./model.ts";
+import type { Keeper, Recorded } from "./record.ts";
+
+/**
+ * Credentials of the caller for one call. Only its guest sees them; they never reach a log, error, journal or
+ * table.
+ */
+export interface CallCredentials {
+  /** By id. */
+  secrets: ReadonlyMap<string, string>;
+  /** Access tokens by the id of what they are for. */
+  tokens: ReadonlyMap<string, string>;
+  userId?: string;
+}
+
+/** The client as it describes itself. */
+export interface Client {
+  /** The revision of MCP that the client speaks; absent where nobody asked. */
+  protocolVersion?: string;
+  capabilities: Json;
+  name?: string;
+  version?: string;
+}
+
+/** https://www.w3.org/TR/trace-context/#traceparent-header */
+export interface Trace {
+  traceparent: string;
+  tracestate?: string;
+}
+
+/** Context of a call, from the request that made it. */
+export interface CallContext {
+  /** The request's id, as the client gave it. */
+  id: string | number;
+  /** The request's `_meta`, as the client gave it. */
+  meta: Json;
+  principal: Principal;
+  client: Client;
+  /** The name or URI of what is called, for the log. */
+  subject?: string;
+  /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
+  trace?: Trace | undefined;
+  /** Aborts when nobody waits for the result any more. */
+  signal(): AbortSignal;
+  /**
+   * The client's answers to earlier requests; with `unasked`, answers that it has sent in advance. `seed` (32
+   * bytes in hex) determines the random numbers of the call, so that each retry is the same.
+   */
+  input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
+  /** An earlier run of this call, which this one goes on from. */
+  recorded?: Recorded;
+  /** Fuel that earlier runs of this call have used. */
+  fuelUsed?: number;
+  /** Credentials that the caller provided for this call. */
+  credentials?: CallCredentials;
+  /** Stores the journal; absent if it stays in memory. */
+  keeper?: Keeper;
+  /**
+   * Called before a guest asks for anything that may take long (`ms` where that is known). Throws a
+   * `Wait` where the call should not go on here, a `Fault` where it should not go on at all.
+   */
+  gate?(ms: number): void;
+  /** Called before an HTTP request is sent that must not be sent twice. */
+  sending?(): void;
+  /** Delivers a notification of the servlet. Never throws. */
+  notify(notification: Notification): void;
+  ask: Asker;
+}

@@ -1,0 +1,76 @@
+/** The record of a call: all that is needed to run it again up to where it was. */
+
+/** Goes up when what a guest asks, or how it is recorded, changes for the same servlet. */
+export const JOURNAL_VERSION = 2;
+
+/** A call as it was begun; every run of it is given the same. */
+export interface Head {
+  /** Of this format: `JOURNAL_VERSION` of the server that began it. */
+  version: number;
+  /** SHA-256 of the servlet, in hex: another build may ask for other things. */
+  hash: string;
+  /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */
+  input: string;
+  /** 32 bytes in hex; all random numbers of the guest follow from it and the entries. */
+  seed: string;
+  /** Unix time in ms. */
+  time: number;
+}
+
+/** One answer that a guest was given. */
+export interface Entry {
+  /** Readable label of the question: `http GET api.example.com`. */
+  what: string;
+  /** SHA-256 of the whole question, in hex. */
+  digest: string;
+  answer: string;
+  /** Unix time in ms when the answer came. */
+  at: number;
+}
+
+/** All that is needed to run a call again up to where it was, without doing anything twice. */
+export interface Recorded {
+  head: Head;
+  entries: readonly Entry[];
+  /** How many notifications have been sent. */
+  notices: number;
+  /** The question that the run ended at, without an answer. */
+  pending?: Pick<Entry, "what" | "digest">;
+  /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
+  intents?: readonly Announced[];
+}
+
+/** An HTTP request that its call has announced: at this place among the entries, under this key. */
+export interface Announced {
+  position: number;
+  key: string;
+}
+
+/** The call with the answer to what it waits for. */
+export function answered(recorded: Recorded, answer: string, at: number): Recorded {
+  const { pending, entries, ...rest } = recorded;
+  if (pending === undefined) return recorded;
+  const newest = entries.at(-1)?.at ?? rest.head.time;
+  return { ...rest, entries: [...entries, { ...pending, answer, at: Math.max(at, newest) }] };
+}
+
+/** An HTTP request that is about to be sent. */
+export interface Intent {
+  /** The value of its `Idempotency-Key`. */
+  key: string;
+  /** Has an earlier run stopped while it sent this request, which must not be sent twice? */
+  isRepeated: boolean;
+}
+
+/** Stores a call's journal entries before the servlet sees them. */
+export interface Keeper {
+  /** Called before anything else, where the call is new. */
+  begin(head: Head): Promise<void>;
+  /**
+   * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
+   * have sent it; always false for one that is repeatable. Absent where no request is ever repeated.
+   */
+  intend?(position: number, key: string, isRepeatable: boolean): Promise<boolean>;
+  /** `notices` is how many notifications were sent before. */
+  keep(position: number, entry: Entry, notices: number): Promise<void>;
+}

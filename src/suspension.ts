@@ -1,0 +1,46 @@
+/** A call that is interrupted, and why. */
+import type { Answers, Asks } from "./asks.ts";
+import type { Recorded } from "./record.ts";
+
+/** Thrown to a guest whose call cannot go on here and now: it is unwound, and run again later. */
+export class Wait {
+  readonly reason: WaitReason;
+  constructor(reason: WaitReason) {
+    this.reason = reason;
+  }
+}
+
+export type WaitReason =
+  /** For answers of the client; `given` are those that it has sent already. */
+  | { kind: "input"; asks: Asks; given: Answers }
+  /** Until a Unix time in ms. */
+  | { kind: "sleep"; until: number }
+  /** Until a Unix time in ms, for room in an isolate: the question that the run ended at is asked again. */
+  | { kind: "retry"; until: number }
+  /** For nothing: the call goes on at once, as a task. */
+  | { kind: "task" }
+  /** For nothing: an earlier run of the same request has sent something, so the call goes on from its record. */
+  | { kind: "earlier"; recorded: Recorded };
+
+/** A call that has been interrupted: its guest is gone, and it can be run again. */
+export class Suspended {
+  readonly reason: WaitReason;
+  /** The `requestState` of a servlet that *returned* a request for input and will be called again. */
+  readonly state: string | undefined;
+  /** Absent where the servlet has returned. */
+  readonly recorded: Recorded | undefined;
+  /** Fuel that the runs of the call have used so far. */
+  readonly fuelUsed: number;
+  /** True if the call may be resumed only once (`single_use_state`). */
+  isSingleUse = false;
+
+  constructor(reason: WaitReason, fuelUsed: number, recorded?: Recorded, state?: string) {
+    this.reason = reason;
+    this.recorded = recorded;
+    this.state = state;
+    this.fuelUsed = fuelUsed;
+  }
+}
+
+/** The result of a call, or its suspension. */
+export type Outcome<T> = T | Suspended;
