@@ -2,7 +2,14 @@ import { checkWithoutNulls } from "../deviations.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
-import type { CallToolResult, CompleteResult, GetPromptResult, Json, Lists, ReadResourceResult } from "../model.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  ReadResourceResult,
+} from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
 import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";

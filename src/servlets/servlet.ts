@@ -2,7 +2,16 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isAskMethod, type Ask } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import { ANONYMOUS, isObject, type CallToolResult, type CompleteResult, type GetPromptResult, type Json, type Lists, type ReadResourceResult } from "../model.ts";
+import {
+  ANONYMOUS,
+  isObject,
+  type CallToolResult,
+  type CompleteResult,
+  type GetPromptResult,
+  type Json,
+  type Lists,
+  type ReadResourceResult,
+} from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import { wrongForm } from "../schema/forms.ts";
 import { excessOf } from "../shape.ts";

@@ -6,7 +6,16 @@ import { makeBundle } from "../bundle/bundle.ts";
 import { Fault } from "../errors.ts";
 import type { Answer, Ask, AskFailure } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import { ANONYMOUS, type CallToolResult, type CompleteResult, type GetPromptResult, type Json, type Lists, type Notification, type ReadResourceResult } from "../model.ts";
+import {
+  ANONYMOUS,
+  type CallToolResult,
+  type CompleteResult,
+  type GetPromptResult,
+  type Json,
+  type Lists,
+  type Notification,
+  type ReadResourceResult,
+} from "../model.ts";
 import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
 import { Suspended, Wait, type Outcome } from "../suspension.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";

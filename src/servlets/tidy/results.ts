@@ -3,7 +3,13 @@
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import { limits } from "../../limits.ts";
-import type { CallToolResult, CompleteResult, GetPromptResult, Json, ReadResourceResult } from "../../model.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  ReadResourceResult,
+} from "../../model.ts";
 import { content, contents } from "./content.ts";
 import { array, bad, isNumber, present, string } from "./members.ts";
 

@@ -1,13 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { responsesIn } from "../../../src/mcp/wire/answers.ts";
-<<<<<<< HEAD:test/worker/durable/mishaps.test.ts
 import type { Answers } from "../../../src/asks.ts";
-import { limits } from "../../../src/limits.ts";
-import { accept, callOf, clock, prepare, type Json } from "./client.ts";
-=======
-import type { Answers } from "../../../src/model.ts";
 import { accept, prepare, type Json } from "./client.ts";
->>>>>>> w-kind:test/worker/durable/mishaps.long.test.ts
 import {
   answersTo,
   beginTask,
