@@ -9,7 +9,8 @@ import type { Post } from "../../durable/session-object.ts";
 import { isObject, type Json } from "../../model.ts";
 import type { Asks } from "../../asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
-import type { KeptAsk, SessionStore } from "../../durable/session-store.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import type { KeptAsk } from "../../durable/session-rows.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */

@@ -2,7 +2,8 @@ import { notices } from "../wire/notifications.ts";
 import { related, TASK_RESULT } from "./tasks.ts";
 import { olderNotice } from "./shapes.ts";
 import type { Json, Notification } from "../../model.ts";
-import type { KeptCall, SessionStore } from "../../durable/session-store.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import type { KeptCall } from "../../durable/session-rows.ts";
 
 /**
  * True for the entry of a task that the client has created, which is not a request. Its progress token is valid

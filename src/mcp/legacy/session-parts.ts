@@ -1,7 +1,8 @@
 import type { Tasks } from "../../durable/tasks.ts";
 import type { DetailedTask } from "../../durable/task-object.ts";
 import type { Notification } from "../../model.ts";
-import type { KeptCall, SessionStore } from "../../durable/session-store.ts";
+import type { SessionStore } from "../../durable/session-store.ts";
+import type { KeptCall } from "../../durable/session-rows.ts";
 import type { Post } from "../../durable/session-object.ts";
 import type { OpenPost } from "./open-post.ts";
 
