@@ -25,6 +25,8 @@ export class Storage {
   readonly #onAlarm: () => void;
   #actor: Actor | undefined;
   #alarm: number | null = null;
+  /** The alarm that is going off: other writes leave it on the disk until its handler has ended. */
+  #ringing: number | null = null;
   #unconfirmed: Batch[] = [];
   #confirmed: Batch = { number: 0, alarm: null };
   #open: Batch | undefined;
@@ -130,6 +132,7 @@ export class Storage {
 
   /** An alarm that goes off is none any more, but one that dies with its object goes off again. */
   beginAlarm(): void {
+    this.#ringing = this.#alarm;
     this.#alarm = null;
   }
 
@@ -140,17 +143,19 @@ export class Storage {
 
   /** The alarm has failed: it goes off again, unless another was set. */
   failAlarm(at: number | null): void {
+    this.#ringing = null;
     this.#alarm ??= at;
   }
 
   #setAlarm(at: number | null): void {
     this.#begin();
+    this.#ringing = null;
     this.#alarm = at;
   }
 
   #transaction<T>(work: () => T): T {
     this.#begin();
-    const alarm = this.#alarm;
+    const [alarm, ringing] = [this.#alarm, this.#ringing];
     this.#database.exec("SAVEPOINT inner_transaction");
     try {
       const result = work();
@@ -159,6 +164,7 @@ export class Storage {
     } catch (error) {
       this.#database.exec("ROLLBACK TO inner_transaction; RELEASE inner_transaction");
       this.#alarm = alarm;
+      this.#ringing = ringing;
       throw error;
     }
   }
@@ -166,7 +172,7 @@ export class Storage {
   #deleteAll(): void {
     this.#begin();
     for (const table of this.#tables()) this.#database.exec(`DROP TABLE ${table}`);
-    this.#alarm = null;
+    this.#ringing = this.#alarm = null;
   }
 
   /** Each batch is a savepoint within that of the one before. */
@@ -181,7 +187,7 @@ export class Storage {
     const batch = this.#open;
     if (batch === undefined) return;
     this.#open = undefined;
-    batch.alarm = this.#alarm;
+    batch.alarm = this.#alarm ?? this.#ringing;
     this.#unconfirmed.push(batch);
     const ms = this.#scheduler.latency();
     this.#scheduler.after(
@@ -229,6 +235,7 @@ export class Storage {
     this.#unconfirmed = [];
     this.#open = undefined;
     this.#confirmed = { number: this.#last, alarm: last.alarm };
+    this.#ringing = null;
     this.#alarm = last.alarm;
     this.#onAlarm();
     return count;
