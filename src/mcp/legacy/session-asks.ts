@@ -20,7 +20,7 @@ interface AskDependencies {
   tasks: (scopes?: Post["scopes"]) => Tasks;
 }
 
-/** The recipient of a task's asks: the first call that still waits for the task. */
+/** The recipient of a task's asks: the newest call that waits for the task. */
 interface Addressee {
   call: () => { stream: number } | undefined;
   /** True if the client knows the task. */
@@ -64,9 +64,15 @@ export class SessionAsks {
     for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
     const call = to?.call();
     if (to === undefined || call === undefined) return;
-    const { capabilities, protocolVersion: version } = await this.#setting.store.client();
+    const { store, streams } = this.#setting;
+    const { capabilities, protocolVersion: version } = await store.client();
     for (const [key, asked] of Object.entries(asks)) {
-      if (open.some((ask) => ask.key === key) || this.#closed.get(task)?.has(key)) continue;
+      const known = open.filter((ask) => ask.key === key);
+      // A client that has lost a response asks for the result again, and knows the newer stream only.
+      const isThere = known.some(
+        ({ stream }) => !to.isListed || stream >= call.stream || streams.isOpen(stream),
+      );
+      if (isThere || this.#closed.get(task)?.has(key)) continue;
       const { method } = asked;
       const params = olderAsk(asked, version);
       const isTask = hasTasks(version) && takesAsTask({ capabilities }, method);
@@ -76,6 +82,7 @@ export class SessionAsks {
         { method, params: to.isListed ? related(sent, task) : sent },
         { method, params, isTask },
       );
+      for (const ask of known) await this.#withdraw(ask);
     }
   }
 
@@ -152,7 +159,8 @@ export class SessionAsks {
   async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {
     const { store, streams } = this.#setting;
     if (!this.#open.delete(number)) return;
-    this.#close({ task, key });
+    const isMoved = [...this.#open.values()].some((ask) => ask.task === task && ask.key === key);
+    if (!isMoved) this.#close({ task, key });
     const params = { requestId: number, reason: "The server no longer waits for the answer." };
     const message = { jsonrpc: "2.0", method: "notifications/cancelled", params };
     await streams.send(stream, JSON.stringify(message), { also: () => store.dropAsk(number) });
