@@ -105,7 +105,7 @@ const settingsSchema = z.object({
   SERVER_TITLE: z.optional(z.string()),
   /** Its version; that of this project by default. */
   SERVER_VERSION: z._default(z.string(), VERSION),
-  /** What it is for; what models are told about its use; its home page. */
+  /** Its description, instructions for models, and home page. */
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),

@@ -173,9 +173,9 @@ export const limits = {
   listenFilterBytes: 2 * 1024 * 1024,
   /** Cost of a URI or id in them beyond its text. */
   filterItemBytes: 32,
-  /** Pause between two tellings of changes: a servlet may name a change at any time, and each goes to all clients. */
+  /** Pause between two rounds of change notifications: servlets may report changes at any time, and each goes to all clients. */
   changesMs: 1000,
-  /** What is told at once, as JSON: as much as a filter may name. It is written for each of `hubSessions`. */
+  /** Characters of the changes in one notification round, as JSON: as many as a filter may name. Each session gets them. */
   changesCharacters: 64 * 1024,
   /**
    * How long one is open: it outlives a credential that was revoked. go-sdk 1.8 does not open another, so it is
@@ -192,9 +192,9 @@ export const limits = {
   listenBacklogBytes: 1024 * 1024,
   /** Delay before a task notifies an unreachable session again. */
   ownerMs: 10_000,
-  /** Sessions of one principal that hear of changes: each is told by itself. */
+  /** Sessions of one principal that are notified of changes, each by a call to its object. */
   hubSessions: 1000,
-  /** Sessions that are told how one task goes on: its own, and others that wait for its result. */
+  /** Sessions that are notified of one task's progress: its own, and others that wait for its result. */
   taskSessions: 8,
   /** How long a session lives in which nobody says anything: people close their laptops overnight. */
   sessionIdleMs: 24 * 3_600_000,
@@ -220,8 +220,8 @@ export const limits = {
   /** How long one of them is kept. */
   sessionEventMs: 24 * 3_600_000,
   /**
-   * How long a session's own stream is open at once: it keeps the session awake, and a client that has
-   * been silent for longer is told to come back less often.
+   * How long a session's own stream stays open before its client reconnects: it keeps the session's object
+   * awake. A client that was silent for longer gets a longer reconnection delay.
    */
   sessionStreamMs: 60_000,
   /** How long the stream of a call that waits is open at once. */

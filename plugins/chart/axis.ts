@@ -18,7 +18,7 @@ const PREFIXES: readonly (readonly [number, string])[] = [
 export function axisAround(low: number, high: number, most: number): Axis {
   const rough = Math.max((high - low) / most, Number.MIN_VALUE);
   const power = 10 ** Math.floor(Math.log10(rough));
-  // What is rounded off by a hair is no reason for larger steps.
+  // A rounding error must not lead to larger steps.
   const step = power * ([1, 2, 5].find((one) => one * power >= rough * (1 - 1e-9)) ?? 10);
   const first = Math.floor(low / step + 1e-9);
   const last = Math.max(Math.ceil(high / step - 1e-9), first + 1);

@@ -28,7 +28,7 @@ const WIDEST_BAR = 90;
 /** Where more points stand, they have no dots. */
 const MOST_DOTS = 40;
 
-/** What all steps of the drawing share. */
+/** The picture and its layout, passed to each step of the drawing. */
 interface Plot {
   canvas: Canvas;
   chart: Chart;

@@ -9,7 +9,7 @@ export interface Writes {
   answers?: readonly (readonly [position: number, entry: Entry])[];
 }
 
-/** Rows of before have one sealed value cut at each so many bytes; their parts are numbered by the byte. */
+/** Rows of older versions have one sealed value cut at each so many bytes; their parts are numbered by the byte. */
 const OLD_PART = 1024 * 1024;
 
 /** Named values and a call's answers in an object's SQLite, sealed and in parts. */

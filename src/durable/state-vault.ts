@@ -22,7 +22,7 @@ const HERE = 0;
 const STORED = 3;
 const STORED_ONCE = 4;
 
-/** The same of states of before: the object has what would be all there, sealed as one and cut into parts. */
+/** The same for states that older versions have stored: one sealed value, cut into parts. */
 const OLD_STORED = 1;
 const OLD_STORED_ONCE = 2;
 

@@ -94,7 +94,7 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   if (tables.length === 0) return undefined;
   const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
   if (row === undefined) return undefined;
-  // A task of before.
+  // A task that an older version has stored.
   const missing = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER"].filter(
     (column) => row[column.split(" ")[0]!] === undefined,
   );

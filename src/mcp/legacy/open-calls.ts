@@ -81,7 +81,7 @@ export class OpenCalls {
     call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
       if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
-      const waiting = isListener(call) && this.ofTask(call.task!).find((one) => one.stream !== OWN);
+      const waiting = isListener(call) && this.waitingFor(call.task!);
       const also = store.setNotified.bind(store, { ...call });
       const { stream } = waiting || call;
       streams.send(stream, JSON.stringify(message), { isMinor: true, also }).catch(report);
@@ -125,7 +125,12 @@ export class OpenCalls {
     this.#setting.store.keepCall(call);
   }
 
-  /** The calls that wait for this task. */
+  /** The call on whose stream a task's messages go: the newest that waits for it, which its client knows best. */
+  waitingFor(task: string): Call | undefined {
+    return this.ofTask(task).findLast((call) => !isListener(call));
+  }
+
+  /** The open calls of this task. */
   ofTask(task: string): Call[] {
     return this.all.filter((call) => call.task === task && !call.isUnwanted);
   }

@@ -121,7 +121,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { store, streams } = this.#setting;
     const calls = this.#open.ofTask(task);
     const isListed = store.hasTask(task);
-    const waiting = () => this.#open.ofTask(task).findLast((one) => !isListener(one));
+    const waiting = () => this.#open.waitingFor(task);
     await this.#open.asks.settle(task, asks, { isListed, round, call: waiting });
     if (isOver(view)) for (const call of this.#open.ofTask(task)) await this.#end(call, view);
     if (isListed && store.isNews(task, `${view.status} ${String(view["lastUpdatedAt"])}`)) {

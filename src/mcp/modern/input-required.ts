@@ -45,7 +45,7 @@ interface State {
   recorded?: Recorded;
   /** The `requestState` of the servlet itself. */
   state?: string;
-  /** See `CallContext`; absent in states of before. */
+  /** See `CallContext`; absent in states of older versions. */
   fuelUsed?: number;
   /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
   seed?: string;
@@ -129,7 +129,7 @@ export async function resume(
   return once ? onlyOnce(resumption, going) : going();
 }
 
-/** States of before have their entries in themselves. */
+/** States of older versions have the entries inside the record. */
 function stateIn([first, ...entries]: unknown[]): State {
   const { recorded, ...state } = first as State;
   if (recorded === undefined) return state;

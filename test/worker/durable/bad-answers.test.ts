@@ -8,6 +8,7 @@ import {
   goOnAsked,
   limited,
   prepare,
+  refused,
   ROOTS,
   SAID,
   server as usual,
@@ -20,11 +21,6 @@ import { answerOf, post } from "../server.ts";
 
 /** Answers that a client brings and that are not what was asked for. */
 prepare();
-
-const refused = (message: RegExp) => ({
-  status: 200,
-  error: { code: -32602, message: expect.stringMatching(message) },
-});
 
 describe("answers", () => {
   test.each<[what: unknown]>([[null], [7], ["x"], [[]], [true], [0], [""]])(

@@ -10,6 +10,7 @@ import {
   goOn,
   keyed,
   prepare,
+  refused,
   serverOf,
   textIn,
   type Json,
@@ -19,10 +20,6 @@ import { planned, saidIn, steps } from "./plans.ts";
 /** What a client may bring back that is not as it was given, or not what was asked for. */
 prepare();
 
-const refused = (message: RegExp) => ({
-  status: 200,
-  error: { code: -32602, message: expect.stringMatching(message) },
-});
 const CALL_AGAIN = /^params\.requestState .*Call again without it/;
 
 describe("a state", () => {

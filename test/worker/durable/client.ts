@@ -137,3 +137,9 @@ export function prepare(): void {
     vi.restoreAllMocks();
   });
 }
+
+/** The response to a request whose params are refused with this message. */
+export const refused = (message: RegExp) => ({
+  status: 200,
+  error: { code: -32602, message: expect.stringMatching(message) },
+});

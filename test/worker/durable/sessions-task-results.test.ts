@@ -23,6 +23,19 @@ test("who does not want to wait for a result any more does not end the task", as
   expect(result.content[0].text).toBe("Deleted a.txt.");
 });
 
+test("who has lost the response asks again, and is asked what the task asks on the newer stream", async () => {
+  const client = await begin();
+  const { taskId } = await startedTask(client, "confirm_delete", { filename: "a.txt" });
+  await until(client, taskId, "input_required");
+  const lost = await resultOf(client, taskId);
+  await lost.body?.cancel();
+  const events = new Events(await resultOf(client, taskId));
+  const { id, method } = await events.message();
+  expect(method).toBe("elicitation/create");
+  await client.answer(id, accept(true, "confirm"));
+  expect((await events.message())["result"].content[0].text).toBe("Deleted a.txt.");
+});
+
 describe("another session of the same principal", () => {
   test("has the result of a task, too", async () => {
     const [client, other] = [await begin(), await begin()];
