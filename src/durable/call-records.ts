@@ -2,6 +2,8 @@ import { sha256 } from "../digest.ts";
 import { namespaceOf } from "../env.ts";
 import type { Call, CallToolResponse } from "../otc/call.ts";
 import { callerKey } from "../model.ts";
+import { retry } from "../retry.ts";
+import { afterSending } from "../unknown-outcome.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** The calls that have a `call_id`: each runs once, and its response is kept for `limits.callRecordMs`. */
@@ -19,8 +21,13 @@ export class CallRecords {
   async run(call: Call, content: string): Promise<CallToolResponse | undefined> {
     const { principal, call_id } = call;
     const owner = callerKey(principal) ?? principal.name;
-    const record = this.#objects.getByName(await hexDigest(JSON.stringify([owner, call_id])));
-    const response = await record.run(call, await hexDigest(content));
+    const name = await hexDigest(JSON.stringify([owner, call_id]));
+    const digest = await hexDigest(content);
+    const response = await retry(() => this.#objects.getByName(name).run(call, digest)).catch(
+      (error: unknown) => {
+        throw afterSending({ hasSent: true }, error);
+      },
+    );
     return response === undefined ? undefined : (JSON.parse(response) as CallToolResponse);
   }
 }

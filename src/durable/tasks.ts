@@ -1,9 +1,11 @@
 import { namespaceOf } from "../env.ts";
+import { logError } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { Answers } from "../asks.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 import { retry } from "../retry.ts";
+import { afterSending } from "../unknown-outcome.ts";
 import type { Brought, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
 import { kept } from "./task-rows.ts";
 
@@ -69,11 +71,27 @@ export class Tasks {
 
   /**
    * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
-   * `too_many` where its caller has stored too much.
+   * `too_many` where its caller has stored too much. A task that was created although nobody could hear of it is
+   * cancelled, and the error says that its outcome is unknown; with `isRetried`, it is left to a request that
+   * creates it again.
    */
-  async create(call: TaskCall, start?: Start, id = this.newId()): Promise<DetailedTask> {
+  async create(
+    call: TaskCall,
+    start?: Start,
+    { id = this.newId(), isRetried = false }: { id?: string; isRetried?: boolean } = {},
+  ): Promise<DetailedTask> {
     await this.#keep(taskBytes(call, start));
-    return retry(() => create(this.#objects.get(this.#objects.idFromString(id)), call, start));
+    try {
+      return await retry(() =>
+        create(this.#objects.get(this.#objects.idFromString(id)), call, start),
+      );
+    } catch (error) {
+      if (isRetried) throw error;
+      // One that no client sees stops by itself: its session does not wait for it any more.
+      if (call.owner?.isHidden !== true) await this.cancel(id).catch(logError);
+      const isOver = start !== undefined && !("reason" in start);
+      throw afterSending({ hasSent: !isOver }, error);
+    }
   }
 
   /** Undefined for an unknown id. */

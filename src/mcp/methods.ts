@@ -48,7 +48,8 @@ const methods: Readonly<Record<string, Method>> = {
 };
 
 /** The row of a method; an empty one for an unknown name. */
-const rowOf = (method: string): Method => (Object.hasOwn(methods, method) ? methods[method]! : {});
+export const rowOf = (method: string): Method =>
+  Object.hasOwn(methods, method) ? methods[method]! : {};
 
 /** Looks up what a request is for. Throws `insufficient_scope`; other faults stand in the place of the target. */
 export async function find(request: Request, registry: Registry): Promise<FoundRequest> {

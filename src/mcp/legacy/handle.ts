@@ -3,7 +3,8 @@ import { Fault, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
-import type { FoundRequest, Incoming } from "../method.ts";
+import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
+import { rowOf } from "../methods.ts";
 import { changes } from "../wire/changes.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { traceIn } from "../wire/headers.ts";
@@ -35,7 +36,10 @@ export async function handleLegacy(
     const messages = isBatch ? checkBatch(body) : [body];
     const trace = traceIn(exchange.headers);
     const post = { messages, isBatch, accepts, scopes, trace };
-    return responseOf(known(await session.post(name, post)));
+    const reply = await session.post(name, post).catch((error: unknown) => {
+      throw afterSending({ hasSent: messages.some(runsServlet) }, error);
+    });
+    return responseOf(known(reply));
   }
   if (isBatch) checkBatch(body, version);
   const single = isBatch ? undefined : incoming[0];
@@ -110,6 +114,9 @@ const needsSession = (message: Incoming): boolean =>
   (message.kind === "request" &&
     message.row.session !== undefined &&
     (message.row.stateless === undefined || message.row.sessionFirst === true));
+
+const runsServlet = (message: unknown): boolean =>
+  isObject(message) && canAsk(rowOf(String(message["method"])));
 
 function responseOf(reply: Response | Reply): Response {
   if (reply instanceof Response) return reply;

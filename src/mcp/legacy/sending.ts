@@ -1,6 +1,6 @@
 import { Fault } from "../../errors.ts";
 import type { Keeper } from "../../record.ts";
-import { SENT, type Sender } from "../../unknown-outcome.ts";
+import { UNKNOWN_OUTCOME, type Sender } from "../../unknown-outcome.ts";
 
 /** The keeper of a call in a session's object; `note` is called when it is about to send such a request. */
 export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
@@ -19,6 +19,6 @@ export const stopped = ({ hasSent = false }: Sender): Fault =>
   new Fault(
     "servlet_failed",
     hasSent
-      ? `The server stopped during this call, ${SENT}`
+      ? `The server stopped during this call. ${UNKNOWN_OUTCOME}`
       : "The server stopped before this call was done: call again.",
   );

@@ -188,7 +188,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     // Before the task is created: it reports its asks at once.
     this.#open.keep(Object.assign(call, { task: id }));
     const owner = { session: this.#setting.id, isHidden: true };
-    await tasks.create({ ...kept, owner }, Object.assign({}, suspended), id);
+    await tasks.create({ ...kept, owner }, Object.assign({}, suspended), { id });
     if (!this.#open.has(call)) await tasks.cancel(id);
   }
 
@@ -207,7 +207,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const listener = this.#open.open(about);
     this.#open.keep(listener);
     const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
-    return tasks.create(made, undefined, object).catch(async (error: unknown) => {
+    return tasks.create(made, undefined, { id: object }).catch(async (error: unknown) => {
       store.dropTask(object);
       await this.#open.reply(listener);
       throw error;

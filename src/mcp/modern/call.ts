@@ -93,7 +93,9 @@ function promoterOf(
     const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
     const own = { id: request, meta, principal, client, trace, params: asked };
     const made = { ...own, method: "tools/call", ...so };
-    return createTaskResult(await tasks.create(made, end, id));
+    // A retry of a request that goes on from a state creates the same task.
+    const known = id === undefined ? {} : { id, isRetried: true };
+    return createTaskResult(await tasks.create(made, end, known));
   };
   return {
     gate,

@@ -23,6 +23,8 @@ export interface Attempt {
   end?: Json;
   /** Nobody follows it any more: the client has lost it. */
   isOrphan: boolean;
+  /** The error that it was given up for, where there was a response. */
+  refusal?: string;
   /** Was its state carried by the client, from question to question? */
   isCarried: boolean;
   /** Of one that goes on from a state of another with other answers: the other, and the question. */

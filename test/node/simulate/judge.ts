@@ -118,6 +118,7 @@ export function judge(evidence: Evidence): Violation[] {
   for (const messages of [whole, ...attempt.heard.map((one) => one.messages)]) {
     if (!isOrdered(messages)) against("told in order", messages.join(", "));
   }
+  if (attempt.refusal !== undefined) toldUnknown(evidence, attempt.refusal, against);
   if (attempt.isOrphan) return violations;
   if (attempt.end === undefined) {
     against("ends at all", "no end");
@@ -176,7 +177,7 @@ function effects(
 }
 
 function ended(evidence: Evidence, against: Against): void {
-  const { attempt, askings, toleranceMs, internet } = evidence;
+  const { attempt, askings, toleranceMs } = evidence;
   const { status, error } = attempt.end!;
   if (status === "cancelled") {
     if (attempt.cancelled === "no") against("ends as it should", "cancelled, though nobody did");
@@ -189,11 +190,7 @@ function ended(evidence: Evidence, against: Against): void {
     const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
     if (!isFault) return against("ends as it should", `error: ${error.message}`);
     if (evidence.faults === 0) return against("no failure of ours", error.message);
-    const posts = internet.arrivals.filter(
-      ({ method, label }) => method === "POST" && label.startsWith(`${attempt.label}.`),
-    );
-    if (posts.length > 0 && !UNKNOWN.test(error.message)) against("unknown is said", error.message);
-    return;
+    return toldUnknown(evidence, error.message, against);
   }
   const result = attempt.end!["result"] as Json;
   const { structuredContent: followed, isError, content } = result;
@@ -218,6 +215,13 @@ function ended(evidence: Evidence, against: Against): void {
   const ids = numbersOf(followed);
   if (new Set(ids).size < ids.length) against("no shared random numbers", ids.join(", "));
   if (attempt.fork !== undefined) forked(attempt, followed, against);
+}
+
+function toldUnknown({ attempt, internet }: Evidence, message: string, against: Against): void {
+  const hasSent = internet.arrivals.some(
+    ({ method, label }) => method === "POST" && label.startsWith(`${attempt.label}.`),
+  );
+  if (hasSent && !UNKNOWN.test(message)) against("unknown is said", message);
 }
 
 function toldAtAll({ steps, heard }: Attempt, against: Against): void {

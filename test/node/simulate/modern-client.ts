@@ -112,6 +112,7 @@ export class ModernClient {
       if (answer === undefined || answer["status"] >= 500) {
         // Nobody can tell whether it has begun: it is called anew.
         attempt.isOrphan = true;
+        if (answer !== undefined) attempt.refusal = answer["error"].message;
         await this.#wait(500 * times);
         continue;
       }

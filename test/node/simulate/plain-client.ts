@@ -71,7 +71,10 @@ export class PlainClient {
       const response = await this.#world.request(init, leavesMs, path);
       const text = await response.text();
       this.#world.note(`${response.status} ${text.slice(0, 200)}`);
-      if (response.status >= 500) return undefined;
+      if (response.status >= 500) {
+        attempt.refusal = text;
+        return undefined;
+      }
       if (this.#isOtc) return endIn(response.status, JSON.parse(text) as Json);
       const isStream = response.headers.get("content-type") === "text/event-stream";
       const messages = isStream ? eventsIn(text) : [JSON.parse(text) as Json];

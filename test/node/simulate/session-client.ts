@@ -3,6 +3,10 @@ import type { Call } from "./scene.ts";
 
 const VERSION = "2025-11-25";
 
+/** The error of a response; none where that is lost. */
+const refusalIn = (response: Response): Promise<string | undefined> =>
+  response.text().catch(() => undefined);
+
 /** A client with a session: it reads streams, comes back when they break, and answers what it is asked. */
 export class SessionClient {
   readonly #world: ClientWorld;
@@ -103,9 +107,11 @@ export class SessionClient {
       };
       this.#note(`calls ${tool} as ${id}`);
       const response = await this.#send("POST", { id, method: "tools/call", params });
+      const isRefused = response !== undefined && response.status >= 500;
+      if (isRefused) attempt.refusal = await refusalIn(response);
       const isLost =
         response === undefined ||
-        response.status >= 500 ||
+        isRefused ||
         (client === "session-tasks"
           ? await this.#followTask(attempt, response)
           : await this.#follow(attempt, id, response));

@@ -23,7 +23,7 @@ test("a call that fails after it has sent a POST says that the outcome of that i
   const seal = vi.spyOn(Sealer.prototype, "seal").mockRejectedValue(new Error("no key ring"));
   const { status, error } = await callOf("plan", steps(PAY, ELICIT));
   expect(status).toBe(500);
-  expect(error?.message).toMatch(/^Internal error, after .* outcome is unknown/);
+  expect(error?.message).toMatch(/^Internal error\. .* outcome is unknown/);
   const without = await callOf("plan", steps(http("GET", "/a"), ELICIT));
   expect(without.error?.message).toBe("Internal error");
   seal.mockRestore();

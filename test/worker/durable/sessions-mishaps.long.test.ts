@@ -59,7 +59,7 @@ describe("a call whose session fails", () => {
     try {
       const events = await callPlan(...TOLD, http("POST", "/a"), ELICIT);
       const { error } = (await events.rest()).at(-1)!.message!;
-      expect(error.message).toMatch(/^Internal error, .*outcome is unknown/);
+      expect(error.message).toMatch(/^Internal error\. .*outcome is unknown/);
     } finally {
       undo();
     }
