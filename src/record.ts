@@ -54,6 +54,12 @@ export function answered(recorded: Recorded, answer: string, at: number): Record
   return { ...rest, entries: [...entries, { ...pending, answer, at: Math.max(at, newest) }] };
 }
 
+/**
+ * Classes of HTTP methods: those that change nothing, those that may be sent twice, and those that may not.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-9.2
+ */
+export type MethodClass = "safe" | "repeatable" | "once";
+
 /** An HTTP request that is about to be sent. */
 export interface Intent {
   /** The value of its `Idempotency-Key`. */
@@ -68,9 +74,9 @@ export interface Keeper {
   begin(head: Head): Promise<void>;
   /**
    * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
-   * have sent it; always false for one that is repeatable. Absent where no request is ever repeated.
+   * have sent it, which counts for methods of the class `once` alone. Absent where no request is ever repeated.
    */
-  intend?(position: number, key: string, isRepeatable: boolean): Promise<boolean>;
+  intend?(position: number, key: string, method: MethodClass): Promise<boolean>;
   /** `notices` is how many notifications were sent before. */
   keep(position: number, entry: Entry, notices: number): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallerQuota, Json } from "../model.ts";
 import { Wait, type WaitReason } from "../suspension.ts";
-import type { Entry, Head, Keeper, Recorded } from "../record.ts";
+import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { Busy, Noted, Promotion, States } from "./states.ts";
 
 /** The point at which a call resumes: a state and the answers that the client sent with it. */
@@ -11,6 +11,8 @@ export interface Resumed extends Pick<CallerQuota, "keep"> {
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
   until: number;
+  /** True if one of the answers is good until a deadline only: a retry may come too late. */
+  hasDeadline: boolean;
   /** The record, with the newest answer; absent where the servlet is called again. */
   recorded: Recorded | undefined;
 }
@@ -20,8 +22,9 @@ type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /**
  * A request that resumes a call, and its retries: all bring the same answers to the same state. Unless the
- * state is single use, nothing is stored before one of them sends an HTTP request that must not be repeated;
- * from then on a `States` object has the record, and a retry resumes from that.
+ * state is single use, nothing is stored before one of them sends an HTTP request that must not be repeated,
+ * or, where an answer had a deadline, one that changes anything; from then on a `States` object has the record,
+ * and a retry resumes from that.
  */
 export class Resumption implements Keeper {
   readonly #attempt = crypto.randomUUID();
@@ -89,8 +92,10 @@ export class Resumption implements Keeper {
     this.#head = head;
   }
 
-  async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
-    if (isRepeatable) return false;
+  async intend(position: number, key: string, method: MethodClass): Promise<boolean> {
+    // A retry that comes after the deadline must find what these answers have led to.
+    const mustNote = method === "once" || (method === "repeatable" && this.#by.hasDeadline);
+    if (!mustNote) return false;
     const states = await this.#states();
     if (!this.#isNoted) {
       const earlier = await this.earlier();
@@ -110,7 +115,7 @@ export class Resumption implements Keeper {
       if (Date.now() > lasts) this.#stopSigns();
       else states.renew(this.#attempt).catch(logError);
     }, limits.sendingMs / 3);
-    return isRepeated;
+    return method === "once" && isRepeated;
   }
 
   async keep(position: number, entry: Entry): Promise<void> {

@@ -39,9 +39,10 @@ export class TaskOwners {
     const store = this.#store;
     return {
       begin: (head) => store.begin(head),
-      intend: (position, key, isRepeatable) => {
-        if (!isRepeatable) sender.hasSent = true;
-        return store.intend(position, key, isRepeatable);
+      intend: async (position, key, method) => {
+        if (method !== "once") return false;
+        sender.hasSent = true;
+        return store.intend(position, key);
       },
       keep: async (position, entry, notices) => {
         await this.#last;

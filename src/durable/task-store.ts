@@ -221,8 +221,8 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { begun: { head, notices: this.row.notices } } });
   }
 
-  async intend(position: number, key: string, isRepeatable: boolean): Promise<boolean> {
-    return !isRepeatable && this.#rows.intend(position, key);
+  async intend(position: number, key: string): Promise<boolean> {
+    return this.#rows.intend(position, key);
   }
 
   async keep(position: number, entry: Entry, notices: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Trace } from "../call-context.ts";
 import { isObject, type Json } from "../model.ts";
+import type { MethodClass } from "../record.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../version.ts";
 import { release } from "../parts.ts";
@@ -27,8 +28,14 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Methods that make a tunnel, or show what proxies have added to the request. */
 const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Methods that may be sent twice: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2 */
-const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]);
+/** Methods that are not here may not be sent twice. */
+const CLASSES = new Map<string, MethodClass>([
+  ["GET", "safe"],
+  ["HEAD", "safe"],
+  ["OPTIONS", "safe"],
+  ["PUT", "repeatable"],
+  ["DELETE", "repeatable"],
+]);
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header */
 const KEY_HEADER = "idempotency-key";
@@ -65,7 +72,8 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     headers: headersOf(head["headers"] ?? head["header"]),
     ...(hasBody ? { body: body.slice() } : {}),
   };
-  const intent = await guest.journal.intend(REPEATABLE.has(method));
+  const methodClass = CLASSES.get(method) ?? "once";
+  const intent = await guest.journal.intend(methodClass);
   if (intent?.isRepeated && guest.setup.resends !== true) {
     throw new GuestError(
       `The outcome of the HTTP request to ${next.url.host} is unknown: the server stopped while it was sent. It was not sent again, because the manifest of the servlet does not set "resend_requests".`,
@@ -74,7 +82,7 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
   if (intent !== undefined && !next.headers.has(KEY_HEADER)) {
     next.headers.set(KEY_HEADER, intent.key);
   }
-  if (!REPEATABLE.has(method)) guest.setup.sending?.();
+  if (methodClass === "once") guest.setup.sending?.();
   return guest.wait(async (signal) => {
     for (let redirects = 0; ; redirects++) {
       const response = await send(guest, next, signal);

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { JOURNAL_VERSION } from "../record.ts";
-import type { Entry, Head, Intent, Keeper, Recorded } from "../record.ts";
+import type { Entry, Head, Intent, Keeper, MethodClass, Recorded } from "../record.ts";
 import { hashText } from "../parts.ts";
 import { BudgetExceeded } from "./budget.ts";
 import { generator } from "./random.ts";
@@ -118,14 +118,14 @@ export class Journal {
    * key follows from the seed, the answers so far, the position and the request: a retry has the same
    * one, and a call that has gone on with other answers has another.
    */
-  async intend(isRepeatable: boolean): Promise<Intent | undefined> {
+  async intend(method: MethodClass): Promise<Intent | undefined> {
     if (this.#keeper?.intend === undefined || this.#pending === undefined) return undefined;
     await this.keep();
     await this.#begin();
     const request = utf8ToBytes(`request ${this.#at} ${this.#pending.digest}`);
     const hash = sha256.create().update(this.#key()).update(request).digest();
     const key = bytesToHex(hash).slice(0, 32);
-    return { key, isRepeated: await this.#keeper.intend(this.#at, key, isRepeatable) };
+    return { key, isRepeated: await this.#keeper.intend(this.#at, key, method) };
   }
 
   /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */

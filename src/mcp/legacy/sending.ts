@@ -5,8 +5,8 @@ import { UNKNOWN_OUTCOME, type Sender } from "../../unknown-outcome.ts";
 /** The keeper of a call in a session's object; `note` is called when it is about to send such a request. */
 export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
   begin: async () => {},
-  async intend(_position, _key, isRepeatable) {
-    if (isRepeatable) return false;
+  async intend(_position, _key, method) {
+    if (method !== "once") return false;
     call.hasSent = true;
     note();
     return false;

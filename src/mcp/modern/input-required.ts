@@ -98,6 +98,7 @@ export async function resume(
   const resumption = vault.resumption(sealed, {
     name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
     until: state.until,
+    hasDeadline: brought.some(([key]) => open[key]!.deadline !== undefined),
     recorded: next,
     keep,
   });

@@ -160,8 +160,8 @@ function effects(
     }
   }
   // Nothing is kept of a carried call that has sent no POST: a retry that is told something else is another call,
-  // and so is one that comes later, where the servlet sleeps for as long as is left of a time, or a question's time
-  // is over by then.
+  // and so is one that comes later, where the servlet sleeps for as long as is left of a time. So is one that comes
+  // after a question's time, where it has sent nothing but GETs.
   const others = flat(steps).filter((one) => one !== step);
   const isToldElse = others.some(({ message = "" }) => troubled.has(message));
   const branches = steps.flatMap((one) => one.branches ?? []);

@@ -155,6 +155,22 @@ describe("a retry of a request that has sent a POST", () => {
     expect(saidIn(await goOn(next, { ask_3: accept("Bob") }))).toEqual(["Ada", PAID, "Bob"]);
   });
 
+  test.each([
+    ["answered", goOn, ["PUT /a"]],
+    ["that the server did not survive", stopped, ["PUT /a", "PUT /a"]],
+  ])(
+    "or a PUT %s, after the deadline of what was answered in time, is the same call",
+    async (_, first, sent) => {
+      const world = newWorld();
+      const round = await planned({ ...ELICIT, timeout: 60_000 }, http("PUT", "/a"));
+      await first(round, ADA);
+      clock.aheadMs += HOUR;
+      expect(saidIn(await goOn(round, ADA))).toEqual(["Ada", [200, "answer to PUT /a"]]);
+      expect(linesOf(world)).toEqual(sent);
+      expect(new Set(world.seen.map(({ key }) => key)).size).toBe(1);
+    },
+  );
+
   test("by a servlet that returned what it asks", async () => {
     const world = newWorld();
     const args = { rounds: 1, post: "https://world.example/tick" };
