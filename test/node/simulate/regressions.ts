@@ -70,6 +70,30 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     [{ do: "back", keys: ["a"] }, http("PUT"), http("POST")],
     { death: 0.05, loss: 0.1, budget: 3 },
   ],
+  [
+    "a retry that comes after a question's time repeats its PUT with another key",
+    "rounds",
+    [{ ...elicit, timeout: 60_000 }, http("PUT"), http("PUT")],
+    { requestDeath: 0.1, jump: 0.03, budget: 4 },
+  ],
+  [
+    "a call whose task nobody has heard of does not say that its outcome is unknown",
+    "session-tasks",
+    [http("POST")],
+    { deaths: { Task: 0.3 }, budget: 5 },
+  ],
+  [
+    "a call whose session dies is answered as if it had never begun",
+    "session",
+    [http("POST")],
+    { deaths: { Session: 0.1 }, budget: 3 },
+  ],
+  [
+    "a recorded call whose object dies is answered as if it had never begun",
+    "otc",
+    [http("POST")],
+    { deaths: { CallRecord: 0.1 }, budget: 3 },
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
 
