@@ -10,7 +10,7 @@ export const METADATA_PATHS = [METADATA_PATH, "/.well-known/oauth-protected-reso
 export const resourceOf = (request: Request): string => new URL("/mcp", request.url).href;
 
 /** The issuers of tokens for the MCP endpoint, and the scopes to request. */
-export interface Protection {
+interface Protection {
   name: string;
   authorizationServers: readonly string[];
   scopes: readonly string[];

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { Fault } from "../errors.ts";
 
 /** Origins and hosts that are allowed besides the server's own and loopback ones. */
-export interface OriginPolicy {
+interface OriginPolicy {
   /** Origins such as `https://app.example`, or `*` for every https one. */
   allowedOrigins: readonly string[];
   /** Host names that may be served by plain http. */

@@ -5,7 +5,7 @@ import type { Authenticator } from "./authenticator.ts";
 import { bearerIn } from "./principal.ts";
 
 /** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
-export interface Proofs {
+interface Proofs {
   authenticator: Pick<Authenticator, "isOpen" | "identify">;
   /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
   shared: ((jwt: string, request: Request) => Promise<Principal>) | undefined;

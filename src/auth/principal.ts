@@ -4,7 +4,7 @@ import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 
 /** One API key, which is known by its hash alone. */
-export interface ApiKey {
+interface ApiKey {
   name: string;
   /** SHA-256. */
   hash: Uint8Array<ArrayBuffer>;

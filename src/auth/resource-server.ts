@@ -15,7 +15,7 @@ export interface Verified {
 }
 
 /** Verifies a JWT that was made for `resource`. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
-export type Verify = (token: string, resource: string) => Promise<Verified>;
+type Verify = (token: string, resource: string) => Promise<Verified>;
 
 interface Trusted extends Issuer {
   keys: JWTVerifyGetKey;

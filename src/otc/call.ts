@@ -27,7 +27,7 @@ export type CallToolResponse = { call_id: string; duration: number } & (
   | { success: false; error: ToolError }
 );
 
-export interface ToolError {
+interface ToolError {
   message: string;
   developer_message?: string;
   can_retry?: boolean;

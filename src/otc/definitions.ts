@@ -6,12 +6,12 @@ import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { inlined, NotInlinable } from "./inline.ts";
 
 /** The servlet whose tools are described. */
-export interface Owner {
+interface Owner {
   name: string;
   manifest: Manifest;
 }
 
-export interface Defined {
+interface Defined {
   /** By the tools' own names. */
   definitions: Record<string, ToolDefinition>;
   /** Of each tool that is left out, why. */

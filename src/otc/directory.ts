@@ -13,7 +13,7 @@ export interface Offer {
 }
 
 /** All tools in all versions, by their ids. */
-export interface Directory {
+interface Directory {
   definitions: readonly ToolDefinition[];
   /**
    * The tool that an id means: `Toolkit.Tool` is its newest version, `@x` is `@x.0.0`.

@@ -22,7 +22,7 @@ import {
 } from "./request.ts";
 
 /** Dependencies of the handlers. */
-export interface OtcDependencies extends CallerQuota {
+interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;

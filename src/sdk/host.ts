@@ -1,5 +1,5 @@
 /** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
-export interface Host {
+interface Host {
   /** The call's input, as JSON. */
   input(): string;
   output(text: string): void;

@@ -8,7 +8,7 @@ import { OWN, type SessionStreams } from "./session-streams.ts";
 import { TASK_RESULT } from "./tasks.ts";
 
 /** Dependencies of `OpenCalls`. */
-export interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
+interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
   streams: SessionStreams;
 }
 

@@ -15,7 +15,7 @@ export const isModern = (version: string | undefined): boolean =>
 export const PROTOCOL_VERSION_META = "io.modelcontextprotocol/protocolVersion";
 
 /** Which of the two protocols a body is written in, and the revision that it names. */
-export type Era = { era: "modern"; version: string } | { era: "legacy"; version: string };
+type Era = { era: "modern"; version: string } | { era: "legacy"; version: string };
 
 /**
  * Tells the eras apart, by the body first. `version` is the `MCP-Protocol-Version` header.

@@ -33,7 +33,7 @@ export const isNotification = (body: unknown): boolean =>
   isObject(body) && typeof body["method"] === "string" && body["id"] === undefined;
 
 /** Reads one message of a parsed body. Throws `invalid_request` that says what is wrong with it. */
-export function decode(body: unknown): Message {
+function decode(body: unknown): Message {
   if (!isObject(body)) throw new Fault("invalid_request", "A message must be a JSON object.");
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0")

@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import type { Json, LoggingLevel, Notification } from "../../model.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
-export const LOGGING_LEVELS: readonly LoggingLevel[] = [
+const LOGGING_LEVELS: readonly LoggingLevel[] = [
   "debug",
   "info",
   "notice",

@@ -9,7 +9,7 @@ import type { ToolEntry } from "../../servlets/catalog.ts";
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#extension-identifier */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-export type TaskMode = "never" | "auto" | "always" | "required";
+type TaskMode = "never" | "auto" | "always" | "required";
 
 const MODES: Readonly<Record<string, TaskMode>> = {
   forbidden: "never",
