@@ -60,6 +60,12 @@ function shown(thrown: unknown): string {
   return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
 }
 
+/** A size in MiB, or in KiB below one. */
+export const mebibytes = (bytes: number): string =>
+  bytes < 1024 * 1024
+    ? `${Math.round(bytes / 1024)} KiB`
+    : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
+
 /** Bytes of V8's heap that a string takes: two for each character where one is beyond Latin-1. */
 export const stringBytes = (text: string): number =>
   // oxlint-disable-next-line no-control-regex
