@@ -235,9 +235,8 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
     };
   });
 
-/** The deployment that these variables configure. */
-export function deploymentOf(env: object) {
-  const settings = readSettings(env);
+/** The deployment that these settings configure; `env` has the variables of its servlets. */
+export function deploymentOf(settings: Settings, env: object) {
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
   const print = (line: string) => console.log(line);
   const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };

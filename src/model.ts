@@ -46,15 +46,6 @@ export interface Principal {
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
-/**
- * The caller key: what allowances and namespaces are counted by. Anonymous callers are told apart by their
- * address; undefined for those that have none, who are not counted.
- */
-export function callerKey({ name, address }: Principal): string | undefined {
-  if (name !== ANONYMOUS.name) return name;
-  return address === undefined ? undefined : `address ${address}`;
-}
-
 /** Quota checks of one caller. Both throw `too_many`. */
 export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */

@@ -1,13 +1,9 @@
 import ipaddr from "ipaddr.js";
+import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 
 /** Origins and hosts that are allowed besides the server's own and loopback ones. */
-interface OriginPolicy {
-  /** Origins such as `https://app.example`, or `*` for every https one. */
-  allowedOrigins: readonly string[];
-  /** Host names that may be served by plain http. */
-  allowedHosts: readonly string[];
-}
+type OriginPolicy = Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS">;
 
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
@@ -29,7 +25,7 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
   if (
     url.protocol === "http:" &&
     !isLoopback(url.hostname) &&
-    !policy.allowedHosts.includes(url.hostname)
+    !policy.ALLOWED_HOSTS.includes(url.hostname)
   ) {
     throw new Fault(
       "forbidden",
@@ -41,7 +37,11 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
   }
 }
 
-function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: OriginPolicy): boolean {
+function isAllowedOrigin(
+  url: URL,
+  origin: string,
+  { ALLOWED_ORIGINS: allowed }: OriginPolicy,
+): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
   // An origin has no path, and only a well-formed one comes back as it went in.
@@ -50,8 +50,8 @@ function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: OriginPol
   // An http page may have been tampered with; a proxy in front of the server may terminate https.
   const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
   if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
-  if (allowedOrigins.includes(parsed.origin)) return true;
-  return parsed.protocol === "https:" && allowedOrigins.includes("*");
+  if (allowed.includes(parsed.origin)) return true;
+  return parsed.protocol === "https:" && allowed.includes("*");
 }
 
 /** Tells whether a request comes from this machine: by a loopback name, and from such an address where it has one. */

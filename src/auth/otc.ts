@@ -1,8 +1,8 @@
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
-import { ANONYMOUS, type Principal } from "../model.ts";
+import type { Principal } from "../model.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { bearerIn } from "./principal.ts";
+import { anonymousAt, bearerIn } from "./principal.ts";
 
 /** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
 interface Proofs {
@@ -24,7 +24,7 @@ export async function otcPrincipal(
   request: Request,
   { authenticator, shared }: Proofs,
 ): Promise<Principal> {
-  if (authenticator.isOpen && shared === undefined) return ANONYMOUS;
+  if (authenticator.isOpen && shared === undefined) return anonymousAt(request);
   const { headers, url } = request;
   const key = KEY_HEADERS.map((name) => headers.get(name)).find((one) => one !== null);
   if (key !== undefined && !authenticator.isOpen) {

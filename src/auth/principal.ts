@@ -1,7 +1,8 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
-import type { Principal } from "../model.ts";
+import { ANONYMOUS, type Principal } from "../model.ts";
+import { networkOf } from "./origin.ts";
 
 /** One API key, which is known by its hash alone. */
 interface ApiKey {
@@ -16,6 +17,12 @@ interface ApiKey {
 /** The token in `Authorization: Bearer`; undefined where there is none. */
 export const bearerIn = (authorization: string | null): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+
+/** The principal of a request without proof: with the network that it comes from, where that is known. */
+export function anonymousAt({ headers }: Request): Principal {
+  const address = headers.get("cf-connecting-ip");
+  return address === null ? ANONYMOUS : { ...ANONYMOUS, address: networkOf(address) };
+}
 
 /** The holder of a token. */
 export interface Known {

@@ -18,7 +18,7 @@ interface Quota extends Rpc.DurableObjectBranded {
 interface Visit {
   quota: CallerQuota;
   /** Passes on the response, and ends the visit when that has ended. */
-  until(work: Promise<Response>): Promise<Response>;
+  until: (work: Promise<Response>) => Promise<Response>;
 }
 
 /** Limits the calls, concurrent requests and stored objects of each caller. */

@@ -1,6 +1,7 @@
+import { callerKey } from "../callers.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { ANONYMOUS, callerKey } from "../model.ts";
+import { ANONYMOUS } from "../model.ts";
 import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "../quotas.ts";
 import { isLocal, networkOf } from "./origin.ts";
 

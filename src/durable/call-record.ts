@@ -1,12 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf } from "../env.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
-import type { Bundle } from "../servlets/bundle.ts";
-import { Registry } from "../servlets/registry.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
+import type { Share } from "./shared.ts";
+import { Unreadable } from "./vault.ts";
 
 /** The stored record. */
 interface Kept {
@@ -26,11 +25,7 @@ interface Begun {
  * One `call_id` of one principal. The call runs here, so that it ends even where its client leaves, and
  * once: that it has begun is noted before, and what it came to is kept before anybody is told.
  */
-export function callRecordObject(bundle: Bundle) {
-  // For all records of the isolate.
-  let registry: Registry | undefined;
-  let sealer: Sealer | undefined;
-
+export function callRecordObject(share: Share) {
   return class CallRecord extends DurableObject {
     readonly #rows: SealedRows;
     readonly #registry: Registry;
@@ -38,13 +33,9 @@ export function callRecordObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined)
-        throw new Error(
-          "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
-        );
+      const { registry, sealer } = share(env);
       this.#rows = new SealedRows(state.storage.sql, sealer);
-      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
+      this.#registry = registry;
     }
 
     /** The response as JSON; undefined where another content was recorded. `asks` is a digest of the content. */

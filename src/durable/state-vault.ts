@@ -5,11 +5,10 @@ import { partsOf, release, valuesIn } from "../parts.ts";
 import { concatenate } from "../wasm/image.ts";
 import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
-import { openParts, sealerOf, sealPart, Unreadable, type Sealer } from "./vault.ts";
+import { openParts, sealPart, Unreadable, type Sealer } from "./vault.ts";
 
-/** The vault of a Worker with these bindings; undefined where it has not got them. */
-export function vaultOf(env: object): StateVault | undefined {
-  const sealer = sealerOf(env);
+/** The vault of a Worker with these bindings; undefined without them. */
+export function vaultOf(env: object, sealer: Sealer | undefined): StateVault | undefined {
   const states = namespaceOf<States>(env, "STATES");
   return sealer && states && new StateVault(sealer, states);
 }

@@ -4,7 +4,7 @@ import type { Json } from "../model.ts";
 import type { Announced, Entry, Head, Recorded } from "../record.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import type { Share } from "./shared.ts";
 
 /** The progress of an earlier request with the same state and answers. */
 export type Noted =
@@ -49,18 +49,13 @@ interface Run {
  * or single use; and what came of the requests that have gone on from a state, as far as that must not
  * happen twice. It is forgotten when the state expires.
  */
-export function statesObject() {
-  // For all states of the isolate.
-  let sealer: Sealer | undefined;
-
+export function statesObject(share: Share) {
   return class States extends DurableObject {
     readonly #rows: SealedRows;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
-      this.#rows = new SealedRows(state.storage.sql, sealer);
+      this.#rows = new SealedRows(state.storage.sql, share(env).sealer);
     }
 
     /** Keeps a (sealed) part of the state, at this place, until this Unix time in ms. */

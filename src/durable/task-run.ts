@@ -2,7 +2,7 @@ import { type TaskEnd, endOf } from "./task-object.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTaskCall } from "../mcp/task-call.ts";
-import { callerKey } from "../model.ts";
+import { callerKey } from "../callers.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";

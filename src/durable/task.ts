@@ -1,12 +1,4 @@
-import {
-  type Brought,
-  type DetailedTask,
-  type Start,
-  type TaskCall,
-  endOf,
-} from "./task-object.ts";
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf } from "../env.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { unsupportedAsks } from "../mcp/task-call.ts";
@@ -16,28 +8,25 @@ import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
-import type { Bundle } from "../servlets/bundle.ts";
-import { Registry } from "../servlets/registry.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
-import type { TaskObject } from "./task-object.ts";
+import { endOf } from "./task-object.ts";
+import type { Brought, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { runTask } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { progressOf, viewOf } from "./task-view.ts";
-import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
+import { Unreadable, type Place } from "./vault.ts";
 
 /**
  * A call that outlives its request. It is run by alarms: the first at once, others when a sleep is over,
  * an answer has come, or a run has died. What its servlet asks is kept, so that each run goes on where
  * the one before it was.
  */
-export function taskObject(bundle: Bundle) {
-  // For all tasks of the isolate.
-  let registry: Registry | undefined;
-  let sealer: Sealer | undefined;
-
+export function taskObject(share: Share) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #registry: Registry;
@@ -48,11 +37,10 @@ export function taskObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      const { registry, sealer } = share(env);
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
       this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
-      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
+      this.#registry = registry;
     }
 
     async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {

@@ -1,15 +1,14 @@
-import { namespaceOf, readSettings } from "../env.ts";
+import { namespaceOf, type Settings } from "../env.ts";
 import { release, type Part } from "../parts.ts";
 import { retry } from "../retry.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */
-export function sealerOf(env: object): Sealer | undefined {
+export function sealerOf({ STATE_KEY: secret }: Settings, env: object): Sealer | undefined {
   const rings = namespaceOf<KeyRing>(env, "KEY_RING");
   if (rings === undefined) return undefined;
   // Lazy: Durable Objects cannot be reached while the Worker starts.
   const ring = () => rings.getByName("ring");
-  const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
     current: () => own || retry(async () => ring().current()),
