@@ -3,11 +3,11 @@ import { countedBy, siteOf, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Connection, KEEP_ALIVE } from "../mcp/wire/connection.ts";
 import { eventText } from "../mcp/wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
-import { Connection } from "./connection.ts";
 import type { SessionObject } from "./session-object.ts";
 
 /** An open stream, and what it is counted by. */
@@ -37,12 +37,12 @@ export class Hub extends DurableObject {
     const filterBytes = bytesOf(filter);
     if (!this.#hasRoomFor(counted, filterBytes)) {
       // Writing detects disconnected clients and frees their places for the next attempt.
-      for (const stream of this.#streams.keys()) stream.showLife();
+      for (const stream of this.#streams.keys()) stream.write(KEEP_ALIVE);
       return null;
     }
     const stream = new Connection({
-      lifeMs,
-      ending: () => eventText(ending),
+      keepAliveMs: limits.listenKeepAliveMs,
+      life: { ms: lifeMs, ending: () => eventText(ending) },
       onOver: () => this.#streams.delete(stream),
     });
     this.#streams.set(stream, { id, filter, filterBytes, keys: counted.map(({ key }) => key) });

@@ -1,8 +1,8 @@
-import { Connection } from "../../durable/connection.ts";
 import { SessionEvents } from "../../durable/session-events.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { Connection } from "../wire/connection.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
 import { hasTasks } from "./shapes.ts";
 
@@ -137,15 +137,21 @@ export class SessionStreams {
   #connect(stream: number, seen: number): Connection {
     const isOwn = stream === OWN;
     const connection: Connection = new Connection({
-      lifeMs: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
-      ending: () => this.#ending(stream, this.#open.get(stream) === connection ? undefined : seen),
+      keepAliveMs: limits.listenKeepAliveMs,
+      life: {
+        ms: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
+        ending: () =>
+          this.#ending(stream, this.#open.get(stream) === connection ? undefined : seen),
+      },
       onOver: () => {
         if (this.#open.get(stream) === connection) this.#open.delete(stream);
       },
     });
     this.#connections.push(connection);
     if (this.#primes) {
-      connection.repeat(`id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`);
+      connection.writeAny(
+        `id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`,
+      );
     }
     return connection;
   }
@@ -181,7 +187,7 @@ export class SessionStreams {
   /** Sends the events of a stream after this one. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
     for await (const { seq, message } of this.#events.after(stream, after)) {
-      connection.repeat(this.#event(stream, seq, message));
+      connection.writeAny(this.#event(stream, seq, message));
     }
     if (connection.isOpen) this.#events.setRead(stream);
   }
