@@ -4,34 +4,19 @@ import { isObject, type Json } from "../../model.ts";
  * Members that came with a later revision: clients that decode into closed types fail on one that their
  * own does not have. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
  */
-const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
+const ADDED: { version: string; members: Partial<Record<Kind, readonly string[]>> }[] = [
   {
     version: "2025-03-26",
-    members: {
-      argument: [],
-      block: [],
-      capabilities: ["completions"],
-      contents: [],
-      implementation: [],
-      progress: ["message"],
-      prompt: [],
-      question: [],
-      resource: [],
-      result: [],
-      tool: ["annotations"],
-    },
+    members: { capabilities: ["completions"], progress: ["message"], tool: ["annotations"] },
   },
   {
     version: "2025-06-18",
     members: {
       argument: ["title"],
       block: ["_meta"],
-      capabilities: [],
       contents: ["_meta"],
       implementation: ["title"],
-      progress: [],
       prompt: ["title", "_meta"],
-      question: [],
       resource: ["title", "_meta"],
       result: ["structuredContent"],
       tool: ["title", "outputSchema", "_meta"],
@@ -40,21 +25,17 @@ const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
   {
     version: "2025-11-25",
     members: {
-      argument: [],
       block: ["icons"],
-      capabilities: [],
-      contents: [],
       implementation: ["icons", "websiteUrl", "description"],
-      progress: [],
       prompt: ["icons"],
       question: ["mode"],
       resource: ["icons"],
-      result: [],
       tool: ["execution", "icons"],
     },
   },
 ];
 
+/** The kinds of objects that have got members. */
 type Kind =
   | "argument"
   | "block"
@@ -70,7 +51,9 @@ type Kind =
 
 /** The value without the members that came later. */
 export function knownMembers<T extends object>(value: T, kind: Kind, version: string): T {
-  const later = ADDED.flatMap((added) => (added.version > version ? added.members[kind] : []));
+  const later = ADDED.flatMap((added) =>
+    added.version > version ? (added.members[kind] ?? []) : [],
+  );
   if (!later.some((key) => key in value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !later.includes(key))) as T;
 }
