@@ -93,7 +93,7 @@ export function createApp(bundle: Bundle, env: object) {
         principal,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
-        tasks: tasks?.(principal, quota.keep),
+        tasks: tasks?.(principal, quota.countStored),
         sessions,
       }),
     );

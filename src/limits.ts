@@ -127,8 +127,8 @@ export const limits = {
   carriedStateBytes: 16 * 1024,
   /** How long one key seals. What it sealed lives for at most `taskMs` after that. */
   keyMs: 30 * 86_400_000,
-  /** How long answers are kept that were brought to a task which is not there yet. */
-  broughtMs: 10 * 60_000,
+  /** How long answers are kept that were uploaded to a task which is not there yet. */
+  uploadMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
   /** Poll interval that clients of tasks are given. */

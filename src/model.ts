@@ -50,8 +50,8 @@ export const ANONYMOUS: Principal = { name: "anonymous" };
 export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts an object that outlives the request, and its bytes: a session, a task, a state, a recorded call. */
-  keep(bytes?: number): Promise<void>;
+  /** Counts a stored object and its bytes: a session, a task, a state, a recorded call. */
+  countStored(bytes?: number): Promise<void>;
 }
 
 /** An MCP notification that a servlet sends during a call. */

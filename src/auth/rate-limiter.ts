@@ -25,7 +25,7 @@ interface Visit {
 export class RateLimiter {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
-  readonly #keep: ReturnType<typeof storageQuota>;
+  readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #inside = new Map<string, number>();
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws where neither can. */
@@ -33,7 +33,7 @@ export class RateLimiter {
     const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
     this.#rateLimit = isRateLimit(bound) ? bound : undefined;
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
-    this.#keep = storageQuota(env);
+    this.#countStored = storageQuota(env);
     if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
       throw new Error("LIMITS bounds calls in a minute, which needs the Durable Object QUOTAS.");
     }
@@ -55,7 +55,7 @@ export class RateLimiter {
     return {
       quota: {
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
-        keep: (bytes) => this.#keep(caller, bytes),
+        countStored: (bytes) => this.#countStored(caller, bytes),
       },
       async until(work) {
         let response: Response | undefined;
@@ -105,7 +105,7 @@ export class RateLimiter {
 }
 
 /** Of a request whose caller is not known. */
-const UNCOUNTED: Visit = { quota: { keep: async () => {} }, until: (work) => work };
+const UNCOUNTED: Visit = { quota: { countStored: async () => {} }, until: (work) => work };
 
 /** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>

@@ -6,7 +6,7 @@ import type { Entry, Head, Keeper, Recorded } from "../record.ts";
 import type { Busy, Noted, Promotion, States } from "./states.ts";
 
 /** The point at which a call resumes: a state and the answers that the client sent with it. */
-export interface Resumed extends Pick<CallerQuota, "keep"> {
+export interface Resumed extends Pick<CallerQuota, "countStored"> {
   /** Digest of both; the same in each retry. */
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
@@ -95,7 +95,7 @@ export class Resumption implements Keeper {
     if (!this.#isNoted) {
       const earlier = await this.earlier();
       if (earlier !== undefined) throw new Wait(earlier);
-      await this.#by.keep();
+      await this.#by.countStored();
     }
     const isRepeated = await states.intend(this.#attempt, {
       ...{ position, key, until: this.#by.until },

@@ -62,15 +62,15 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     };
   }
 
-  /** Throws where these are not there: then they are brought again. */
+  /** Throws where these are not there: then they are uploaded again. */
   demand(answers: number, names: readonly string[]): void {
     if (answers === 0 && names.length === 0) return;
     this.#sql.exec(SealedRows.texts + SealedRows.answers);
     const found = this.#positions().length;
-    if (found !== answers) throw new Error(`${found} answers were brought, and not ${answers}`);
+    if (found !== answers) throw new Error(`${found} answers were uploaded, and not ${answers}`);
     for (const name of names) {
       const parts = this.#sql.exec("SELECT 1 FROM texts WHERE name = ?", name).toArray();
-      if (parts.length === 0) throw new Error(`no ${name} was brought`);
+      if (parts.length === 0) throw new Error(`no ${name} was uploaded`);
     }
   }
 

@@ -20,7 +20,7 @@ export interface Row extends Record<string, SqlStorageValue> {
 }
 
 /** A call whose messages go to a stream. */
-export interface KeptCall {
+export interface StoredCall {
   number: number;
   /** The id of its request; null for a call without a request. */
   request: RequestId | null;
@@ -50,7 +50,7 @@ export interface CallRow extends Record<string, SqlStorageValue> {
 }
 
 /** A request of the server that is open. */
-export interface KeptAsk extends Record<string, SqlStorageValue> {
+export interface StoredAsk extends Record<string, SqlStorageValue> {
   number: number;
   task: string;
   /** Its key in the task. */

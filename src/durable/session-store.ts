@@ -4,7 +4,7 @@ import type { Introduced } from "./session-object.ts";
 import type { Json, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { LATER_COLUMNS, SCHEMA, SENT } from "./session-rows.ts";
-import type { Asked, CallRow, KeptAsk, KeptCall, Row } from "./session-rows.ts";
+import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
 import type { Sealer } from "./vault.ts";
 
 /** The tables of one session, except its events. */
@@ -115,7 +115,7 @@ export class SessionStore {
     return this.#storage.deleteAll();
   }
 
-  keepCall({ number, request, method, stream, task, progressToken, ...heard }: KeptCall): void {
+  storeCall({ number, request, method, stream, task, progressToken, ...heard }: StoredCall): void {
     const token = progressToken === undefined ? null : JSON.stringify(progressToken);
     const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
     const all = [...row, heard.notified, heard.progress ?? null];
@@ -129,13 +129,13 @@ export class SessionStore {
   }
 
   /** Stores how far the client was notified. */
-  setNotified({ number, notified, progress }: KeptCall): void {
+  setNotified({ number, notified, progress }: StoredCall): void {
     const { sql } = this.#storage;
     const row = [notified, progress ?? null, number];
     sql.exec("UPDATE calls SET told = ?, progress = ? WHERE number = ?", ...row);
   }
 
-  calls(): KeptCall[] {
+  calls(): StoredCall[] {
     if (!this.exists) return [];
     return this.#storage.sql
       .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
@@ -151,7 +151,7 @@ export class SessionStore {
       }));
   }
 
-  keepAsk({ number, task, key, stream }: KeptAsk): void {
+  storeAsk({ number, task, key, stream }: StoredAsk): void {
     this.#storage.sql.exec("INSERT INTO asks VALUES (?, ?, ?, ?)", number, task, key, stream);
   }
 
@@ -160,8 +160,8 @@ export class SessionStore {
     this.rows.forget(`ask ${number}`);
   }
 
-  asks(): KeptAsk[] {
-    return this.exists ? this.#storage.sql.exec<KeptAsk>("SELECT * FROM asks").toArray() : [];
+  asks(): StoredAsk[] {
+    return this.exists ? this.#storage.sql.exec<StoredAsk>("SELECT * FROM asks").toArray() : [];
   }
 
   async asked(number: number): Promise<Asked | undefined> {

@@ -26,7 +26,7 @@ const OLD_STORED = 1;
 const OLD_STORED_ONCE = 2;
 
 /** Options of `StateVault.seal`. */
-interface Sealing extends Pick<CallerQuota, "keep"> {
+interface Sealing extends Pick<CallerQuota, "countStored"> {
   /** Unix time in ms. */
   until: number;
   /** True if only one set of answers may be given (single use). */
@@ -47,7 +47,7 @@ export class StateVault {
   }
 
   /** Seals JSON values. */
-  async seal(values: readonly unknown[], { until, once, keep }: Sealing): Promise<string> {
+  async seal(values: readonly unknown[], { until, once, countStored }: Sealing): Promise<string> {
     const id = this.#states.newUniqueId();
     let nth = 0;
     for (const { bytes, isLast } of partsOf(values)) {
@@ -55,7 +55,7 @@ export class StateVault {
         const small = isLast && !once ? await this.#carried(bytes) : undefined;
         if (small !== undefined) return small;
       }
-      await keep();
+      await countStored();
       const sealed = await sealPart(this.#sealer, bytes, { nth, isLast });
       await this.#states.get(id).put(nth, sealed, until);
       release(sealed);

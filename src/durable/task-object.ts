@@ -21,7 +21,7 @@ export interface TaskCall extends Pick<
   /** How long the task is kept after it was created. */
   ttlMs?: number;
   /** How often its servlet was called again with answers to an input request that it had returned. */
-  leg?: number;
+  restarts?: number;
   /** Its journal from before it became a task, and its last progress message. */
   recorded?: Recorded;
   message?: string;
@@ -52,7 +52,7 @@ export type TaskEnd = { result: Json } | { error: RpcError };
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
 
 /** The parts of a call that were sent to its task before `create`. */
-export interface Brought {
+export interface Uploaded {
   /** How many answers of its servlet. */
   answers: number;
   call: boolean;
@@ -67,8 +67,8 @@ export type DetailedTask = { taskId: string; status: string } & Json;
  */
 export interface TaskObject extends Rpc.DurableObjectBranded {
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  bring(what: "call" | number, part: Part & Place): Promise<void>;
-  create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask>;
+  upload(what: "call" | number, part: Part & Place): Promise<void>;
+  create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;

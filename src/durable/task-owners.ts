@@ -56,13 +56,13 @@ export class TaskOwners {
    * `onProgress` is called with the text of the task's own progress, where its client sees it as a task.
    */
   teller(
-    { leg = 0 }: TaskCall,
+    { restarts = 0 }: TaskCall,
     recorded: Recorded | undefined,
     onProgress: (message: string) => void,
   ): (notice: Notification) => void {
     const { owner } = this.#store;
     const hub = this.#hub;
-    let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
+    let nth = restarts * (limits.notifications + 1) + (recorded?.notices ?? 0);
     const tell = changes({ hub }, (notice) => {
       const number = nth;
       this.tell((session, id) => session.notified(id, number, notice)).catch(logError);

@@ -16,7 +16,7 @@ interface TaskRun {
   owners: TaskOwners;
   registry: Registry;
   /** Counts one MiB as stored for this caller. */
-  keep(caller: string | undefined): Promise<void>;
+  countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
   /** Aborts when the task is cancelled. */
@@ -31,7 +31,10 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
   if (call === undefined || store.isOver) return undefined;
   const { entries = [] } = recorded ?? {};
   const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
-  const stored = new StoredBytes(() => run.keep(callerKey(call.principal)), [call.params, entries]);
+  const stored = new StoredBytes(
+    () => run.countStored(callerKey(call.principal)),
+    [call.params, entries],
+  );
   try {
     const outcome = await runTaskCall(call, run.registry, {
       ...call,

@@ -1,4 +1,4 @@
-import type { Brought, Owner, Start, TaskCall, TaskEnd } from "./task-object.ts";
+import type { Uploaded, Owner, Start, TaskCall, TaskEnd } from "./task-object.ts";
 import { limits } from "../limits.ts";
 import { answered } from "../record.ts";
 import type { Answer, Answers, Asks } from "../asks.ts";
@@ -31,16 +31,16 @@ export class TaskStore implements Keeper {
     this.#row = rows.storedTask(storage.sql);
   }
 
-  /** Stores a part of a call before `create`, for `limits.broughtMs`. */
-  async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  /** Stores a part of a call before `create`, for `limits.uploadMs`. */
+  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.#rows.preparePart(what, part);
     this.#storage.transactionSync(write);
-    await this.#storage.setAlarm(Date.now() + limits.broughtMs);
+    await this.#storage.setAlarm(Date.now() + limits.uploadMs);
   }
 
   /** Creates the task. Its first run is due, unless the call has ended or waits. */
-  async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
-    if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
+  async create(given: TaskCall, start?: Start, uploaded?: Uploaded): Promise<void> {
+    if (uploaded !== undefined) this.#rows.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
     const [call, subject] = [rows.kept(given), subjectOf(given)];
     const now = Date.now();
@@ -51,7 +51,7 @@ export class TaskStore implements Keeper {
         ? { end, subject }
         : {
             subject,
-            ...(brought?.call !== true && { call }),
+            ...(uploaded?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
             ...waiting?.texts,
@@ -189,7 +189,7 @@ export class TaskStore implements Keeper {
     const state = await this.read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
     await this.#commit({
-      texts: { call: { ...call, input, leg: (call.leg ?? 0) + 1 }, waits: null },
+      texts: { call: { ...call, input, restarts: (call.restarts ?? 0) + 1 }, waits: null },
       also: () => this.#set({ status: "working", updated: Date.now(), notices: 0 }),
       alarm: Date.now,
     });

@@ -11,7 +11,7 @@ import { storageQuota } from "../quotas.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import { endOf } from "./task-object.ts";
-import type { Brought, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
 import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { runTask } from "./task-run.ts";
@@ -43,18 +43,18 @@ export function taskObject(share: Share) {
       this.#registry = registry;
     }
 
-    async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
-      if (!this.#store.exists) await this.#store.bring(what, part);
+    async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+      if (!this.#store.exists) await this.#store.upload(what, part);
     }
 
-    async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
+    async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
       // It is made already where the one that asks for it has not been told so.
-      if (!this.#store.exists) await this.#store.create(call, start, brought);
+      if (!this.#store.exists) await this.#store.create(call, start, uploaded);
       await this.#failUnsupportedAsks();
       const created = await viewOf(this.#store);
       this.ctx.waitUntil(this.#publish());
       // Whoever handed over a large call holds its memory until this returns.
-      const isLarge = brought !== undefined && (brought.call || brought.answers > 0);
+      const isLarge = uploaded !== undefined && (uploaded.call || uploaded.answers > 0);
       if (start !== undefined || isLarge) return created;
       // A call that needs its user at once says so now, and not a poll later.
       await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
@@ -119,7 +119,7 @@ export function taskObject(share: Share) {
 
     async #onAlarm(now: number): Promise<void> {
       const { storage } = this.ctx;
-      // What was brought for a task that was not made is forgotten.
+      // What was uploaded for a task that was not made is forgotten.
       if (!this.#store.exists) return storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
       if (this.#store.owner !== undefined) {
@@ -189,7 +189,7 @@ export function taskObject(share: Share) {
           store: this.#store,
           owners: this.#owners,
           registry: this.#registry,
-          keep: storageQuota(this.env),
+          countStored: storageQuota(this.env),
           onProgress: (message) =>
             this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
           signal,

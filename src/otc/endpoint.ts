@@ -31,13 +31,16 @@ interface OtcDependencies extends CallerQuota {
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
-export async function listTools(request: Request, setting: OtcDependencies): Promise<Response> {
+export async function listTools(
+  request: Request,
+  dependencies: OtcDependencies,
+): Promise<Response> {
   let $schema = LATEST;
   try {
     demandMethod(request, "GET");
-    await setting.admit?.();
+    await dependencies.admit?.();
     if (request.body !== null) $schema = schemaOf(await readJson(request));
-    const list = listOf(await setting.registry.catalog());
+    const list = listOf(await dependencies.registry.catalog());
     // OXP, which it was renamed to, reads the list as `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
   } catch (error) {
@@ -46,7 +49,7 @@ export async function listTools(request: Request, setting: OtcDependencies): Pro
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#53-tool-execution */
-export async function callTool(request: Request, setting: OtcDependencies): Promise<Response> {
+export async function callTool(request: Request, dependencies: OtcDependencies): Promise<Response> {
   let $schema = LATEST;
   let asked: CallToolRequest = { tool_id: "" };
   try {
@@ -54,7 +57,7 @@ export async function callTool(request: Request, setting: OtcDependencies): Prom
     const body = await readJson(request);
     $schema = schemaOf(body);
     asked = requestIn(body);
-    const result = await call(asked, setting, () => request.signal);
+    const result = await call(asked, dependencies, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
     return errorResponse(report(error, hiding(allCredentials(asked))), $schema);
@@ -63,7 +66,7 @@ export async function callTool(request: Request, setting: OtcDependencies): Prom
 
 async function call(
   asked: CallToolRequest,
-  { registry, principal, records, admit, keep }: OtcDependencies,
+  { registry, principal, records, admit, countStored }: OtcDependencies,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const { call_id, trace_id } = asked;
@@ -80,7 +83,7 @@ async function call(
   if (call_id === undefined || records === undefined) {
     return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
   }
-  await keep();
+  await countStored();
   const result = await records.run({ ...tool, call_id }, canonical(asked));
   if (result !== undefined) return result;
   throw new Fault(

@@ -125,7 +125,7 @@ async function begin(
   const result = await initialize(params, exchange);
   const { protocolVersion } = result;
   const { capabilities, clientInfo } = params;
-  await exchange.keep();
+  await exchange.countStored();
   const session = await sessions.create(exchange.principal, {
     protocolVersion,
     capabilities: isObject(capabilities) ? capabilities : {},

@@ -10,7 +10,7 @@ import { isObject, type Json } from "../../model.ts";
 import type { Asks } from "../../asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
-import type { KeptAsk } from "../../durable/session-rows.ts";
+import type { StoredAsk } from "../../durable/session-rows.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
@@ -30,8 +30,8 @@ interface Addressee {
 
 /** The open requests of the server to a session's client. */
 export class SessionAsks {
-  readonly #setting: AskDependencies;
-  readonly #open = new Map<number, KeptAsk>();
+  readonly #parts: AskDependencies;
+  readonly #open = new Map<number, StoredAsk>();
   /**
    * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
    * and a task never uses a key again, so these are not asked again.
@@ -41,9 +41,9 @@ export class SessionAsks {
   readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
-  constructor(setting: AskDependencies) {
-    this.#setting = setting;
-    for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
+  constructor(parts: AskDependencies) {
+    this.#parts = parts;
+    for (const ask of parts.store.asks()) this.#open.set(ask.number, ask);
   }
 
   /**
@@ -64,7 +64,7 @@ export class SessionAsks {
     for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
     const call = to?.call();
     if (to === undefined || call === undefined) return;
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const { capabilities, protocolVersion: version } = await store.client();
     for (const [key, asked] of Object.entries(asks)) {
       const known = open.filter((ask) => ask.key === key);
@@ -95,8 +95,8 @@ export class SessionAsks {
     { id, result, error }: ClientResponse,
     scopes: Post["scopes"],
   ): Promise<Fault | undefined> {
-    const { store } = this.#setting;
-    const tasks = () => this.#setting.tasks(scopes);
+    const { store } = this.#parts;
+    const tasks = () => this.#parts.tasks(scopes);
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
     // Another answer may have come in the meantime.
@@ -128,24 +128,24 @@ export class SessionAsks {
   }
 
   async #send(
-    { task, key, stream }: Pick<KeptAsk, "task" | "key" | "stream">,
+    { task, key, stream }: Pick<StoredAsk, "task" | "key" | "stream">,
     request: { method: string; params: Json },
     asked: Json,
   ): Promise<void> {
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const ask = { number: store.next("asks"), task, key, stream };
     this.#open.set(ask.number, ask);
     const message = JSON.stringify({ jsonrpc: "2.0", id: ask.number, ...request });
     const texts = { [`ask ${ask.number}`]: asked };
     try {
-      await streams.send(stream, message, { texts, also: () => store.keepAsk(ask) });
+      await streams.send(stream, message, { texts, also: () => store.storeAsk(ask) });
     } catch (error) {
       this.#open.delete(ask.number);
       throw error;
     }
   }
 
-  #close({ task, key }: Pick<KeptAsk, "task" | "key">): void {
+  #close({ task, key }: Pick<StoredAsk, "task" | "key">): void {
     const keys = this.#closed.get(task) ?? new Set();
     this.#closed.set(task, keys.add(key));
   }
@@ -156,8 +156,8 @@ export class SessionAsks {
     this.#rounds.delete(task);
   }
 
-  async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {
-    const { store, streams } = this.#setting;
+  async #withdraw({ number, task, key, stream }: StoredAsk): Promise<void> {
+    const { store, streams } = this.#parts;
     if (!this.#open.delete(number)) return;
     const isMoved = [...this.#open.values()].some((ask) => ask.task === task && ask.key === key);
     if (!isMoved) this.#close({ task, key });

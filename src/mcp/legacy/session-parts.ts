@@ -2,7 +2,7 @@ import type { Tasks } from "../../durable/tasks.ts";
 import type { DetailedTask } from "../../durable/task-object.ts";
 import type { Notification } from "../../model.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
-import type { KeptCall } from "../../durable/session-rows.ts";
+import type { StoredCall } from "../../durable/session-rows.ts";
 import type { Post } from "../../durable/session-object.ts";
 import type { OpenPost } from "./open-post.ts";
 
@@ -18,8 +18,8 @@ export interface SessionParts {
 }
 
 /** A call of a session that is not over. */
-export interface SessionCall extends KeptCall {
-  isKept: boolean;
+export interface SessionCall extends StoredCall {
+  isStored: boolean;
   /** True once the client has cancelled it. */
   isUnwanted?: boolean;
   /** Absent once another instance of the session's object has taken the call over. */

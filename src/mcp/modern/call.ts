@@ -10,7 +10,14 @@ import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import type { Request } from "../wire/message.ts";
 import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
-import { inputAsker, inputRequired, resume, resumes, stateOf, type Leg } from "./input-required.ts";
+import {
+  inputAsker,
+  inputRequired,
+  resume,
+  resumes,
+  stateOf,
+  type RunInput,
+} from "./input-required.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
 /** The context of a call, but for its asker: what it asks comes back with its client's next request. */
@@ -36,10 +43,15 @@ export async function runTarget(
   if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const promoter = tool && promoterOf(tool, request, exchange, plain);
   const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
-  const goOn = async ({ rounds, resumption, isTask, ...leg }: Leg): Promise<Json> => {
-    if (isTask === true && promoter) return promoter.task(leg, resumption);
-    const ask = inputAsker({ ...leg, client: call.client });
-    const running = target.run({ ...call, ...leg, ask, ...(resumption && { keeper: resumption }) });
+  const goOn = async ({ rounds, resumption, isTask, ...runInput }: RunInput): Promise<Json> => {
+    if (isTask === true && promoter) return promoter.task(runInput, resumption);
+    const ask = inputAsker({ ...runInput, client: call.client });
+    const running = target.run({
+      ...call,
+      ...runInput,
+      ask,
+      ...(resumption && { keeper: resumption }),
+    });
     const outcome = await (promoter?.end ? running.catch(servletFault) : running);
     if (outcome instanceof Fault) return promoter!.end!(endOf(outcome), resumption);
     if (!(outcome instanceof Suspended)) {
@@ -50,7 +62,7 @@ export async function runTarget(
       const { recorded: earlier } = reason;
       return goOn({
         rounds,
-        ...leg,
+        ...runInput,
         fuelUsed,
         recorded: earlier,
         ...(resumption && { resumption }),
@@ -58,7 +70,7 @@ export async function runTarget(
     }
     // A task waits for room, too.
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
-      return promoter.task({ ...leg, fuelUsed, ...(recorded && { recorded }) }, resumption);
+      return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });

@@ -52,7 +52,7 @@ interface State {
 }
 
 /** The input of one run of a call. */
-export interface Leg extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
+export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;
   /** Absent where the request brings no state. */
@@ -73,10 +73,10 @@ export const resumes = ({ requestState, inputResponses }: Json): boolean =>
 export async function resume(
   request: FoundRequest,
   exchange: Exchange,
-  run: (leg: Leg) => Promise<Json>,
+  run: (runInput: RunInput) => Promise<Json>,
 ): Promise<Json> {
   const { params } = request;
-  const { vault, principal, keep } = exchange;
+  const { vault, principal, countStored } = exchange;
   const { requestState: sealed, inputResponses: given } = params;
   if (!canAsk(request.row)) return run({ rounds: 0 });
   const responses = given === undefined ? {} : responsesIn(given);
@@ -99,7 +99,7 @@ export async function resume(
     name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
     until: state.until,
     recorded: next,
-    keep,
+    countStored,
   });
   const goOn = async (): Promise<Json> => {
     if (!isComplete(asks, answers)) {
@@ -180,7 +180,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
 /** The result that asks the client for input. */
 export async function inputRequired(
   request: FoundRequest,
-  { vault, principal, keep }: Exchange,
+  { vault, principal, countStored }: Exchange,
   state: Omit<State, "call" | "principal" | "until">,
 ): Promise<Json> {
   if (vault === undefined) throw noVault();
@@ -200,7 +200,7 @@ export async function inputRequired(
     { ...whole, ...(recorded && { recorded: { ...recorded, entries: [] } }) },
     ...(recorded?.entries ?? []),
   ];
-  const requestState = await vault.seal(values, { until, once: state.once, keep });
+  const requestState = await vault.seal(values, { until, once: state.once, countStored });
   return {
     resultType: "input_required",
     ...(Object.keys(state.asks).length > 0 && {

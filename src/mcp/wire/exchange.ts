@@ -14,7 +14,7 @@ export interface Server {
 }
 
 /** One POST and what answering it needs. */
-export interface Exchange extends Pick<CallerQuota, "keep"> {
+export interface Exchange extends Pick<CallerQuota, "countStored"> {
   server: Server;
   registry: Registry;
   principal: Principal;

@@ -102,8 +102,8 @@ export function resultMessage(id: RequestId, result: string): string {
 
 /** An error response as JSON text; its id is null where the request's could not be read. */
 export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
-  const told = error instanceof Fault ? rpcError(error) : error;
-  return JSON.stringify({ jsonrpc: "2.0", id, error: told });
+  const body = error instanceof Fault ? rpcError(error) : error;
+  return JSON.stringify({ jsonrpc: "2.0", id, error: body });
 }
 
 export const methodNotFound = (method: string): Fault =>

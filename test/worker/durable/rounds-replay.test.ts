@@ -67,7 +67,7 @@ describe("a servlet that does not do the same again", () => {
     return vault.seal([{ ...opened, recorded }], {
       until: opened!["until"],
       once: false,
-      keep: async () => {},
+      countStored: async () => {},
     });
   }
 
