@@ -45,7 +45,7 @@ interface FaultDetails {
   cause?: unknown;
 }
 
-/** A failure with a message for the caller, who sees nothing else of it but `data`. */
+/** A failure. The caller sees its message and `data`, and nothing else. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly data: unknown;
@@ -59,14 +59,14 @@ export class Fault extends Error {
     this.servletCode = servletCode;
   }
 
-  /** Any thrown value as a fault; what is not one becomes `internal`, its details kept for the log. */
+  /** Any thrown value as a fault; any other error becomes the cause of an `internal` fault. */
   static from(error: unknown): Fault {
     if (error instanceof Fault) return error;
     return new Fault("internal", "Internal error", { cause: error });
   }
 }
 
-/** The part of an error that its caller may see; the cause of what is not the caller's mistake goes to the log. */
+/** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);
   if (fault.code === "internal" || fault.code === "unavailable") logError(fault.cause, redact);

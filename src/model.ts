@@ -34,12 +34,12 @@ export interface Lists {
   prompts: Prompt[];
 }
 
-/** Who is calling: `anonymous`, or the name of what they proved to hold. */
+/** Who is calling: `anonymous`, or the name that their credential proves. */
 export interface Principal {
   readonly name: string;
   /** Granted scopes; absent for full access. */
   readonly scopes?: readonly string[];
-  /** The network of an anonymous caller, where it is known. */
+  /** The network of an anonymous caller, if known. */
   readonly address?: string;
 }
 
@@ -82,7 +82,7 @@ export interface Requirements {
   user_id?: boolean;
 }
 
-/** Is this a JSON object (no array, not null)? */
+/** True for a JSON object: neither an array nor null. */
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

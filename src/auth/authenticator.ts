@@ -25,11 +25,11 @@ export interface Authenticator {
   proof: "" | "key" | "sign-in";
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
-  /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
+  /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
   metadata(request: Request): Json | undefined;
-  /** The server's own authorization server, where one is configured. */
+  /** The built-in authorization server, if configured. */
   authorization: AuthorizationServer | undefined;
 }
 
@@ -70,7 +70,7 @@ export function createAuthenticator(
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
-  /** Another server's scopes limit what may be used only where the configuration knows scopes at all. */
+  /** Scopes of external tokens apply only if the configuration defines scopes. */
   const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
     principal: { name, ...(settings.SCOPES && { scopes: held }) },
     expires,

@@ -35,7 +35,7 @@ export class SessionStore {
     }
   }
 
-  /** `lists` are the fingerprints of what the server offers, which the client is about to see. */
+  /** `lists` are digests of the lists that the client is about to see. */
   async create({ name, address }: Principal, client: Introduced, lists: Json): Promise<void> {
     const texts = { client, lists, ...(address && { address }) };
     const write = await this.rows.prepare({ texts });
@@ -59,9 +59,9 @@ export class SessionStore {
     return this.#row?.principal === principal;
   }
 
-  /** Throws where the session has ended. */
+  /** Throws if the session has ended. */
   get row(): Readonly<Row> & { level: LoggingLevel } {
-    if (this.#row === undefined) throw new Error("the session has ended: check `exists` first");
+    if (this.#row === undefined) throw new Error("The session has ended. Check `exists` first.");
     return this.#row as Row & { level: LoggingLevel };
   }
 
@@ -98,13 +98,13 @@ export class SessionStore {
   }
 
   /**
-   * Who the client is; before it is initialized there is nothing that it can be asked. Throws
-   * `Unreadable` where what is stored of the session cannot be opened any more.
+   * The client. Before it is initialized it has no capabilities, so it is not asked anything. Throws `Unreadable`
+   * if the stored session can no longer be opened.
    */
   async client(): Promise<Introduced> {
     const opening = (this.#client ??= this.rows.text("client") as Promise<Introduced>);
     const client = await opening.catch((error: unknown) => {
-      this.#client = undefined; // The next try may do better.
+      this.#client = undefined; // A retry may succeed.
       throw error;
     });
     return this.row.ready === 1 ? client : { ...client, capabilities: {} };
@@ -128,7 +128,7 @@ export class SessionStore {
     this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
   }
 
-  /** Stores how far the client was notified. */
+  /** Stores the number of the newest notification, and the progress. */
   setNotified({ number, notified, progress }: StoredCall): void {
     const { sql } = this.#storage;
     const row = [notified, progress ?? null, number];
@@ -168,7 +168,7 @@ export class SessionStore {
     return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
   }
 
-  /** False if there are too many. */
+  /** Returns false if there are too many. */
   subscribe(uri: string): boolean {
     const { sql } = this.#storage;
     const { count } = sql
@@ -188,7 +188,7 @@ export class SessionStore {
     return found.toArray().length > 0;
   }
 
-  /** Adds a task that is kept until this Unix time in ms; false, and not added, where there are too many. */
+  /** Adds a task that expires at this Unix time in ms; returns false if there are too many. */
   addTask(id: string, until: number): boolean {
     this.#dropOverdueTasks();
     const { sql } = this.#storage;
@@ -198,7 +198,7 @@ export class SessionStore {
     return true;
   }
 
-  /** Tasks that the client has asked for, oldest first, behind this place in the list. */
+  /** Tasks that the client has created, oldest first, after this place in the list. */
   tasks(after: number, count: number): { at: number; id: string }[] {
     this.#dropOverdueTasks();
     return this.#storage.sql
@@ -214,7 +214,7 @@ export class SessionStore {
     return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
   }
 
-  /** Stores the state of a task; false if the client was told of that state already. */
+  /** Stores the state of a task; returns false if the client was notified of that state before. */
   isNews(id: string, state: string): boolean {
     const news = this.#storage.sql.exec(
       "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1",

@@ -18,9 +18,9 @@ import { tasksOf } from "./tasks.ts";
 import { Unreadable } from "./vault.ts";
 
 /**
- * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on
- * in a task, which tells the session what it asks and how it ends. All that is on a stream is kept until
- * the client has had time to come back for it.
+ * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
+ * task, which reports its asks and its end to the session. Messages are stored until the client has had time to
+ * reconnect for them.
  */
 export function sessionObject(bundle: Bundle, share: Share) {
   // For all sessions of the isolate.
@@ -75,7 +75,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
         return await this.#protocol.post(post);
       } catch (error) {
         if (this.#store.exists) throw error;
-        return undefined; // It has ended meanwhile.
+        return undefined; // The session has ended meanwhile.
       }
     }
 
@@ -88,13 +88,13 @@ export function sessionObject(bundle: Bundle, share: Share) {
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#hub().delist(this.ctx.id.toString());
-      // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
+      // Nothing is awaited after this: a call that began meanwhile would never be ended.
       await this.#protocol.end();
       await this.#store.forget();
       return true;
     }
 
-    /** True for this principal's readable session. One that cannot be decrypted ends: its client begins another. */
+    /** True for this principal's readable session. Ends one that cannot be decrypted: its client then begins another. */
     async #isThereFor(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       try {
@@ -123,7 +123,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         report(error);
-        // Not awaited: to end it is to ask the same task, which waits for this answer.
+        // Not awaited: ending it calls the same task, which waits for this answer.
         this.ctx.waitUntil(this.end(this.#store.row.principal));
         return false;
       }
@@ -140,7 +140,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
       const now = timeOf(info);
       const { used, principal } = this.#store.row;
       const { storage } = this.ctx;
-      // A call that waits keeps its session, for as long as there may be such a call.
+      // A waiting call keeps its session alive for as long as a call may wait.
       const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
       const isLate = now >= used + idleMs + limits.sessionPingMs;
       if (now < used + idleMs) return storage.setAlarm(used + idleMs);

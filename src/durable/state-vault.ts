@@ -16,12 +16,12 @@ export function vaultOf(env: object, sealer: Sealer | undefined): StateVault | u
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** First byte of a sealed text: inline content, or the id of a `States` object that holds it. */
+/** First byte of a sealed text: followed by the content, or by the id of the `States` object that has it. */
 const HERE = 0;
 const STORED = 3;
 const STORED_ONCE = 4;
 
-/** The same for states that older versions have stored: one sealed value, cut into parts. */
+/** The same for states of older versions: one sealed value, cut into parts. */
 const OLD_STORED = 1;
 const OLD_STORED_ONCE = 2;
 
@@ -29,7 +29,7 @@ const OLD_STORED_ONCE = 2;
 interface Sealing extends Pick<CallerQuota, "countStored"> {
   /** Unix time in ms. */
   until: number;
-  /** True if only one set of answers may be given (single use). */
+  /** True if the state is single use: it may be resumed with one set of answers only. */
   once: boolean;
 }
 
@@ -65,14 +65,14 @@ export class StateVault {
     return write(await this.#sealer.seal(pointer));
   }
 
-  /** Undefined where it is too large for a client to carry. */
+  /** The sealed text with its content; undefined if it is too large for a client to carry. */
   async #carried(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
     const packed = await through(bytes, new CompressionStream("deflate-raw"));
     if (packed.length > limits.carriedStateBytes) return undefined;
     return write(await this.#sealer.seal(marked(HERE, packed)));
   }
 
-  /** Undefined if it was not sealed here, was altered or has expired. */
+  /** The sealed values; undefined if the text was not sealed here, was altered or has expired. */
   async open(sealed: string): Promise<unknown[] | undefined> {
     const opened = await this.#opened(sealed);
     if (opened === undefined) return undefined;

@@ -1,12 +1,12 @@
 import { PART } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 
-/** Counts the bytes that are stored for one thing: calls `count` for each further MiB. */
+/** Counts the stored bytes of one object: calls `count` for each further MiB. */
 export class StoredBytes {
   readonly #count: () => Promise<void>;
   #bytes: number;
 
-  /** `known` is counted already. */
+  /** `known` has been counted before. */
   constructor(count: () => Promise<void>, known: unknown) {
     this.#count = count;
     this.#bytes = textBytes(known);

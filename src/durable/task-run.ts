@@ -15,7 +15,7 @@ interface TaskRun {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
-  /** Counts one MiB as stored for this caller. */
+  /** Counts one more MiB that is stored for this caller. */
   countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
@@ -41,7 +41,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
       ...(recorded && { recorded }),
       fuelUsed: store.row.fuel,
       signal: () => signal,
-      notify: owners.teller(call, recorded, run.onProgress),
+      notify: owners.notifier(call, recorded, run.onProgress),
       keeper: owners.keeper(sender, stored),
       gate: (ms) => demandShort(ms, signal),
     });

@@ -13,9 +13,9 @@ import { subjectOf } from "./task-scope.ts";
 import type { Place, Sealer } from "./vault.ts";
 
 /**
- * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
- * answers that its servlet was given, in their order and sealed. Each step of a task's life is written
- * at once with the alarm of the next, so that a crash in between leaves it before or after the step.
+ * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
+ * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
+ * before or after the step.
  */
 export class TaskStore implements Keeper {
   readonly #storage: DurableObjectStorage;
@@ -42,7 +42,7 @@ export class TaskStore implements Keeper {
   async create(given: TaskCall, start?: Start, uploaded?: Uploaded): Promise<void> {
     if (uploaded !== undefined) this.#rows.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
-    const [call, subject] = [rows.kept(given), subjectOf(given)];
+    const [call, subject] = [rows.storedCall(given), subjectOf(given)];
     const now = Date.now();
     const ttl = Math.min(ttlMs, limits.taskMs);
     const { end, entries, intents, begun, waiting, fuel } = rows.beginningOf(given, start);
@@ -74,9 +74,9 @@ export class TaskStore implements Keeper {
     return this.#row !== undefined;
   }
 
-  /** Throws where no task is stored here: check `exists` first. */
+  /** Throws where No task is stored here. Check `exists` first.. */
   get row(): Readonly<Row> {
-    if (this.#row === undefined) throw new Error("no task is stored here: check `exists` first");
+    if (this.#row === undefined) throw new Error("No task is stored here. Check `exists` first.");
     return this.#row;
   }
 
@@ -106,7 +106,7 @@ export class TaskStore implements Keeper {
     this.#set({ session: rows.adopted(this.sessions, session) });
   }
 
-  /** When the task is forgotten, in Unix ms. */
+  /** When the task is deleted, in Unix ms. */
   get expires(): number {
     return this.row.created + this.row.ttl;
   }
@@ -116,7 +116,7 @@ export class TaskStore implements Keeper {
   }
 
   /** Stores a progress message. */
-  async tell(message: string): Promise<void> {
+  async setMessage(message: string): Promise<void> {
     await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
@@ -171,9 +171,9 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Stores answers while others are missing; `isTold` if the owner has been told of the asks. */
-  async wait(waits: WaitReason, isTold: boolean): Promise<void> {
-    const alarm = () => (isTold ? rows.dueAt(waits, this.expires) : this.#due(waits));
+  /** Stores answers while others are missing; `isNotified` if the owner was notified of the asks. */
+  async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
+    const alarm = () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits));
     await this.#commit({ texts: { waits }, alarm });
   }
 
@@ -184,7 +184,7 @@ export class TaskStore implements Keeper {
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
     if (await this.#resume(JSON.stringify(own), Date.now())) return;
-    // It has returned what it asked, and is called anew.
+    // The servlet returned its input request, and is called again.
     const call = (await this.call())!;
     const state = await this.read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
@@ -237,7 +237,7 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { end }, also: () => this.#over(rows.statusOf(end)) });
   }
 
-  /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
+  /** Ends a task whose stored texts can no longer be opened, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
       texts: { end: rows.LOST, subject: null },

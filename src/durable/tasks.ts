@@ -5,9 +5,9 @@ import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 import { retry } from "../retry.ts";
 import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
-import { kept } from "./task-rows.ts";
+import { storedCall } from "./task-rows.ts";
 
-/** Bytes that are handed over with a call; what has more is uploaded before, in parts. */
+/** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
 const AT_ONCE = 1024 * 1024;
 
 async function create(
@@ -22,7 +22,7 @@ async function create(
   const uploaded: Uploaded = { answers: 0, call: textBytes(call.params) > AT_ONCE };
   let given = call;
   if (uploaded.call) {
-    await upload("call", kept(call));
+    await upload("call", storedCall(call));
     given = { ...call, params: {} };
   }
   const suspended = start !== undefined && "reason" in start ? start : undefined;
