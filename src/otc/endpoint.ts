@@ -41,7 +41,7 @@ export async function listTools(
     await dependencies.admit?.();
     if (request.body !== null) $schema = schemaOf(await readJson(request));
     const list = listOf(await dependencies.registry.catalog());
-    // OXP, which it was renamed to, reads the list as `items`.
+    // OXP, the later name of the protocol, calls the list `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
   } catch (error) {
     return errorResponse(report(error), $schema);
@@ -92,7 +92,7 @@ async function call(
   );
 }
 
-/** Throws `not_found`, or `insufficient_scope` for what is there, but not for the caller. */
+/** Throws `not_found`, or `insufficient_scope` for a tool that the caller may not use. */
 async function offerOf(id: string, registry: Registry): Promise<Offer> {
   try {
     return directoryOf(await registry.catalog()).find(id);
@@ -114,7 +114,7 @@ function byParameter(issues: readonly Issue[]): Record<string, string> {
   );
 }
 
-/** As JSON. It is the same for everybody, so it is written once. */
+/** The list as JSON. It is the same for all callers, so it is serialized once. */
 function listOf(catalog: Catalog): string {
   let list = lists.get(catalog);
   if (list === undefined) {

@@ -1,8 +1,7 @@
 import { isObject, type Json } from "../../model.ts";
 
 /**
- * Members that came with a later revision: clients that decode into closed types fail on one that their
- * own does not have. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
+ * Members that a later revision added: clients that decode into closed types reject unknown ones. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
  */
 const ADDED: { version: string; members: Partial<Record<Kind, readonly string[]>> }[] = [
   {
@@ -35,7 +34,7 @@ const ADDED: { version: string; members: Partial<Record<Kind, readonly string[]>
   },
 ];
 
-/** The kinds of objects that have got members. */
+/** Kinds of objects that have later members. */
 type Kind =
   | "argument"
   | "block"
@@ -49,7 +48,7 @@ type Kind =
   | "result"
   | "tool";
 
-/** The value without the members that came later. */
+/** The value without members of later revisions. */
 export function knownMembers<T extends object>(value: T, kind: Kind, version: string): T {
   const later = ADDED.flatMap((added) =>
     added.version > version ? (added.members[kind] ?? []) : [],
@@ -68,7 +67,7 @@ const LISTS: Record<string, Kind> = {
   content: "block",
 };
 
-/** A result, with all that is in it, without the members that came later. */
+/** A result and its nested objects without members of later revisions. */
 export function knownResult(result: Json, version: string): Json {
   if (version >= ADDED.at(-1)!.version) return result;
   const known: Json = { ...knownMembers(result, "result", version) };

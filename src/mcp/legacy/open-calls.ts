@@ -12,7 +12,7 @@ interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
   streams: SessionStreams;
 }
 
-/** The open calls of a session: the stream of each, and how it ends. */
+/** The open calls of a session, each with its stream. */
 export class OpenCalls {
   readonly #parts: OpenCallDependencies;
   readonly #open = new Map<number, Call>();
@@ -80,7 +80,7 @@ export class OpenCalls {
     call.notified = nth;
     call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
-      if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
+      if (call.stream === OWN && call.request !== null) return; // Its client accepts no stream.
       const waiting = isListener(call) && this.waitingFor(call.task!);
       const also = store.setNotified.bind(store, { ...call });
       const { stream } = waiting || call;
@@ -98,7 +98,7 @@ export class OpenCalls {
     else if (message !== undefined) {
       const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
       await sending.catch((error: unknown) => {
-        this.#open.set(number, call); // Its client still waits for this.
+        this.#open.set(number, call); // Its client still waits for the reply.
         throw error;
       });
     }
@@ -119,13 +119,13 @@ export class OpenCalls {
     await this.reply(call);
   }
 
-  /** Stores a call, so that it outlives this instance of the session's object. */
+  /** Stores a call, so that it survives the eviction of the session's object. */
   store(call: Call): void {
     call.isStored = true;
     this.#parts.store.storeCall(call);
   }
 
-  /** The call on whose stream a task's messages go: the newest that waits for it, which its client knows best. */
+  /** The call whose stream carries a task's messages: the newest that waits for the task, since its client knows that stream. */
   waitingFor(task: string): Call | undefined {
     return this.ofTask(task).findLast((call) => !isListener(call));
   }

@@ -46,7 +46,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     this.#open = parts.open;
   }
 
-  /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
+  /** Ends the calls that died with an earlier instance of the object. */
   async recover(): Promise<void> {
     const end = async (call: Call) => {
       const lives = call.task !== undefined && (await this.#parts.tasks().get(call.task));
@@ -85,8 +85,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /**
-   * Tells the servlets that want to know that the client's roots are others now. Their calls about an
-   * earlier change end, so that each has one open call at most. Never throws.
+   * Notifies the servlets that handle changes of the client's roots. Ends their calls about an earlier change, so
+   * that each has at most one. Never throws.
    */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
     const change = ++this.#rootsChanges;
@@ -102,7 +102,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         const target = await findAgain({ method: ROOTS_CHANGED, params }, registry);
         if (await this.#start(call, target, params, {})) await this.#open.reply(call);
       } catch (error) {
-        if (!this.#parts.store.exists) return; // It has ended meanwhile.
+        if (!this.#parts.store.exists) return; // The session has ended meanwhile.
         report(error);
         await this.#open.reply(call);
       }
@@ -132,7 +132,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return calls.length > 0 || isListed;
   }
 
-  /** Gives the result of a request; undefined where its call goes on. */
+  /** Returns the result of a request; undefined if its call continues. */
   async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
     const registry = this.#parts.registry.within(call.scopes);
@@ -150,7 +150,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return task ? { task: olderTask(task) } : this.#start(call, target, params, meta);
   }
 
-  /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
+  /** Runs a call until it ends or has to wait; returns undefined if it continues as a task. */
   async #start(call: Call, target: Target, params: Json, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
     const kept = await taskCallOf(call, this.#parts.store, params, meta);
@@ -175,12 +175,12 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
     const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
-    await this.#parts.streams.settled(); // What it has said is not said again.
+    await this.#parts.streams.settled(); // Sent notifications must be stored before the task repeats the run.
     if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
     return undefined;
   }
 
-  /** Sends a call on as a task that its client sees nothing of. */
+  /** Continues a call as a task that its client does not see. */
   async #goOn(call: Call, kept: TaskCall, suspended: Suspended): Promise<void> {
     if (call.post !== undefined) this.#open.begin(call.post);
     const tasks = this.#parts.tasks();
@@ -192,7 +192,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     if (!this.#open.has(call)) await tasks.cancel(id);
   }
 
-  /** Makes a task of a call whose client wants one; undefined where it does not. */
+  /** Makes a task of a call if its client requests one. */
   async #asTask(call: Call, tool: Tool, { task, ...params }: Json, meta: Json) {
     const { store, id: session } = this.#parts;
     if (!hasTasks(store.row.version)) return undefined;

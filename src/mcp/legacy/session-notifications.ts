@@ -13,7 +13,7 @@ import type { StoredCall } from "../../durable/session-rows.ts";
 export const isListener = ({ request, method }: StoredCall): boolean =>
   request === null && method === TASK_RESULT;
 
-/** Sends the notifications of a call that its client wants, and records its progress. */
+/** Sends those notifications of a call that its client wants, and records the progress. */
 export function hearing(
   call: StoredCall,
   store: SessionStore,

@@ -9,7 +9,7 @@ import type { OpenPost } from "./open-post.ts";
 /** The parts of a session that its methods use. */
 export interface SessionParts {
   store: SessionStore;
-  /** The principal's tasks, as far as these scopes grant them. */
+  /** The principal's tasks with these scopes. */
   tasks: (scopes?: Post["scopes"]) => Tasks;
   /** Subscribes the session to change notifications. */
   enlist(): Promise<void>;
@@ -17,7 +17,7 @@ export interface SessionParts {
   awaitTask(call: SessionCall, task: DetailedTask): Promise<void>;
 }
 
-/** A call of a session that is not over. */
+/** An open call of a session. */
 export interface SessionCall extends StoredCall {
   isStored: boolean;
   /** True once the client has cancelled it. */
@@ -25,7 +25,7 @@ export interface SessionCall extends StoredCall {
   /** Absent once another instance of the session's object has taken the call over. */
   post?: OpenPost;
   scopes: Post["scopes"];
-  /** Ends it, where it runs here. */
+  /** Aborts its run in this object. */
   stop?: AbortController;
   hear?: (notice: Notification) => void;
 }

@@ -15,14 +15,14 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionProtocol`. */
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
-  /** Of the session's Durable Object. */
+  /** State of the session's Durable Object. */
   state: DurableObjectState;
   registry: Registry;
   hub: () => DurableObjectStub<Hub>;
 }
 
 /**
- * The protocol of one session: takes its client's messages, and sends those of the server.
+ * The protocol of one session: handles its client's messages, and sends those of the server.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
  */
 export class SessionProtocol {
@@ -50,7 +50,7 @@ export class SessionProtocol {
     return this.#streams.isOpen(OWN);
   }
 
-  /** Answers a POST. Undefined where the session ends meanwhile. */
+  /** Answers a POST; undefined if the session ends meanwhile. */
   async post({ messages, ...how }: Post): Promise<Response | Reply | undefined> {
     const { isBatch, accepts, scopes } = how;
     const { store, state } = this.#parts;
@@ -64,7 +64,7 @@ export class SessionProtocol {
       }
       if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
     }
-    // From here on nothing is awaited until each request is an open call, which the session's end ends.
+    // Nothing is awaited until each request is an open call, so that the end of the session ends it.
     if (!store.exists) return undefined;
     const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
     if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
@@ -91,7 +91,7 @@ export class SessionProtocol {
     }
   }
 
-  /** Answers a GET with a stream. Undefined where the session ends meanwhile. */
+  /** Answers a GET with a stream; undefined if the session ends meanwhile. */
   async listen(lastEventId?: string): Promise<Response | Reply | undefined> {
     try {
       return await this.#streams.listen(lastEventId);
@@ -100,7 +100,7 @@ export class SessionProtocol {
     }
   }
 
-  /** Tells the client which lists a new deployment has changed since it could last see them. */
+  /** Notifies the client of lists that a new deployment has changed since the client could last see them. */
   async announceLists(lists: ListDigests): Promise<void> {
     const { store } = this.#parts;
     if (!store.exists) return;
@@ -110,7 +110,7 @@ export class SessionProtocol {
     }
   }
 
-  /** Sends change notifications; those of resources only where the client is subscribed. */
+  /** Sends change notifications; those of resources only if the client is subscribed. */
   async changed(changes: readonly Notification[]): Promise<void> {
     for (const { method, params = {} } of changes) {
       const { uri } = params;

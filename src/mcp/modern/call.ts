@@ -20,18 +20,18 @@ import {
 } from "./input-required.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
-/** The context of a call, but for its asker: what it asks comes back with its client's next request. */
+/** The context of a call without its asker, which depends on the run. */
 export type ModernCall = Omit<CallContext, "ask">;
 
-/** Makes tasks of a call; a retry of its request is answered with the same task. */
+/** Turns a call into a task; a retry of its request gets the same task. */
 interface Promotions extends Pick<CallContext, "gate" | "notify"> {
-  /** Goes on with a call that waits. */
-  task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
-  /** A task that is over, as its call is. Absent if such a call is answered with its result. */
+  /** Continues a waiting call as a task. */
+  task(changes: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
+  /** Makes a finished task of a finished call. Absent if finished calls are answered with their result. */
   end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
 }
 
-/** Runs what a request names, in place or as a task, or goes on with a call that asked for input. */
+/** Runs the target of a request, in place or as a task, or resumes a call that asked for input. */
 export async function runTarget(
   request: FoundRequest,
   target: Target,
@@ -68,7 +68,7 @@ export async function runTarget(
         ...(resumption && { resumption }),
       });
     }
-    // A task waits for room, too.
+    // A call without room to wait becomes a task, too.
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
@@ -78,14 +78,14 @@ export async function runTarget(
   return resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
 }
 
-/** The servlet's failure, which is an end of its call; others are thrown. */
+/** The servlet's failure, which ends its call; rethrows any other error. */
 function servletFault(error: unknown): Fault {
   const fault = report(error);
   if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
   return fault;
 }
 
-/** Undefined if the tool's calls never become tasks, or its client takes none. Throws `missing_capability`. */
+/** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
 function promoterOf(
   tool: ToolEntry,
   { params }: Request,
@@ -98,13 +98,13 @@ function promoterOf(
   if (tasks === undefined || gate === undefined || !takesTasks(call.client)) return undefined;
   let message: string | undefined;
   const create = async (
-    so: Partial<TaskCall>,
+    changes: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
     const { id: request, meta, principal, client, trace } = call;
     const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
     const own = { id: request, meta, principal, client, trace, params: asked };
-    const made = { ...own, method: "tools/call", ...so };
+    const made = { ...own, method: "tools/call", ...changes };
     return createTaskResult(await tasks.create(made, end, id));
   };
   return {
@@ -113,12 +113,12 @@ function promoterOf(
       message = progressOf(notice) ?? message;
       call.notify(notice);
     },
-    async task(so, resumption) {
-      const told = { ...so, ...(message !== undefined && { message }) };
-      if (resumption === undefined) return create(told);
+    async task(changes, resumption) {
+      const made = { ...changes, ...(message !== undefined && { message }) };
+      if (resumption === undefined) return create(made);
       const { id, recorded: known } = await resumption.task(tasks.newId());
-      const own = so.recorded?.notices ?? 0;
-      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
+      const own = changes.recorded?.notices ?? 0;
+      return create({ ...made, ...(known && { recorded: { ...known, notices: own } }) }, { id });
     },
     ...(mode !== "auto" && {
       async end(end: TaskEnd, resumption?: Resumption) {

@@ -119,7 +119,7 @@ export function jsonResponse({ status, body, isBatch = false }: Reply): Response
   return new Response(text, { status, headers: jsonHeaders });
 }
 
-/** The refusal of a whole request, which says what to do about it in its headers too. */
+/** The refusal of a whole request; headers say when or how to retry. */
 export function refusalResponse(
   fault: Fault,
   { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },
