@@ -14,7 +14,7 @@ export interface Ask {
 export const isAskMethod = (method: unknown): method is Ask["method"] =>
   method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
 
-/** A client's answer, or why there is none that a servlet can use. */
+/** A client's answer, or the reason why there is no usable one. */
 export type Answer = { result: Json } | AskFailure;
 
 /** A request that got no usable answer. It is never a decision of the user: `decline` and `cancel` are results. */
@@ -24,8 +24,8 @@ export interface AskFailure {
   /** For the servlet and its caller. */
   message: string;
   /**
-   * The capabilities that the client lacks. Present where the call of a servlet that does not handle
-   * the failure ends with `missing_capability`.
+   * The capabilities that the client lacks. If present and the servlet does not handle the failure, the call
+   * ends with `missing_capability`.
    */
   requiredCapabilities?: Json;
 }

@@ -4,9 +4,9 @@ import { excessOf } from "./shape.ts";
 import { stringBytes } from "./text.ts";
 
 /**
- * The body of a request, which says that it is JSON.
+ * Reads the JSON body of a request.
  *
- * Throws `unsupported_media_type`, `too_large` or `parse_error`, whose message repeats nothing of it.
+ * Throws `unsupported_media_type`, `too_large` or `parse_error`; the messages quote nothing of the body.
  */
 export async function readJson(request: Request): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
@@ -26,14 +26,14 @@ export async function readJson(request: Request): Promise<unknown> {
   return body;
 }
 
-/** Throws `too_large` for what is nested too deeply, or has too many members. */
+/** Throws `too_large` for a body that is nested too deeply or has too many members. */
 function checkShape(body: unknown): void {
   const { bodyDepth: depth, bodyMembers: members } = limits;
   const excess = excessOf(body, { depth, members });
   if (excess === "depth") {
     throw new Fault(
       "too_large",
-      `The body is nested too deeply (limit ${depth} levels). Send a flatter one.`,
+      `The body is nested too deeply (limit ${depth} levels). Send one with fewer levels.`,
     );
   }
   if (excess === "members") {
@@ -44,7 +44,7 @@ function checkShape(body: unknown): void {
   }
 }
 
-/** The body as text; one that is too large is refused before it is read whole. */
+/** The body as text. Throws `too_large` before it is read whole. */
 async function readText(request: Request): Promise<string> {
   const announced = request.headers.get("content-length");
   if (Number(announced) > limits.bodyBytes) throw tooLarge();
@@ -79,7 +79,7 @@ const tooLarge = () =>
 const tooWide = () =>
   new Fault(
     "too_large",
-    `The body has characters beyond Latin-1, so each counts two bytes: more than ${limits.bodyBytes} bytes.`,
+    `The body has characters beyond Latin-1, so each counts two bytes (limit ${limits.bodyBytes} bytes). Send a smaller one.`,
   );
 
 /** Headers of a JSON response: not cacheable, and its type not to be guessed by browsers. */

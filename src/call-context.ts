@@ -9,14 +9,14 @@ import type { Keeper, Recorded } from "./record.ts";
 export interface CallCredentials {
   /** By id. */
   secrets: ReadonlyMap<string, string>;
-  /** Access tokens by the id of what they are for. */
+  /** Access tokens, by the id of the authorization. */
   tokens: ReadonlyMap<string, string>;
   userId?: string;
 }
 
 /** The client as it describes itself. */
 export interface Client {
-  /** The revision of MCP that the client speaks; absent where nobody asked. */
+  /** The revision of MCP that the client speaks; absent if unknown. */
   protocolVersion?: string;
   capabilities: Json;
   name?: string;
@@ -41,14 +41,14 @@ export interface CallContext {
   subject?: string;
   /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
   trace?: Trace | undefined;
-  /** Aborts when nobody waits for the result any more. */
+  /** Aborts when the result is no longer wanted. */
   signal(): AbortSignal;
   /**
    * The client's answers to earlier requests; with `unasked`, answers that it has sent in advance. `seed` (32
    * bytes in hex) determines the random numbers of the call, so that each retry is the same.
    */
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
-  /** An earlier run of this call, which this one goes on from. */
+  /** The record of an earlier run of this call, from which this one continues. */
   recorded?: Recorded;
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
@@ -57,8 +57,8 @@ export interface CallContext {
   /** Stores the journal; absent if it stays in memory. */
   keeper?: Keeper;
   /**
-   * Called before a guest asks for anything that may take long (`ms` where that is known). Throws a
-   * `Wait` where the call should not go on here, a `Fault` where it should not go on at all.
+   * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
+   * continue here, a `Fault` if it should not continue at all.
    */
   gate?(ms: number): void;
   /** Called before an HTTP request is sent that must not be sent twice. */

@@ -1,4 +1,14 @@
 import { limits } from "./limits.ts";
+import { ANONYMOUS, type Principal } from "./model.ts";
+
+/**
+ * The key under which quotas and namespaces count a caller. Anonymous callers are told apart by their network;
+ * undefined where that is unknown, and then nothing is counted.
+ */
+export function callerKey({ name, address }: Principal): string | undefined {
+  if (name !== ANONYMOUS.name) return name;
+  return address === undefined ? undefined : `address ${address}`;
+}
 
 /** The caller key of the /48 that an anonymous caller's IPv6 network is in. */
 export const siteOf = (caller: string): string | undefined =>

@@ -22,8 +22,8 @@ interface Issue {
 }
 
 /**
- * Checks a value; if that fails, checks it once more without the nulls that were refused. Returns the value
- * that is valid, or the issues of the original. A required member that is null stays an issue.
+ * Checks a value; if that fails, checks it once more without the rejected nulls. Returns the valid value, or the
+ * issues of the original. A required member that is null stays an issue.
  */
 export function checkWithoutNulls<I extends Issue, V extends object>(
   check: ((value: unknown) => readonly I[] | undefined) | undefined,

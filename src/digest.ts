@@ -1,6 +1,6 @@
 import { isObject } from "./model.ts";
 
-/** JSON text in which the order of members makes no difference. */
+/** JSON text with sorted members: equal for values that differ only in their order. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_key, one: unknown) =>
     isObject(one)

@@ -64,10 +64,10 @@ const ALGORITHMS = [
   ...(["RS384", "RS512", "PS384", "PS512", "ES384", "ES512", "Ed25519"] as const),
 ];
 
-/** An authorization server whose JWT access tokens are taken. */
+/** An authorization server whose JWT access tokens are accepted. */
 const issuerSchema = z.strictObject(
   {
-    /** The tokens' `iss`, to the letter: https, or http to a loopback host. Required. */
+    /** The exact `iss` of its tokens: https, or http to a loopback host. Required. */
     issuer: secureUrl,
     /** Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp`, by default. */
     audience: z.optional(z.string().check(z.minLength(1))),
@@ -75,7 +75,7 @@ const issuerSchema = z.strictObject(
     jwks_uri: z.optional(secureUrl),
     /** Algorithms that its tokens may be signed with; RS256, ES256, EdDSA and PS256 by default. */
     algorithms: z._default(
-      z.array(z.enum(ALGORITHMS, `must be of ${ALGORITHMS.join(", ")}`)).check(z.minLength(1)),
+      z.array(z.enum(ALGORITHMS, `must be one of ${ALGORITHMS.join(", ")}`)).check(z.minLength(1)),
       [...DEFAULT_ALGORITHMS],
     ),
     /** Scopes that every token must have; none by default. */
@@ -114,8 +114,8 @@ const settingsSchema = z.object({
   /** The least severe level of servlets' log calls that reaches the log. */
   LOG_LEVEL: z._default(z.enum(["trace", "debug", "info", "warn", "error"]), "info"),
   /**
-   * `fresh` makes a new instance for each call of every servlet. `checked` compares each instance that
-   * was put back with a new one, and fails the call where they differ (slow; for tests).
+   * `fresh` makes a new instance for each call of every servlet. `checked` compares each restored instance
+   * with a new one, and fails the call if they differ (slow; for tests).
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
   /** Origins of web pages that may call, besides the server's own and localhost: `https://app.example …`, or `*` for all https ones. */
@@ -128,7 +128,11 @@ const settingsSchema = z.object({
   ),
   /** Authorization servers whose tokens are accepted: a JSON array, see below. */
   OAUTH_ISSUERS: z.optional(
-    json(z.array(issuerSchema).check(z.minLength(1), z.refine(isUnique, "names an issuer twice"))),
+    json(
+      z
+        .array(issuerSchema)
+        .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
+    ),
   ),
   /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
   OWNER_PASSPHRASE: z.optional(
@@ -158,9 +162,9 @@ const settingsSchema = z.object({
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames))),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
-  /** `none`: anybody may call, on purpose. Without it an open server warns on its page and in its log. */
+  /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
-  /** Other numbers for the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
+  /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
   LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
@@ -178,7 +182,7 @@ export function readSettings(env: object): Settings {
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("; ")}`);
 }
 
-/** Throws where settings do not go together. */
+/** Throws for settings that contradict each other. */
 function checked(settings: Settings): Settings {
   const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
   const ways = {
@@ -209,7 +213,7 @@ function variablesOf(env: object): Record<string, string> {
   );
 }
 
-/** A binding of Durable Objects, which wrangler.toml says are of this class; undefined where there is none. */
+/** A binding of Durable Objects of the class `T`; undefined if it is not bound. */
 export function namespaceOf<T extends Rpc.DurableObjectBranded>(
   env: object,
   binding: string,
@@ -218,7 +222,7 @@ export function namespaceOf<T extends Rpc.DurableObjectBranded>(
   return found?.[1];
 }
 
-/** A binding of a KV namespace; undefined where there is none. */
+/** A binding of a KV namespace; undefined if it is not bound. */
 export function storeOf(env: object, binding: string): KVNamespace | undefined {
   return Object.entries(env).find(([name]) => name === binding)?.[1];
 }
@@ -235,9 +239,8 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
     };
   });
 
-/** The deployment that these variables configure. */
-export function deploymentOf(env: object) {
-  const settings = readSettings(env);
+/** The deployment that these settings configure; `env` has the variables of its servlets. */
+export function deploymentOf(settings: Settings, env: object) {
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
   const print = (line: string) => console.log(line);
   const record = RUN_LOG === "off" ? undefined : { format: RUN_LOG, print };

@@ -2,32 +2,39 @@
 import { limits } from "./limits.ts";
 import { printableLines, traceOf } from "./text.ts";
 
-/** All error codes. */
-export type FaultCode =
-  | "parse_error"
-  | "invalid_request"
-  | "method_not_found"
-  | "invalid_params"
-  | "invalid_meta"
-  | "not_found"
-  | "header_mismatch"
-  | "missing_capability"
-  | "unsupported_version"
-  | "too_large"
-  | "too_many"
-  | "no_session"
-  | "conflict"
-  | "not_acceptable"
-  | "unsupported_media_type"
-  | "method_not_allowed"
-  | "forbidden"
-  | "unauthorized"
-  | "insufficient_scope"
-  | "unavailable"
-  | "cancelled"
-  | "servlet_error"
-  | "servlet_failed"
-  | "internal";
+/**
+ * Each error code on the wire: as a JSON-RPC code, and as the HTTP status of a response whose whole body it is.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/index#error-codes
+ */
+const CODES = {
+  parse_error: { rpc: -32700, http: 400 },
+  invalid_request: { rpc: -32600, http: 400 },
+  method_not_found: { rpc: -32601, http: 404 },
+  invalid_params: { rpc: -32602, http: 200 },
+  invalid_meta: { rpc: -32602, http: 400 },
+  not_found: { rpc: -32602, http: 200 },
+  header_mismatch: { rpc: -32020, http: 400 },
+  missing_capability: { rpc: -32021, http: 400 },
+  unsupported_version: { rpc: -32022, http: 400 },
+  too_large: { rpc: -32600, http: 413 },
+  too_many: { rpc: -32600, http: 429 },
+  no_session: { rpc: -32600, http: 404 },
+  conflict: { rpc: -32600, http: 409 },
+  not_acceptable: { rpc: -32600, http: 406 },
+  unsupported_media_type: { rpc: -32600, http: 415 },
+  method_not_allowed: { rpc: -32600, http: 405 },
+  forbidden: { rpc: -32600, http: 403 },
+  unauthorized: { rpc: -32600, http: 401 },
+  insufficient_scope: { rpc: -32600, http: 403 },
+  unavailable: { rpc: -32603, http: 503 },
+  cancelled: { rpc: -32600, http: 400 },
+  /** Chosen by the servlet, with a JSON-RPC code of its own. */
+  servlet_error: { rpc: -32603, http: 200 },
+  servlet_failed: { rpc: -32603, http: 200 },
+  internal: { rpc: -32603, http: 500 },
+} as const;
+
+export type FaultCode = keyof typeof CODES;
 
 interface FaultDetails {
   /** Goes to the caller with the message. */
@@ -38,7 +45,7 @@ interface FaultDetails {
   cause?: unknown;
 }
 
-/** A failure with a message for the caller, who sees nothing else of it but `data`. */
+/** A failure. The caller sees its message and `data`, and nothing else. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly data: unknown;
@@ -52,14 +59,14 @@ export class Fault extends Error {
     this.servletCode = servletCode;
   }
 
-  /** Any thrown value as a fault; what is not one becomes `internal`, its details kept for the log. */
+  /** Any thrown value as a fault; any other error becomes the cause of an `internal` fault. */
   static from(error: unknown): Fault {
     if (error instanceof Fault) return error;
     return new Fault("internal", "Internal error", { cause: error });
   }
 }
 
-/** The part of an error that its caller may see; the cause of what is not the caller's mistake goes to the log. */
+/** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);
   if (fault.code === "internal" || fault.code === "unavailable") logError(fault.cause, redact);
@@ -80,52 +87,11 @@ export interface RpcError {
   data?: unknown;
 }
 
-export function rpcError(fault: Fault): RpcError {
-  return {
-    code: rpcCode(fault),
-    message: fault.message,
-    ...(fault.data === undefined ? {} : { data: fault.data }),
-  };
-}
-
-/** https://modelcontextprotocol.io/specification/2026-07-28/basic/index#error-codes */
-function rpcCode(fault: Fault): number {
-  switch (fault.code) {
-    case "parse_error":
-      return -32700;
-    case "invalid_request":
-    case "too_large":
-    case "too_many":
-    case "no_session":
-    case "conflict":
-    case "not_acceptable":
-    case "unsupported_media_type":
-    case "method_not_allowed":
-    case "forbidden":
-    case "insufficient_scope":
-    case "unauthorized":
-    case "cancelled":
-      return -32600;
-    case "method_not_found":
-      return -32601;
-    case "invalid_params":
-    case "invalid_meta":
-    case "not_found":
-      return -32602;
-    case "header_mismatch":
-      return -32020;
-    case "missing_capability":
-      return -32021;
-    case "unsupported_version":
-      return -32022;
-    case "servlet_error":
-      return fault.servletCode ?? -32603;
-    case "servlet_failed":
-    case "unavailable":
-    case "internal":
-      return -32603;
-  }
-}
+export const rpcError = ({ code, message, data, servletCode }: Fault): RpcError => ({
+  code: servletCode ?? CODES[code].rpc,
+  message,
+  ...(data !== undefined && { data }),
+});
 
 /** The `Retry-After` value of a fault, if it has one. */
 export function retryAfterOf({ data }: Fault): string | undefined {
@@ -134,46 +100,4 @@ export function retryAfterOf({ data }: Fault): string | undefined {
 }
 
 /** The HTTP status of a response whose whole body is this fault. */
-export function httpStatus(
-  fault: Fault,
-): 200 | 400 | 401 | 403 | 404 | 405 | 406 | 409 | 413 | 415 | 429 | 500 | 503 {
-  switch (fault.code) {
-    case "parse_error":
-    case "invalid_request":
-    case "invalid_meta":
-    case "header_mismatch":
-    case "missing_capability":
-    case "unsupported_version":
-    case "cancelled":
-      return 400;
-    case "unauthorized":
-      return 401;
-    case "forbidden":
-    case "insufficient_scope":
-      return 403;
-    case "method_not_found":
-    case "no_session":
-      return 404;
-    case "method_not_allowed":
-      return 405;
-    case "not_acceptable":
-      return 406;
-    case "conflict":
-      return 409;
-    case "too_large":
-      return 413;
-    case "unsupported_media_type":
-      return 415;
-    case "too_many":
-      return 429;
-    case "invalid_params":
-    case "not_found":
-    case "servlet_error":
-    case "servlet_failed":
-      return 200;
-    case "internal":
-      return 500;
-    case "unavailable":
-      return 503;
-  }
-}
+export const httpStatus = ({ code }: Fault) => CODES[code].http;

@@ -1,11 +1,11 @@
 /**
- * Does a text fit a glob, in which `*` stands for any run of characters, and `one`, where it is given, for
- * any one of them? Takes no longer than their lengths multiplied, whoever has written them.
+ * True if a text matches a glob, in which `*` stands for any run of characters, and `one`, if given, for any one
+ * character. Takes time proportional to the product of both lengths at most.
  */
 export function fits(glob: string, text: string, one?: string): boolean {
   let at = 0;
   let place = 0;
-  /** Behind the last star, and where what it stands for ends so far. */
+  /** The place after the last star, and the end so far of the run that it stands for. */
   let star = 0;
   let end = 0;
   while (place < text.length) {

@@ -1,4 +1,4 @@
-/** Names of API keys. They are their owners' names too, and must not be those of others that have no key. */
+/** Names of API keys. They name principals too, so the names of principals without a key are reserved. */
 export const KEY_NAME = /^(?!(anonymous|owner|jwt)$)[\w.@-]{1,64}$/;
 export const KEY_NAME_RULE =
   "must be letters, digits and . _ @ -, at most 64, and not anonymous, owner or jwt";

@@ -34,33 +34,24 @@ export interface Lists {
   prompts: Prompt[];
 }
 
-/** Who is calling: `anonymous`, or the name of what they proved to hold. */
+/** Who is calling: `anonymous`, or the name that their credential proves. */
 export interface Principal {
   readonly name: string;
   /** Granted scopes; absent for full access. */
   readonly scopes?: readonly string[];
-  /** The network of an anonymous caller, where it is known. */
+  /** The network of an anonymous caller, if known. */
   readonly address?: string;
 }
 
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
-/**
- * The caller key: what allowances and namespaces are counted by. Anonymous callers are told apart by their
- * address; undefined for those that have none, who are not counted.
- */
-export function callerKey({ name, address }: Principal): string | undefined {
-  if (name !== ANONYMOUS.name) return name;
-  return address === undefined ? undefined : `address ${address}`;
-}
-
 /** Quota checks of one caller. Both throw `too_many`. */
 export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */
   admit?: ((tool?: string) => Promise<void>) | undefined;
-  /** Counts an object that outlives the request, and its bytes: a session, a task, a state, a recorded call. */
-  keep(bytes?: number): Promise<void>;
+  /** Counts a stored object and its bytes: a session, a task, a state, a recorded call. */
+  countStored(bytes?: number): Promise<void>;
 }
 
 /** An MCP notification that a servlet sends during a call. */
@@ -91,7 +82,7 @@ export interface Requirements {
   user_id?: boolean;
 }
 
-/** Is this a JSON object (no array, not null)? */
+/** True for a JSON object: neither an array nor null. */
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

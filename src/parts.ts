@@ -1,7 +1,6 @@
 /**
  * Large values as bytes, written and read in parts. A long string is neither escaped nor held twice: V8
- * does not collect large strings before there are many, and buffers are given back by hand for the same
- * reason.
+ * collects large strings and buffers late, so buffers are also released by hand.
  *
  * Small values are JSON. Others are written as frames, each with its length before it: a value's JSON with
  * marks in the places of its long strings, then these strings. The length begins with a zero, as no JSON does.
@@ -23,13 +22,13 @@ interface Framed {
   value: unknown;
 }
 
-/** A part, which is good until the next one is asked for. */
+/** A part; valid until the next one is requested. */
 export interface Part {
   bytes: Uint8Array<ArrayBuffer>;
   isLast: boolean;
 }
 
-/** Gives the memory of a buffer back at once; nobody may use it any more. */
+/** Frees the memory of a buffer at once; it must not be used afterwards. */
 export function release({ buffer }: Uint8Array<ArrayBuffer>): void {
   buffer.transfer(0);
 }
@@ -70,7 +69,7 @@ function smallText(value: unknown): string | undefined {
   return length > LONG || text.length > LONG ? undefined : text;
 }
 
-/** Each slice is good until the next one is asked for. */
+/** Each slice is valid until the next one is requested. */
 function* slices(values: readonly unknown[]): Generator<Uint8Array> {
   const scratch = new Uint8Array(3 * LONG);
   for (const value of values) {
@@ -78,7 +77,7 @@ function* slices(values: readonly unknown[]): Generator<Uint8Array> {
     const strings: string[] = [];
     const marked: unknown = JSON.parse(
       JSON.stringify(value, (_key, one: unknown) => {
-        // In a lone surrogate there is no character that could be encoded.
+        // A lone surrogate cannot be encoded.
         if (typeof one !== "string" || one.length <= LONG || !one.isWellFormed()) return one;
         strings.push(one);
         return `${mark}${strings.length - 1}`;
@@ -114,7 +113,7 @@ function utf8Size(text: string, scratch: Uint8Array<ArrayBuffer>): number {
   return size;
 }
 
-/** SHA-256 and its like over the UTF-8 of a text, of which no copy is made. */
+/** Updates a hash such as SHA-256 with the UTF-8 of a text, without copying the text. */
 export function hashText<H extends { update(bytes: Uint8Array): unknown }>(
   hash: H,
   text: string,
@@ -125,7 +124,7 @@ export function hashText<H extends { update(bytes: Uint8Array): unknown }>(
   return hash;
 }
 
-/** The values in such parts, whose buffers it gives back. */
+/** The values in such parts. Releases the parts' buffers. */
 export async function valuesIn(parts: AsyncIterable<Uint8Array<ArrayBuffer>>): Promise<unknown[]> {
   const reader = new PartReader(parts);
   if ((await reader.first()) !== 0) return [JSON.parse(await reader.text())];
@@ -162,7 +161,7 @@ class PartReader {
     this.#parts = parts[Symbol.asyncIterator]();
   }
 
-  /** The next byte, which is left where it is; undefined at the end. */
+  /** The next byte, without consuming it; undefined at the end. */
   async first(): Promise<number | undefined> {
     while (this.#part === undefined || this.#at === this.#part.length) {
       if (this.#part !== undefined) release(this.#part);
@@ -178,7 +177,8 @@ class PartReader {
   async bytes(size: number): Promise<Uint8Array<ArrayBuffer>> {
     const bytes = new Uint8Array(size);
     for (let at = 0; at < size;) {
-      if ((await this.first()) === undefined) throw new Error("a stored value has no end");
+      if ((await this.first()) === undefined)
+        throw new Error("A stored value ends too early: a part of it is missing.");
       const some = this.#part!.subarray(this.#at, this.#at + size - at);
       bytes.set(some, at);
       at += some.length;
@@ -187,7 +187,7 @@ class PartReader {
     return bytes;
   }
 
-  /** As text: so many bytes, or all that are left. */
+  /** Text of this many bytes, or of all that are left. */
   async text(size?: number): Promise<string> {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     if (size !== undefined) {

@@ -1,8 +1,8 @@
 import ipaddr from "ipaddr.js";
 
 /**
- * Tells whether a host, as `URL` writes it, is not on the public internet as far as its spelling tells: by its
- * address, or by its name.
+ * True if a host, as `URL` writes it, is not on the public internet, judging by its address or its name alone: it
+ * is not resolved.
  */
 export function isPrivate(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, "$1");
@@ -13,6 +13,6 @@ export function isPrivate(host: string): boolean {
 const LOCAL_NAMES =
   /\.(localhost|localdomain|local|internal|intranet|private|lan|home|home\.arpa|corp|onion)$/;
 
-/** Is it global unicast? Of IPv6 that is 2000::/3, less what the library knows. https://www.iana.org/assignments/ipv6-unicast-address-assignments */
+/** True for global unicast: of IPv6 that is 2000::/3, less the special ranges that the library knows. https://www.iana.org/assignments/ipv6-unicast-address-assignments */
 const isPublic = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
   address.range() === "unicast" && (!("parts" in address) || address.parts[0]! >> 13 === 1);

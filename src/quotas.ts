@@ -4,7 +4,7 @@ import { Fault } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { PART } from "./parts.ts";
 
-/** Counts attempts of one kind, strictly. KV would lose those that come at once. */
+/** Counts attempts of one kind exactly. KV would lose concurrent ones. */
 export interface Counter extends Rpc.DurableObjectBranded {
   /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): Promise<number>;
@@ -17,7 +17,7 @@ export interface Count {
   most: number;
 }
 
-/** The counts of what a caller does. */
+/** The counters of one kind of action of a caller. */
 export function countsOf(
   counters: DurableObjectNamespace<Counter>,
   { what, caller, most }: { what: string; caller: string; most: number },
@@ -28,7 +28,7 @@ export function countsOf(
   }));
 }
 
-/** Counts one more in each, or, where one of them is used up, in none; gives how long to wait then, in ms. */
+/** Counts one more in each. If one is used up, counts in none and returns the wait in ms, else 0. */
 export async function takeAll(counts: readonly Count[], ms: number): Promise<number> {
   for (const [at, { counter, most }] of counts.entries()) {
     const waitMs = await counter.take(most, ms);
@@ -45,7 +45,7 @@ export async function giveBackAll(counts: readonly Count[]): Promise<void> {
 
 const DAY = 86_400_000;
 
-/** Counts what is stored for callers, if `env` binds ATTEMPTS: each thing, and each whole MiB of it once more. */
+/** Counts stored objects by caller, if `env` binds ATTEMPTS: each once, and once more for each whole MiB. */
 export function storageQuota(
   env: object,
 ): (caller: string | undefined, bytes?: number) => Promise<void> {

@@ -1,6 +1,6 @@
-/** The record of a call: all that is needed to run it again up to where it was. */
+/** The record of a call. */
 
-/** Goes up when what a guest asks, or how it is recorded, changes for the same servlet. */
+/** Increased when the questions of the same servlet, or the way they are recorded, change. */
 export const JOURNAL_VERSION = 2;
 
 /** A call as it was begun; every run of it is given the same. */
@@ -28,7 +28,7 @@ export interface Entry {
   at: number;
 }
 
-/** All that is needed to run a call again up to where it was, without doing anything twice. */
+/** Everything that a new run of a call needs to reach the same point without repeating side effects. */
 export interface Recorded {
   head: Head;
   entries: readonly Entry[];
@@ -40,7 +40,7 @@ export interface Recorded {
   intents?: readonly Announced[];
 }
 
-/** An HTTP request that its call has announced: at this place among the entries, under this key. */
+/** An HTTP request that was announced before it was sent: its place among the entries, and its key. */
 export interface Announced {
   position: number;
   key: string;
@@ -64,7 +64,7 @@ export type MethodClass = "safe" | "repeatable" | "once";
 export interface Intent {
   /** The value of its `Idempotency-Key`. */
   key: string;
-  /** Has an earlier run stopped while it sent this request, which must not be sent twice? */
+  /** True if an earlier run stopped while it sent this request, which must not be sent twice. */
   isRepeated: boolean;
 }
 

@@ -2,7 +2,7 @@
 import type { Answers, Asks } from "./asks.ts";
 import type { Recorded } from "./record.ts";
 
-/** Thrown to a guest whose call cannot go on here and now: it is unwound, and run again later. */
+/** Thrown to a guest whose call cannot continue here and now: it is unwound, and run again later. */
 export class Wait {
   readonly reason: WaitReason;
   constructor(reason: WaitReason) {
@@ -15,11 +15,11 @@ export type WaitReason =
   | { kind: "input"; asks: Asks; given: Answers }
   /** Until a Unix time in ms. */
   | { kind: "sleep"; until: number }
-  /** Until a Unix time in ms, for room in an isolate: the question that the run ended at is asked again. */
+  /** Until a Unix time in ms, for room in an isolate; then the pending question is repeated. */
   | { kind: "retry"; until: number }
-  /** For nothing: the call goes on at once, as a task. */
+  /** The call continues at once, as a task. */
   | { kind: "task" }
-  /** For nothing: an earlier run of the same request has sent something, so the call goes on from its record. */
+  /** The call continues at once from its record: an earlier run of the same request has sent something. */
   | { kind: "earlier"; recorded: Recorded };
 
 /** A call that has been interrupted: its guest is gone, and it can be run again. */

@@ -19,11 +19,11 @@ const hex = (code: number) => code.toString(16);
 export const printable = (text: string): string =>
   escaped(text, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
-/** The same of a text whose lines are to be kept. */
+/** The same for a text whose line breaks are kept. */
 export const printableText = (text: string): string =>
   text.split(/\r?\n/).map(printable).join("\n");
 
-/** The same of several lines in a log: those below the first are indented, so that none looks like one of another source. */
+/** The same for the log: lines after the first are indented, so that none can imitate another entry. */
 export const printableLines = (text: string): string =>
   text
     .split(/[\n\v\f\r\u0085\u2028\u2029]+/)
@@ -60,7 +60,13 @@ function shown(thrown: unknown): string {
   return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
 }
 
-/** Bytes of V8's heap that a string takes: two for each character where one is beyond Latin-1. */
+/** A size in MiB, or in KiB below one. */
+export const mebibytes = (bytes: number): string =>
+  bytes < 1024 * 1024
+    ? `${Math.round(bytes / 1024)} KiB`
+    : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
+
+/** Bytes of V8's heap that a string takes: two per character if one is beyond Latin-1, else one. */
 export const stringBytes = (text: string): number =>
   // oxlint-disable-next-line no-control-regex
   /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;

@@ -9,7 +9,7 @@ export interface Sender {
 export const UNKNOWN_OUTCOME =
   "The servlet may have sent an HTTP request that must not be sent twice, such as POST. Its outcome is unknown. Check it before you repeat the call.";
 
-/** Faults of the server's own: no servlet is left that could say what it has done. */
+/** Faults of the server itself: the servlet can no longer say what it has done. */
 const OURS: ReadonlySet<FaultCode> = new Set(["internal", "unavailable", "too_many"]);
 
 /** The fault for a call's client, which says so if the servlet may have acted. */

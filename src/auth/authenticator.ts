@@ -1,7 +1,7 @@
 import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { ANONYMOUS, type Json, type Principal } from "../model.ts";
+import type { Json, Principal } from "../model.ts";
 import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
@@ -10,7 +10,8 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { bearerIn, ownerOf, type Known } from "./principal.ts";
+import { isLoopback } from "./origin.ts";
+import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
 
@@ -18,15 +19,17 @@ import { TokenMemory } from "./token-memory.ts";
 export interface Authenticator {
   /** True if no authentication is configured. */
   isOpen: boolean;
-  /** True if OAuth tokens are accepted. */
-  hasOAuth: boolean;
+  /** True if anyone on the internet may call at this URL although the configuration does not say so. */
+  isExposed(url: string): boolean;
+  /** The means of authentication for people; empty where none is required. */
+  proof: "" | "key" | "sign-in";
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
-  /** The `WWW-Authenticate` that goes with a fault; undefined where none does. */
+  /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
   metadata(request: Request): Json | undefined;
-  /** The server's own authorization server, where one is configured. */
+  /** The built-in authorization server, if configured. */
   authorization: AuthorizationServer | undefined;
 }
 
@@ -67,7 +70,7 @@ export function createAuthenticator(
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
-  /** Another server's scopes limit what may be used only where the configuration knows scopes at all. */
+  /** Scopes of external tokens apply only if the configuration defines scopes. */
   const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
     principal: { name, ...(settings.SCOPES && { scopes: held }) },
     expires,
@@ -75,10 +78,11 @@ export function createAuthenticator(
 
   return {
     isOpen,
-    hasOAuth,
+    isExposed: (url) => isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname),
+    proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
     async identify(request) {
-      if (isOpen) return ANONYMOUS;
+      if (isOpen) return anonymousAt(request);
       if (hasQueryToken(request.url)) {
         throw new Fault(
           "invalid_request",

@@ -8,7 +8,7 @@ import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Refusal } from "./consent-page.ts";
 
-/** The requests that the authorization server takes, and its refusals on the page and at the token endpoint. */
+/** Refusals of the authorization server, on its page and at its token endpoint. */
 
 /** The refusal of a client's request, with the URL that leads back to the client. */
 export function refused(
@@ -58,7 +58,7 @@ export function tokenError(error: unknown): Response {
 /** The error page for a refusal. Rethrows any other error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof AuthorizationError) {
-    // Nobody is sent on unasked: whoever wrote the link may have registered where it leads.
+    // A link and not a redirect: whoever wrote the URL may also have registered its target.
     return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
   }
   if (!(error instanceof Fault)) throw error;

@@ -17,8 +17,8 @@ import {
 import {
   ClientDocuments,
   isDocumentUrl,
-  keepClient,
-  keptClient,
+  storeClient,
+  storedClient,
   storeWith,
 } from "./client-documents.ts";
 import { consentPage, refusalPage, type Site } from "./consent-page.ts";
@@ -43,11 +43,11 @@ export interface AuthorizationServerOptions extends Site {
   attempts: DurableObjectNamespace<Counter>;
 }
 
-/** Data stored with a grant. */
+/** Data that is stored with a grant. */
 interface Props {
-  /** Hash of the passphrase that the grant was given under. */
+  /** Hash of the passphrase at the time of the grant. */
   seal: string;
-  /** True if it is limited to its scopes. A client may later narrow them, down to none. */
+  /** True if it is limited to its scopes. A client may narrow them later, even to none. */
   isLimited: boolean;
 }
 
@@ -67,15 +67,15 @@ export const PROTOCOL_PATHS = [METADATA_PATH, "/oauth/token", "/oauth/register",
 export interface AuthorizationServer {
   /** The holder of a token that this server issued; undefined if it is unknown, expired or revoked. */
   verify(token: string, request: Request): Promise<Known | undefined>;
-  /** The page where the owner lets a client in: `/authorize`. */
+  /** The page where the owner approves a client: `/authorize`. */
   authorize(request: Request): Promise<Response>;
   /** `PROTOCOL_PATHS`: metadata, tokens, registration. */
   protocol(request: Request): Promise<Response>;
 }
 
 /**
- * An authorization server for one person: whoever knows the passphrase lets clients in. Clients name
- * themselves by a metadata document, or register.
+ * An authorization server for one owner, who approves clients with a passphrase. Clients identify themselves by a
+ * metadata document, or register.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
  */
 export function authorizationServer(owner: AuthorizationServerOptions): AuthorizationServer {
@@ -83,10 +83,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   const documents = new ClientDocuments(owner.fetch);
   const limiter = new SignInLimiter(owner.attempts);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
-  // Tokens are bound to the passphrase: with another one, nobody is let in any more.
+  // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
-  /** One server per host name, known only from requests. */
+  /** The library's server for the request's host name; only requests show the host names. */
   function serverOf(request: Request): OAuthAuthorizationServer<Env> {
     const { origin, protocol, hostname } = new URL(request.url);
     if (protocol !== "https:" && !isLoopback(hostname)) {
@@ -127,17 +127,17 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return made;
   }
 
-  /** The store for one request. A request for tokens prefers the client as it was let in to its document. */
+  /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
   function envFor(request: Request, isForTokens: boolean): Env {
     const find = async (id: string) =>
-      (isForTokens && (await keptClient(store, id))) ||
+      (isForTokens && (await storedClient(store, id))) ||
       documents.find(id, () => limiter.document(request));
     return { OAUTH_KV: storeWith(store, find) };
   }
 
   /**
-   * The scopes that a client asks for and that grant anything here. A client that asks for none may do
-   * everything. Throws `invalid_scope` for one that asks for unknown ones only: it wants some limit.
+   * The known ones of the requested scopes. A client that requests none may do everything. Throws `invalid_scope`
+   * for one that requests unknown scopes only, since it expects some limit.
    */
   function granted(asked: AuthRequest): string[] {
     const known = asked.scope.filter(owner.isScope);
@@ -150,7 +150,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     );
   }
 
-  /** The page that asks; each time it is shown, it is for one use in this browser. */
+  /** The consent page; each handle on it is valid once, in this browser. */
   async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
     const asked = await oauth.parseAuthRequest(request);
     if (asked.codeChallenge === undefined) {
@@ -193,7 +193,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     });
     if (isDocumentUrl(asked.clientId)) {
       const client = await oauth.lookupClient(asked.clientId);
-      if (client !== null) await keepClient(store, client);
+      if (client !== null) await storeClient(store, client);
     }
     headers.set("location", redirectTo);
     return new Response(null, { status: 303, headers });

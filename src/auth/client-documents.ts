@@ -7,8 +7,8 @@ import { fetchJson, type Fetch } from "./fetch-json.ts";
 
 /**
  * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
- * follow its redirects, fetch the keys that it names, and do so for each request; it takes no other `fetch`.
- * So it is told to look all clients up in its store, where these are put in.
+ * follow redirects, fetch the keys that it names, and do so for each request; it accepts no other `fetch`. So it is
+ * configured to look up all clients in its store, and the store that it is given also returns these.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
  */
 
@@ -36,7 +36,7 @@ interface Found {
   until: number;
 }
 
-/** Fetches clients' metadata documents, each as rarely as `limits` says. */
+/** Fetches and caches clients' metadata documents. */
 export class ClientDocuments {
   readonly #found = new Map<string, Found>();
   readonly #fetch: Fetch;
@@ -79,16 +79,16 @@ export class ClientDocuments {
   }
 }
 
-/** Throws `invalid_request` for what is not the plain URL of a document on a public host, on the port of https. */
+/** Throws `invalid_request` unless this is the plain URL of a document on a public host, on the port of https. */
 function checkUrl(id: string): void {
   const url = URL.canParse(id) ? new URL(id) : undefined;
   const isPlain =
-    // One that URL would write in another way has dot segments, another case, or the port twice.
+    // `URL` normalises dot segments, upper case and a default port.
     url?.href === id && !url.username && !url.password && !id.includes("#") && url.port === "";
   if (isPlain && !isPrivate(url.hostname.replace(/\.+$/, ""))) return;
   throw new Fault(
     "invalid_request",
-    "The client_id is not the URL of a metadata document: https, a public host, no port, a path, no fragment.",
+    "The client_id is not a valid URL of a metadata document. Use https, a public host without a port, a path and no fragment.",
   );
 }
 
@@ -118,8 +118,8 @@ function clientOf(id: string, value: unknown): ClientInfo {
 }
 
 /**
- * The store as the library sees it: `find` gives the clients with a document, and nothing is found under a key
- * that is too long for the platform, which would throw.
+ * The store for the library: `find` returns the clients with a document. Keys that are too long for the platform,
+ * which would throw, have no value.
  */
 export function storeWith(
   store: KVNamespace,
@@ -139,12 +139,12 @@ export function storeWith(
   });
 }
 
-/** The client that was kept when the owner let it in. */
-export const keptClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>
+/** The client as it was stored when the owner approved it. */
+export const storedClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>
   store.get(KEY + id, "json");
 
-/** Keeps a client that the owner lets in: its later requests for tokens need no fetch. */
-export const keepClient = (store: KVNamespace, client: ClientInfo): Promise<void> =>
+/** Stores a client that the owner approves: its later token requests need no fetch. */
+export const storeClient = (store: KVNamespace, client: ClientInfo): Promise<void> =>
   store.put(KEY + client.clientId, JSON.stringify(client), {
     expirationTtl: limits.refreshTokenMs / 1000,
   });

@@ -3,7 +3,7 @@ import { html, raw } from "hono/html";
 import { limits } from "../limits.ts";
 import { printable } from "../text.ts";
 
-/** How the server names itself to people. */
+/** The server as people see it. */
 export interface Site {
   title: string;
 }
@@ -23,7 +23,7 @@ interface ConsentRequest {
 
 type Markup = ReturnType<typeof html>;
 
-/** A text of the client's, of which a person needs no more. */
+/** Text from the client, shortened and printable. */
 const shown = (text: string): string => printable(text.slice(0, limits.pageCharacters));
 
 const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
@@ -41,7 +41,7 @@ const style = `
 `;
 
 /**
- * Asks the owner whether a client may come in. What a client says of itself is shown as text.
+ * Asks the owner whether to approve a client. The client's own description is shown as plain text.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
  */
 export async function consentPage(question: ConsentRequest): Promise<Response> {
@@ -91,7 +91,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
   return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
 }
 
-/** Why a person cannot be let in. */
+/** The reason why sign-in is refused. */
 export interface Refusal {
   status: number;
   reason: string;
@@ -101,7 +101,7 @@ export interface Refusal {
   retryAfter?: string | undefined;
 }
 
-/** Tells a person why they cannot be let in. */
+/** The page that says why sign-in is refused. */
 export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>${site.title}</h1>
@@ -119,8 +119,8 @@ export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
 }
 
 /**
- * A URL as a policy can name it: by its scheme where its host is none there (IPv6) or
- * would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
+ * The source expression of a URL for a policy: its scheme alone if its host is not valid there (IPv6) or would
+ * end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
  */
 const sourceOf = ({ protocol, hostname, origin }: URL): string =>
   /^[\w.-]+$/.test(hostname) ? origin : protocol;
@@ -132,7 +132,7 @@ async function respond(
   client?: ConsentDescription,
 ): Promise<Response> {
   const nonce = crypto.randomUUID();
-  // Browsers hold the redirect after a form to `form-action` too, and where that leads on to.
+  // Browsers apply `form-action` to all redirects that follow the form, too.
   const targets = ["'self'", "https:", client && sourceOf(new URL(client.redirectUri))];
   const policy = [
     "default-src 'none'",

@@ -5,8 +5,7 @@ import { limits } from "../limits.ts";
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * The JSON at a URL, of at most `most` bytes. No redirect is followed: it could lead to a host that nobody has
- * checked. Throws an error that names the URL.
+ * The JSON at a URL, of at most `most` bytes. Redirects are not followed: they could lead to an unchecked host. Throws an error that names the URL.
  */
 export async function fetchJson(fetch: Fetch, url: string, most: number): Promise<unknown> {
   const response = await fetch(url, {

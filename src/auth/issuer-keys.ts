@@ -37,10 +37,14 @@ export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGet
       return keys;
     } catch (error) {
       if (!isDown) failedAt = Date.now();
-      address = jwks_uri; // Its metadata may say another by now.
+      address = jwks_uri; // The metadata may have changed.
       if (keys !== undefined && Date.now() < fetchedAt + limits.keySetStaleMs) return keys;
       const cause = new Error(`The keys of ${issuer} cannot be fetched`, { cause: error });
-      throw new Fault("unavailable", "The token cannot be verified now: try again.", { cause });
+      throw new Fault(
+        "unavailable",
+        "The access token cannot be verified: the keys of its issuer are unavailable. Try again later.",
+        { cause },
+      );
     }
   }
 
@@ -60,7 +64,7 @@ export function keysOf({ issuer, jwks_uri }: Issuer, fetch: Fetch): JWTVerifyGet
 }
 
 /**
- * Where an issuer's metadata says that its keys are.
+ * The `jwks_uri` of an issuer's metadata.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery
  */
 async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
@@ -76,7 +80,7 @@ async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
     try {
       const metadata = z.parse(metadataSchema, await fetchJson(fetch, place, limits.issuerBytes));
       if (metadata.issuer !== issuer) {
-        throw new Error(`It is the metadata of ${JSON.stringify(metadata.issuer)}`);
+        throw new Error(`Its issuer is ${JSON.stringify(metadata.issuer)}`);
       }
       const isSecure = new URL(metadata.jwks_uri).protocol === "https:";
       if (!isSecure && new URL(metadata.jwks_uri).origin !== origin) {
@@ -87,5 +91,5 @@ async function keyAddressOf(issuer: string, fetch: Fetch): Promise<string> {
       failures.push(new Error(place, { cause: error }));
     }
   }
-  throw new AggregateError(failures, "No metadata");
+  throw new AggregateError(failures, `No metadata of ${issuer} was found`);
 }

@@ -2,15 +2,15 @@ import * as z from "zod/mini";
 import type { Fault } from "../errors.ts";
 import type { Json } from "../model.ts";
 
-/** Where the metadata is, for the MCP endpoint and for clients that look at the root. */
+/** Paths of the metadata: for the MCP endpoint, and for clients that look at the root. */
 const METADATA_PATH = "/.well-known/oauth-protected-resource/mcp";
 export const METADATA_PATHS = [METADATA_PATH, "/.well-known/oauth-protected-resource"];
 
-/** The URL of the MCP endpoint, which tokens are made for. https://www.rfc-editor.org/rfc/rfc8707 */
+/** The URL of the MCP endpoint, for which tokens are issued. https://www.rfc-editor.org/rfc/rfc8707 */
 export const resourceOf = (request: Request): string => new URL("/mcp", request.url).href;
 
 /** The issuers of tokens for the MCP endpoint, and the scopes to request. */
-export interface Protection {
+interface Protection {
   name: string;
   authorizationServers: readonly string[];
   scopes: readonly string[];
@@ -30,8 +30,8 @@ export function metadataOf(request: Request, protection: Protection): Json {
 const needSchema = z.object({ scope: z.string() });
 
 /**
- * What `WWW-Authenticate` says to a refused request; `oauth` is there where tokens are to be had, with the
- * scopes that are needed of one issuer or another. A fault may bring the `scope` that this request needs.
+ * The `WWW-Authenticate` header for a refused request. `oauth` has the scopes that some issuer requires; absent
+ * without OAuth. A fault's data may name the `scope` that this request needs.
  * https://www.rfc-editor.org/rfc/rfc6750#section-3, https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
 export function challengeOf(

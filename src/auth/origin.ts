@@ -1,13 +1,9 @@
 import ipaddr from "ipaddr.js";
+import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 
 /** Origins and hosts that are allowed besides the server's own and loopback ones. */
-export interface OriginPolicy {
-  /** Origins such as `https://app.example`, or `*` for every https one. */
-  allowedOrigins: readonly string[];
-  /** Host names that may be served by plain http. */
-  allowedHosts: readonly string[];
-}
+type OriginPolicy = Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS">;
 
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
@@ -16,9 +12,8 @@ export const isLoopback = (hostname: string) =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
- * Refuses what a web page must not make a browser do: requests from a foreign origin, and requests to
- * a name that was rebound to this machine. A Worker cannot see what address it is bound to, so plain
- * http is for loopback names only.
+ * Refuses requests that a web page could make a browser send: from a foreign origin, or to a name that was rebound
+ * to this machine. A Worker cannot see the address that it is bound to, so plain http is for loopback names only.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security--endpoint
  *
  * Throws `forbidden`.
@@ -29,32 +24,36 @@ export function checkOrigin(address: string, origin: string | null, policy: Orig
   if (
     url.protocol === "http:" &&
     !isLoopback(url.hostname) &&
-    !policy.allowedHosts.includes(url.hostname)
+    !policy.ALLOWED_HOSTS.includes(url.hostname)
   ) {
     throw new Fault(
       "forbidden",
-      "Plain http is served to loopback host names only: use https, or name this host in ALLOWED_HOSTS.",
+      "Plain http is served to loopback host names only. Use https, or add this host to ALLOWED_HOSTS.",
     );
   }
   if (origin !== null && !isAllowedOrigin(url, origin, policy)) {
-    throw new Fault("forbidden", "This origin is not allowed: name it in ALLOWED_ORIGINS.");
+    throw new Fault("forbidden", "This origin is not allowed. Add it to ALLOWED_ORIGINS.");
   }
 }
 
-function isAllowedOrigin(url: URL, origin: string, { allowedOrigins }: OriginPolicy): boolean {
+function isAllowedOrigin(
+  url: URL,
+  origin: string,
+  { ALLOWED_ORIGINS: allowed }: OriginPolicy,
+): boolean {
   if (!URL.canParse(origin)) return false;
   const parsed = new URL(origin);
-  // An origin has no path, and only a well-formed one comes back as it went in.
+  // An origin has no path, and only a well-formed one is equal to its parsed form.
   if (parsed.origin !== origin.toLowerCase()) return false;
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
   // An http page may have been tampered with; a proxy in front of the server may terminate https.
   const isAsSafe = parsed.protocol === url.protocol || parsed.protocol === "https:";
   if ((parsed.host === url.host && isAsSafe) || isLoopback(parsed.hostname)) return true;
-  if (allowedOrigins.includes(parsed.origin)) return true;
-  return parsed.protocol === "https:" && allowedOrigins.includes("*");
+  if (allowed.includes(parsed.origin)) return true;
+  return parsed.protocol === "https:" && allowed.includes("*");
 }
 
-/** Tells whether a request comes from this machine: by a loopback name, and from such an address where it has one. */
+/** True for a request from this machine: to a loopback name, and from a loopback address if it has one. */
 export function isLocal({ url, headers }: Request): boolean {
   const address = headers.get("cf-connecting-ip") ?? "127.0.0.1";
   const host = address.includes(":") ? `[${address}]` : address;
@@ -64,7 +63,7 @@ export function isLocal({ url, headers }: Request): boolean {
 /** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address); // One that is mapped to IPv6 is read as the IPv4 address.
+  const parsed = ipaddr.process(address); // An IPv4-mapped IPv6 address becomes the IPv4 address.
   if (!("parts" in parsed)) return parsed.toString();
   const groups = parsed.parts.slice(0, 4);
   return groups.map((group) => group.toString(16)).join(":");

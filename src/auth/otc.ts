@@ -1,21 +1,21 @@
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { Fault } from "../errors.ts";
-import { ANONYMOUS, type Principal } from "../model.ts";
+import type { Principal } from "../model.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { bearerIn } from "./principal.ts";
+import { anonymousAt, bearerIn } from "./principal.ts";
 
 /** The means of authentication for Open Tool Calling: those of MCP, and JWTs signed with a shared secret. */
-export interface Proofs {
+interface Proofs {
   authenticator: Pick<Authenticator, "isOpen" | "identify">;
-  /** Tells who a JWT is of that is signed with the secret. Throws `unauthorized`. */
+  /** The principal of a JWT that is signed with the shared secret. Throws `unauthorized`. */
   shared: ((jwt: string, request: Request) => Promise<Principal>) | undefined;
 }
 
-/** The header of the specification, that of its draft, and that of what it was renamed to. */
+/** The header of the specification, of its draft, and of OXP, as it was named later. */
 const KEY_HEADERS = ["otc-api-key", "x-api-key", "oxp-api-key"];
 
 /**
- * Who is calling, by an API key or by `Authorization: Bearer` with a JWT or with such a key.
+ * The principal of a request, by an API key, or by `Authorization: Bearer` with a JWT or an API key.
  * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#server-authentication
  *
  * Throws `unauthorized`, and what `Authenticator.identify` throws.
@@ -24,7 +24,7 @@ export async function otcPrincipal(
   request: Request,
   { authenticator, shared }: Proofs,
 ): Promise<Principal> {
-  if (authenticator.isOpen && shared === undefined) return ANONYMOUS;
+  if (authenticator.isOpen && shared === undefined) return anonymousAt(request);
   const { headers, url } = request;
   const key = KEY_HEADERS.map((name) => headers.get(name)).find((one) => one !== null);
   if (key !== undefined && !authenticator.isOpen) {
@@ -39,7 +39,7 @@ export async function otcPrincipal(
     ...(authenticator.isOpen ? [] : ["an API key in OTC-API-Key"]),
     ...(shared === undefined ? [] : ["a JWT in Authorization: Bearer"]),
   ];
-  throw new Fault("unauthorized", `Who is calling is not known: send ${wanted.join(" or ")}.`);
+  throw new Fault("unauthorized", `The request has no credentials. Send ${wanted.join(" or ")}.`);
 }
 
 /** True for a JWT that claims the algorithm of the shared secret. */
@@ -52,7 +52,7 @@ function isShared(token: string): boolean {
 }
 
 /**
- * Takes JWTs that are signed with a shared secret.
+ * Verifies JWTs that are signed with a shared secret.
  * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#jwt-bearer-token-authentication
  */
 export function sharedSecret(
@@ -69,7 +69,10 @@ export function sharedSecret(
     const { sub, aud } = verified?.payload ?? {};
     const isForUs = aud === undefined || [aud].flat().some((one) => allowed.includes(one));
     if (verified === undefined || !isForUs) {
-      throw new Fault("unauthorized", "The JWT is not valid, has expired or is for somebody else.");
+      throw new Fault(
+        "unauthorized",
+        "The JWT is not valid, has expired or is for another audience. Send a new one.",
+      );
     }
     return { name: sub === undefined ? "jwt" : `jwt:${sub}` };
   };

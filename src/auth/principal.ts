@@ -1,10 +1,11 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../errors.ts";
-import type { Principal } from "../model.ts";
+import { ANONYMOUS, type Principal } from "../model.ts";
+import { networkOf } from "./origin.ts";
 
-/** One API key, which is known by its hash alone. */
-export interface ApiKey {
+/** An API key, of which only the hash is known. */
+interface ApiKey {
   name: string;
   /** SHA-256. */
   hash: Uint8Array<ArrayBuffer>;
@@ -13,20 +14,26 @@ export interface ApiKey {
   expires?: number;
 }
 
-/** The token in `Authorization: Bearer`; undefined where there is none. */
+/** The token in `Authorization: Bearer`, if there is one. */
 export const bearerIn = (authorization: string | null): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+
+/** The principal of a request without credentials, with its network if known. */
+export function anonymousAt({ headers }: Request): Principal {
+  const address = headers.get("cf-connecting-ip");
+  return address === null ? ANONYMOUS : { ...ANONYMOUS, address: networkOf(address) };
+}
 
 /** The holder of a token. */
 export interface Known {
   principal: Principal;
-  /** Unix time in ms, from which on it is nobody's; Infinity where there is none. */
+  /** Unix time in ms when the token expires; Infinity if never. */
   expires: number;
 }
 
 /**
- * Whose key this is; undefined where it is nobody's. All keys are looked at, each for the same time, so
- * how long it takes says nothing. Throws `unauthorized` for a key that has expired.
+ * The owner of a key; undefined for an unknown key. All keys are compared in constant time, so that the time taken
+ * reveals nothing. Throws `unauthorized` for an expired key.
  */
 export function ownerOf(token: string, keys: readonly ApiKey[]): Known | undefined {
   const hash = new Uint8Array(sha256(utf8ToBytes(token)));
@@ -37,7 +44,7 @@ export function ownerOf(token: string, keys: readonly ApiKey[]): Known | undefin
   if (expires <= Date.now()) {
     throw new Fault(
       "unauthorized",
-      `The API key ${name} has expired: npm run keys -- create another.`,
+      `The API key ${name} has expired. Make another with npm run keys -- create.`,
     );
   }
   return { principal: { name, ...(scopes && { scopes }) }, expires };

@@ -9,7 +9,7 @@ interface RateLimit {
   limit(options: { key: string }): Promise<{ success: boolean }>;
 }
 
-/** Counts the calls of one caller, in an object; gives how long to wait where there were too many, in ms. */
+/** Counts the calls of one caller, in an object. Returns the wait in ms above the limit, else 0. */
 interface Quota extends Rpc.DurableObjectBranded {
   take(what: string, perMinute: number): Promise<number>;
 }
@@ -17,25 +17,27 @@ interface Quota extends Rpc.DurableObjectBranded {
 /** A request that was let in. */
 interface Visit {
   quota: CallerQuota;
-  /** Passes on the response, and ends the visit when that has ended. */
-  until(work: Promise<Response>): Promise<Response>;
+  /** Passes on the response, and ends the visit when the response has ended. */
+  until: (work: Promise<Response>) => Promise<Response>;
 }
 
 /** Limits the calls, concurrent requests and stored objects of each caller. */
 export class RateLimiter {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
-  readonly #keep: ReturnType<typeof storageQuota>;
+  readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #inside = new Map<string, number>();
 
-  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws where neither can. */
+  /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(env: object) {
     const bound = Object.entries(env).find(([name]) => name === "RATE_LIMIT")?.[1] as unknown;
     this.#rateLimit = isRateLimit(bound) ? bound : undefined;
     this.#quotas = namespaceOf<Quota>(env, "QUOTAS");
-    this.#keep = storageQuota(env);
+    this.#countStored = storageQuota(env);
     if (this.#quotas === undefined && limits.callsPerMinute + limits.toolCallsPerMinute > 0) {
-      throw new Error("LIMITS bounds calls in a minute, which needs the Durable Object QUOTAS.");
+      throw new Error(
+        "LIMITS sets callsPerMinute or toolCallsPerMinute, which need the binding QUOTAS. Add the Durable Object QUOTAS to wrangler.toml.",
+      );
     }
   }
 
@@ -55,7 +57,7 @@ export class RateLimiter {
     return {
       quota: {
         admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
-        keep: (bytes) => this.#keep(caller, bytes),
+        countStored: (bytes) => this.#countStored(caller, bytes),
       },
       async until(work) {
         let response: Response | undefined;
@@ -65,7 +67,7 @@ export class RateLimiter {
           if (response === undefined || !isStream(response)) leave();
         }
         if (!isStream(response)) return response;
-        // A client that is gone does not always cancel what it was reading, and may have gone before.
+        // A disconnected client does not always cancel the stream, and may have disconnected before.
         if (signal.aborted) leave();
         else signal.addEventListener("abort", leave);
         return untilEnd(response, leave);
@@ -104,14 +106,14 @@ export class RateLimiter {
   }
 }
 
-/** Of a request whose caller is not known. */
-const UNCOUNTED: Visit = { quota: { keep: async () => {} }, until: (work) => work };
+/** The visit of an unknown caller. */
+const UNCOUNTED: Visit = { quota: { countStored: async () => {} }, until: (work) => work };
 
 /** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>
   body !== null && headers.get("content-type") === "text/event-stream";
 
-/** The response; calls `ended` when its body was read or cancelled. */
+/** The response; calls `ended` when its body is read to the end or cancelled. */
 function untilEnd(response: Response, ended: () => void): Response {
   const reader = response.body!.getReader();
   const source: UnderlyingSource<Uint8Array> = {

@@ -15,14 +15,14 @@ export interface Verified {
 }
 
 /** Verifies a JWT that was made for `resource`. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
-export type Verify = (token: string, resource: string) => Promise<Verified>;
+type Verify = (token: string, resource: string) => Promise<Verified>;
 
 interface Trusted extends Issuer {
   keys: JWTVerifyGetKey;
 }
 
 /**
- * Takes JWT access tokens of these issuers.
+ * Verifies JWT access tokens of these issuers.
  * https://www.rfc-editor.org/rfc/rfc9068, https://www.rfc-editor.org/rfc/rfc8707
  */
 export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify {
@@ -36,13 +36,13 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
         "The access token is from an unknown issuer. Use one from an issuer in this server's metadata.",
       );
     const claims = await verified(token, issuer, resource);
-    // Whoever holds such a token has to prove that it is theirs, in a way that is not known here.
+    // Its holder would have to prove possession of the key.
     if (claims["cnf"] !== undefined)
       throw invalid(
         "The access token is bound to a key (`cnf`), which is not supported. Request a bearer token.",
       );
     if (claims["nonce"] !== undefined || claims["at_hash"] !== undefined) {
-      throw invalid("This is an ID token: an access token is needed.");
+      throw invalid("This is an ID token. Send an access token.");
     }
     const scopes = scopesOf(claims);
     const missing = issuer.required_scopes.some((scope) => !scopes.includes(scope));
@@ -93,15 +93,17 @@ async function verified(token: string, issuer: Trusted, resource: string): Promi
 }
 
 function complaint(error: unknown): string {
-  if (error instanceof errors.JWTExpired) return "The access token has expired.";
+  if (error instanceof errors.JWTExpired) return "The access token has expired. Request a new one.";
   if (error instanceof errors.JWTClaimValidationFailed) {
-    if (error.claim === "aud") return "The access token is for another resource.";
-    if (error.claim === "nbf") return "The access token is not valid yet.";
+    if (error.claim === "aud")
+      return "The access token is for another resource. Request one for this server.";
+    if (error.claim === "nbf")
+      return "The access token is not valid yet. Check the clocks of its issuer and this server.";
   }
-  return "The access token is not valid.";
+  return "The access token is not valid. Request a new one.";
 }
 
-/** https://www.rfc-editor.org/rfc/rfc8693#section-4.2; `scp` is what Entra ID and Okta have instead. */
+/** https://www.rfc-editor.org/rfc/rfc8693#section-4.2; Entra ID and Okta use `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): string[] {
   const said = scope ?? scp;
   if (typeof said === "string") return said.split(" ").filter((word) => word !== "");

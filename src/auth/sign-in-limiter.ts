@@ -1,12 +1,13 @@
+import { callerKey } from "../callers.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { ANONYMOUS, callerKey } from "../model.ts";
+import { ANONYMOUS } from "../model.ts";
 import { countsOf, giveBackAll, takeAll, type Count, type Counter } from "../quotas.ts";
 import { isLocal, networkOf } from "./origin.ts";
 
 /**
- * Limits sign-in pages, wrong passphrases, client registrations and fetches of client documents, each counted by
- * itself within `limits.attemptsMs`. Methods throw `too_many`. Loopback hosts are not limited.
+ * Limits sign-in pages, wrong passphrases, client registrations and fetches of client documents, each counted
+ * separately within `limits.attemptsMs`. Methods throw `too_many`. Loopback hosts are not limited.
  */
 export class SignInLimiter {
   readonly #attempts: DurableObjectNamespace<Counter>;
@@ -15,7 +16,7 @@ export class SignInLimiter {
     this.#attempts = attempts;
   }
 
-  /** Counts a sign-in page that is shown. Only allowing an app takes the count back: to deny, no passphrase is needed. */
+  /** Counts a sign-in page. Only an approval undoes the count: a denial needs no passphrase. */
   async page(request: Request): Promise<void> {
     if (!isLocal(request)) await take(this.#pages(request));
   }
@@ -35,7 +36,7 @@ export class SignInLimiter {
     await take([...ofAddress, this.#ofAll("document", limits.documentFetchesOfAll)]);
   }
 
-  /** Checks a passphrase and counts it unless it is right. It is counted before the check, since many can come at once. */
+  /** Checks a passphrase and counts a wrong one. Counts before the check, because attempts can be concurrent. */
   async passphrase(request: Request, isRight: () => Promise<boolean>): Promise<boolean> {
     if (isLocal(request)) return isRight();
     const ofAddress = this.#ofAddress("passphrase", request, limits.wrongPassphrases);

@@ -3,8 +3,8 @@ import type { Principal } from "../model.ts";
 import type { Known } from "./principal.ts";
 
 /**
- * Whose tokens have been verified in this isolate, so that a call costs no hash and no signature. How long
- * it takes to look one up says nothing: V8 hashes strings by a seed of its own.
+ * Principals of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
+ * look-up reveals nothing: V8 hashes strings with a random seed.
  */
 export class TokenMemory {
   readonly #known = new Map<string, Known>();
@@ -17,7 +17,7 @@ export class TokenMemory {
     return undefined;
   }
 
-  /** Where there is no room, the oldest goes. */
+  /** Above the limit, drops the oldest. */
   set(token: string, url: string, { principal, expires }: Known): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= limits.tokenMemory && oldest !== undefined) this.#known.delete(oldest);
@@ -26,6 +26,6 @@ export class TokenMemory {
   }
 }
 
-/** A token is good for one resource alone, which the URL's origin tells. */
+/** A token is valid for one resource, identified by the URL's origin. */
 const keyOf = (token: string, url: string): string =>
   `${token} ${url.slice(0, url.indexOf("/", "https://".length))}`;

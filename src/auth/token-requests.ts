@@ -3,7 +3,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 /**
- * Where the endpoints are for a client that has lost the metadata.
+ * Endpoints for a client that has lost the metadata.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
  */
 const FALLBACKS: ReadonlyMap<string, string> = new Map([
@@ -13,7 +13,7 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
 
 export const FALLBACK_PATHS = [...FALLBACKS.keys()];
 
-/** The request at the endpoint that it is for, with one method of client authentication where two are equal. */
+/** The request at its real endpoint, without a `client_id` that only repeats Basic authentication. */
 export async function toEndpoint(request: Request): Promise<Request> {
   const url = new URL(request.url);
   const pathname = url.pathname.replace(/\/$/, "");
@@ -23,11 +23,14 @@ export async function toEndpoint(request: Request): Promise<Request> {
   }
   const text = await textWithin(request.body, limits.formBytes);
   if (text === undefined) {
-    throw new Fault("too_large", `A token request must not exceed ${limits.formBytes} bytes.`);
+    throw new Fault(
+      "too_large",
+      `The token request is too large (limit ${limits.formBytes} bytes). Send a smaller one.`,
+    );
   }
   const form = new URLSearchParams(text);
   const ids = form.getAll("client_id");
-  // The header proves the same client, so the member says nothing else: the Python SDK sends both.
+  // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
   const { headers } = request;
   return new Request(url, { method: "POST", headers, body: form });
@@ -45,6 +48,6 @@ function basicClient({ headers }: Request): string | undefined {
     const [id = ""] = atob(encoded).split(":", 1);
     return decodeURIComponent(id.replaceAll("+", " "));
   } catch {
-    return undefined; // The library says what is wrong with the header.
+    return undefined; // The library reports the invalid header.
   }
 }

@@ -20,7 +20,7 @@ const SCHEMAS: Record<keyof Lists, z.ZodType> = {
   prompts: PromptSchema,
 };
 
-export interface Inspected {
+interface Inspected {
   lists: Lists;
   warnings: string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The time for an alarm's work, in Unix ms: an alarm that goes off proves that its time has come, where this
- * machine's clock is behind. To set it again for that time would set it again and again.
+ * The time of an alarm, in Unix ms: at least its scheduled time, even if this machine's clock is behind. Otherwise
+ * the handler would set the alarm for the same time again and again.
  */
 export const timeOf = (alarm?: Pick<AlarmInvocationInfo, "scheduledTime">): number =>
   Math.max(Date.now(), alarm?.scheduledTime ?? 0);

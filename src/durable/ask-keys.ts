@@ -1,22 +1,22 @@
 import type { Answer, Asks } from "../asks.ts";
 import type { WaitReason } from "../suspension.ts";
 
-/** The keys under which a task has asked. */
+/** The keys of a task's asks. */
 export interface AskKeys {
-  /** All that were on the wire. */
+  /** All keys that were used on the wire. */
   used: Record<string, true>;
   /** The servlet's own key for each key on the wire, for open asks. */
   names: Record<string, string>;
-  /** How often it has asked; absent in older tasks. */
+  /** How often the task has asked; absent in older tasks. */
   rounds?: number;
 }
 
-/** How often the task has asked, for one thing or several, or for nothing. */
+/** How often the task has asked; each round has any number of asks. */
 export const roundsOf = ({ rounds, used }: AskKeys): number => rounds ?? Object.keys(used).length;
 
 /**
- * Asks under keys that the task has never used, so that an answer is always to what was meant. `keys`
- * learns of them. https://modelcontextprotocol.io/seps/2663-tasks-extension#task-update-requests
+ * Renames asks to keys that the task has never used, so that an answer cannot reach another ask. Adds them to
+ * `keys`. https://modelcontextprotocol.io/seps/2663-tasks-extension#task-update-requests
  */
 export function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitReason {
   const asks: Record<string, Asks[string]> = {};

@@ -2,11 +2,11 @@ import { DurableObject } from "cloudflare:workers";
 
 interface Counted {
   count: number;
-  /** Until when they count, in Unix ms. */
+  /** End of the window, in Unix ms. */
   ends: number;
 }
 
-/** A counter over a fixed window of time; one object for each thing that is counted. */
+/** A counter over a fixed window of time; each object is one counter. */
 export class Attempts extends DurableObject {
   /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): number {
@@ -19,7 +19,7 @@ export class Attempts extends DurableObject {
     return 0;
   }
 
-  /** Takes one back. */
+  /** Undoes one count. */
   giveBack(): void {
     const { count, ends } = this.#counted();
     if (count > 0) this.ctx.storage.kv.put<Counted>("counted", { count: count - 1, ends });

@@ -1,15 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf } from "../env.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
-import type { Bundle } from "../servlets/bundle.ts";
-import { Registry } from "../servlets/registry.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
+import type { Share } from "./shared.ts";
+import { Unreadable } from "./vault.ts";
 
 /** The stored record. */
-interface Kept {
+interface Stored {
   asks: string;
   /** Absent until the call has ended. */
   response?: string;
@@ -23,14 +22,10 @@ interface Begun {
 }
 
 /**
- * One `call_id` of one principal. The call runs here, so that it ends even where its client leaves, and
- * once: that it has begun is noted before, and what it came to is kept before anybody is told.
+ * One `call_id` of one principal. The call runs here, so that it ends even if its client leaves, and once: its start
+ * is stored before it runs, and its response before anybody receives it.
  */
-export function callRecordObject(bundle: Bundle) {
-  // For all records of the isolate.
-  let registry: Registry | undefined;
-  let sealer: Sealer | undefined;
-
+export function callRecordObject(share: Share) {
   return class CallRecord extends DurableObject {
     readonly #rows: SealedRows;
     readonly #registry: Registry;
@@ -38,16 +33,12 @@ export function callRecordObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined)
-        throw new Error(
-          "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
-        );
+      const { registry, sealer } = share(env);
       this.#rows = new SealedRows(state.storage.sql, sealer);
-      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
+      this.#registry = registry;
     }
 
-    /** The response as JSON; undefined where another content was recorded. `asks` is a digest of the content. */
+    /** The response as JSON; undefined if the id was used with another content. `asks` is a digest of the content. */
     async run(call: Call, asks: string): Promise<string | undefined> {
       this.#begun ??= this.#begin(call, asks).catch((error: unknown) => {
         this.#begun = undefined;
@@ -62,22 +53,22 @@ export function callRecordObject(bundle: Bundle) {
       await this.ctx.storage.deleteAll();
     }
 
-    /** Begins the call, unless an earlier life of this object has. */
+    /** Begins the call, unless an earlier instance of this object has. */
     async #begin(call: Call, asks: string): Promise<Begun> {
       const { sql } = this.ctx.storage;
       if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray().length > 0) {
-        const { asks: before, response = failed(call, STOPPED) } = await this.#kept(call, asks);
+        const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
         return { asks: before, response: Promise.resolve(response) };
       }
-      await this.#keep({ asks }, () => sql.exec(SealedRows.texts));
+      await this.#store({ asks }, () => sql.exec(SealedRows.texts));
       const response = this.#end(call, asks);
       this.ctx.waitUntil(response);
       return { asks, response };
     }
 
-    async #kept(call: Call, asks: string): Promise<Kept> {
+    async #stored(call: Call, asks: string): Promise<Stored> {
       try {
-        return (await this.#rows.text("call")) as Kept;
+        return (await this.#rows.text("call")) as Stored;
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         report(error);
@@ -91,14 +82,14 @@ export function callRecordObject(bundle: Bundle) {
         await runTool(this.#registry.within(call.principal.scopes), call, () => stays.signal),
       );
       try {
-        await this.#keep({ asks, response });
+        await this.#store({ asks, response });
       } catch (error) {
         report(error); // The response stays in memory as long as this object lives.
       }
       return response;
     }
 
-    async #keep(call: Kept, first?: () => void): Promise<void> {
+    async #store(call: Stored, first?: () => void): Promise<void> {
       const { storage } = this.ctx;
       const write = await this.#rows.prepare({ texts: { call } });
       storage.transactionSync(() => {
@@ -114,9 +105,9 @@ export function callRecordObject(bundle: Bundle) {
 export type CallRecord = InstanceType<ReturnType<typeof callRecordObject>>;
 
 const STOPPED =
-  "The server stopped while this call ran, so it is not known what came of it. To call again, use another call_id.";
+  "The server stopped while this call ran, so its outcome is unknown. Check it before you call again with another call_id.";
 const UNREADABLE =
-  "What came of this call cannot be read any more: the key that sealed it is gone. To call again, use another call_id.";
+  "The stored response of this call can no longer be read: the key that sealed it is gone. To call again, use another call_id.";
 
 const failed = ({ call_id }: Call, message: string): string => {
   const response: CallToolResponse = { call_id, duration: 0, success: false, error: { message } };

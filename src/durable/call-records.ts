@@ -1,7 +1,7 @@
 import { sha256 } from "../digest.ts";
 import { namespaceOf } from "../env.ts";
 import type { Call, CallToolResponse } from "../otc/call.ts";
-import { callerKey } from "../model.ts";
+import { callerKey } from "../callers.ts";
 import { retry } from "../retry.ts";
 import { afterSending } from "../unknown-outcome.ts";
 import type { CallRecord } from "./call-record.ts";

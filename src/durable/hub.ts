@@ -3,14 +3,14 @@ import { countedBy, siteOf, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Connection, KEEP_ALIVE } from "../mcp/wire/connection.ts";
 import { eventText } from "../mcp/wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/subscription.ts";
 import type { Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
-import { Connection } from "./connection.ts";
 import type { SessionObject } from "./session-object.ts";
 
-/** An open stream, and what it is counted by. */
+/** An open stream, and the keys that it is counted under. */
 interface Open extends Pick<Subscription, "id" | "filter"> {
   keys: readonly string[];
   filterBytes: number;
@@ -22,27 +22,27 @@ interface Open extends Pick<Subscription, "id" | "filter"> {
  */
 export class Hub extends DurableObject {
   readonly #streams = new Map<Connection, Open>();
-  /** Changes that nobody has been told of yet, by their JSON. */
-  readonly #untold = new Map<string, Notification>();
-  #untoldCharacters = 0;
-  /** The telling of these; absent while there are none. */
-  #telling: Promise<void> | undefined;
-  /** The pause after the last telling. */
+  /** Changes that are still to be sent, by their JSON. */
+  readonly #pending = new Map<string, Notification>();
+  #pendingCharacters = 0;
+  /** Sends them; absent while there are none. */
+  #notifying: Promise<void> | undefined;
+  /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
 
-  /** Opens a stream, which the caller reads or cancels; null where the caller has too many. */
+  /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
     const counted = countedBy(caller);
     const filterBytes = bytesOf(filter);
     if (!this.#hasRoomFor(counted, filterBytes)) {
       // Writing detects disconnected clients and frees their places for the next attempt.
-      for (const stream of this.#streams.keys()) stream.showLife();
+      for (const stream of this.#streams.keys()) stream.write(KEEP_ALIVE);
       return null;
     }
     const stream = new Connection({
-      lifeMs,
-      ending: () => eventText(ending),
+      keepAliveMs: limits.listenKeepAliveMs,
+      life: { ms: lifeMs, ending: () => eventText(ending) },
       onOver: () => this.#streams.delete(stream),
     });
     this.#streams.set(stream, { id, filter, filterBytes, keys: counted.map(({ key }) => key) });
@@ -66,45 +66,45 @@ export class Hub extends DurableObject {
     );
   }
 
-  /** Would a stream be told of this? What is large is put together only then. */
+  /** True if a stream receives this notification: its sender makes a large one only then. */
   async isHeard(notification: Notification): Promise<boolean> {
     return [...this.#streams.values()].some(({ filter }) => matches(filter, notification));
   }
 
-  /** Settles when all are told. Changes may wait for others, and equal ones are told once. */
+  /** Settles when all are notified. Changes are sent in rounds; equal ones of a round are sent once. */
   async publish(notifications: Notification[]): Promise<void> {
     const isChange = ({ method }: Notification) => method !== "notifications/tasks";
     this.#write(notifications.filter((one) => !isChange(one)));
-    for (const change of notifications.filter(isChange)) this.#addUntold(change);
-    if (this.#untold.size > 0) await (this.#telling ??= this.#tellAll());
+    for (const change of notifications.filter(isChange)) this.#addPending(change);
+    if (this.#pending.size > 0) await (this.#notifying ??= this.#notifyAll());
   }
 
-  /** Changes of lists are few. Updates of resources are lost where more wait than all may be sent at once. */
-  #addUntold(change: Notification): void {
+  /** Drops updates of resources above `limits.changesCharacters`; changes of lists are few. */
+  #addPending(change: Notification): void {
     const text = JSON.stringify(change);
-    if (this.#untold.has(text)) return;
-    const characters = this.#untoldCharacters + text.length;
+    if (this.#pending.has(text)) return;
+    const characters = this.#pendingCharacters + text.length;
     if (change.params !== undefined && characters > limits.changesCharacters) return;
-    this.#untoldCharacters = characters;
-    this.#untold.set(text, change);
+    this.#pendingCharacters = characters;
+    this.#pending.set(text, change);
   }
 
   /**
-   * Tells streams and sessions of changes, then pauses: each change is told to as many as a thousand. Where
-   * the object dies in the pause, hints are lost; lists and resources can be asked for at any time.
+   * Notifies streams and sessions of changes, then pauses, since each change goes to up to a thousand of them.
+   * If the object dies in the pause, changes are lost; lists and resources can be read at any time.
    */
-  async #tellAll(): Promise<void> {
+  async #notifyAll(): Promise<void> {
     await this.#pause;
-    const changes = [...this.#untold.values()];
-    this.#untold.clear();
-    this.#untoldCharacters = 0;
-    this.#telling = undefined;
+    const changes = [...this.#pending.values()];
+    this.#pending.clear();
+    this.#pendingCharacters = 0;
+    this.#notifying = undefined;
     const sessions = this.#sessions();
     if (this.#streams.size + sessions.length === 0) return;
     this.#write(changes);
-    const told = Promise.all(sessions.map((id) => this.#tell(id, changes)));
-    this.#pause = told.then(() => scheduler.wait(limits.changesMs));
-    await told;
+    const notified = Promise.all(sessions.map((id) => this.#notifySession(id, changes)));
+    this.#pause = notified.then(() => scheduler.wait(limits.changesMs));
+    await notified;
   }
 
   #write(notifications: readonly Notification[]): void {
@@ -116,7 +116,7 @@ export class Hub extends DurableObject {
     this.#relieve();
   }
 
-  /** Ends the streams that are read most slowly where all of them together have too much to be read. */
+  /** Fails the streams with the most unread bytes while all streams together exceed the limit. */
   #relieve(): void {
     const slowest = [...this.#streams.keys()].toSorted((a, b) => b.backlogBytes - a.backlogBytes);
     let total = slowest.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
@@ -127,7 +127,7 @@ export class Hub extends DurableObject {
     }
   }
 
-  /** From now on this session of this caller is told of changes. */
+  /** Subscribes a session of this caller to changes. */
   async enlist(session: string, caller = ""): Promise<void> {
     const { sql } = this.ctx.storage;
     sql.exec(
@@ -162,13 +162,13 @@ export class Hub extends DurableObject {
       .map(({ id }) => id);
   }
 
-  async #tell(session: string, changes: Notification[]): Promise<void> {
+  async #notifySession(session: string, changes: Notification[]): Promise<void> {
     const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
     try {
       const isThere = await sessions?.get(sessions.idFromString(session)).changed(changes);
       if (isThere === false) await this.delist(session);
     } catch (error) {
-      logError(error); // It has lost some hints; the lists can be asked for at any time.
+      logError(error); // It misses these changes; lists and resources can be read at any time.
     }
   }
 }

@@ -1,15 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
 
-/** A key for AES-256-GCM, and the number that what it sealed begins with. */
+/** A key for AES-256-GCM; sealed data begins with its number. */
 export interface Key {
   id: number;
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * The keys with which this deployment seals what leaves it, or what it stores. The ring makes its first
- * key itself, and a new one now and then; old ones open what they sealed until that has expired.
+ * The keys with which this deployment seals data that it stores or gives to clients. The ring creates a new key
+ * every `limits.keyMs`; old keys are kept until everything that they sealed has expired.
  */
 export class KeyRing extends DurableObject {
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -39,7 +39,7 @@ export class KeyRing extends DurableObject {
     return { id, bytes };
   }
 
-  /** The key of this number; undefined where there is none, or none any more. */
+  /** The key with this number; undefined if there is none or it was deleted. */
   byId(id: number): Key | undefined {
     const found = this.ctx.storage.sql
       .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM keys WHERE id = ?", id)

@@ -5,17 +5,21 @@ import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
 import { sessionObject } from "./session.ts";
+import { shareOf } from "./shared.ts";
 import { statesObject } from "./states.ts";
 import { taskObject } from "./task.ts";
 
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
-export const durableObjects = (bundle: Bundle) => ({
-  Attempts,
-  CallRecord: callRecordObject(bundle),
-  Hub,
-  KeyRing,
-  Quota,
-  Session: sessionObject(bundle),
-  States: statesObject(),
-  Task: taskObject(bundle),
-});
+export function durableObjects(bundle: Bundle) {
+  const share = shareOf(bundle);
+  return {
+    Attempts,
+    CallRecord: callRecordObject(share),
+    Hub,
+    KeyRing,
+    Quota,
+    Session: sessionObject(bundle, share),
+    States: statesObject(share),
+    Task: taskObject(share),
+  };
+}

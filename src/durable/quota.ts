@@ -3,13 +3,13 @@ import { DurableObject } from "cloudflare:workers";
 const MINUTE = 60_000;
 
 /**
- * Counts the calls of one caller, in memory: an object that was not needed for so long that it has gone
- * would have nothing to count. Each count is a bucket that holds a minute's calls and fills steadily.
+ * Counts the calls of one caller, in memory: an object is evicted only after a pause in which its buckets have
+ * refilled. Each bucket holds a minute's calls and refills steadily.
  */
 export class Quota extends DurableObject {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
-  /** Takes a call of this name, or, where there is none left, none; gives how long to wait then, in ms. */
+  /** Counts a call under this name and returns 0; if none is left, counts nothing and returns the wait in ms. */
   take(what: string, perMinute: number): number {
     const now = Date.now();
     const { left, at } = this.#buckets.get(what) ?? { left: perMinute, at: now };

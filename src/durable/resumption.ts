@@ -5,8 +5,8 @@ import { Wait, type WaitReason } from "../suspension.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { Busy, Noted, Promotion, States } from "./states.ts";
 
-/** The point at which a call resumes: a state and the answers that the client sent with it. */
-export interface Resumed extends Pick<CallerQuota, "keep"> {
+/** The point at which a call resumes: a state, and the answers that the client sent with it. */
+export interface Resumed extends Pick<CallerQuota, "countStored"> {
   /** Digest of both; the same in each retry. */
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
@@ -21,7 +21,7 @@ export interface Resumed extends Pick<CallerQuota, "keep"> {
 type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /**
- * A request that resumes a call, and its retries: all bring the same answers to the same state. Unless the
+ * A request that resumes a call, and its retries: all have the same state and answers. Unless the
  * state is single use, nothing is stored before one of them sends an HTTP request that must not be repeated,
  * or, where an answer had a deadline, one that changes anything; from then on a `States` object has the record,
  * and a retry resumes from that.
@@ -33,17 +33,17 @@ export class Resumption implements Keeper {
   #object: Promise<DurableObjectStub<States>> | undefined;
   #head: Head | undefined;
   /** Entries that the object does not have yet. */
-  #unkept: Entry[];
+  #unstored: Entry[];
   /** True once the object has the record of this request. */
   #isNoted = false;
-  /** While it sends a request that must not be sent twice, it says now and then that it lives. */
-  #signs: ReturnType<typeof setInterval> | undefined;
+  /** Renews the lease while a request is sent that must not be sent twice. */
+  #renewal: ReturnType<typeof setInterval> | undefined;
 
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
     this.#by = by;
     this.#find = find;
     this.#head = by.recorded?.head;
-    this.#unkept = by.recorded?.entries.slice(-1) ?? [];
+    this.#unstored = by.recorded?.entries.slice(-1) ?? [];
   }
 
   /**
@@ -59,14 +59,14 @@ export class Resumption implements Keeper {
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
-  /** The call as an earlier request has left it, if that has sent something; this request takes it over. */
+  /** The call as an earlier request left it, if that has sent something; this request takes it over. */
   async earlier(): Promise<Earlier | undefined> {
     const states = await this.#states();
     const noted = await whenFree<Noted>(async () => states.takeOver(this.#attempt));
     if (noted.kind === "none") return undefined;
     if (noted.kind === "task") return noted;
     this.#isNoted = true;
-    this.#unkept = [];
+    this.#unstored = [];
     return { kind: "earlier", recorded: this.#whole(noted.recorded) };
   }
 
@@ -80,9 +80,9 @@ export class Resumption implements Keeper {
     return { id: made.id, ...(recorded && { recorded: this.#whole(recorded) }) };
   }
 
-  /** Ends the request: nothing is being sent for it any more. Never throws. */
+  /** Ends the lease: nothing is being sent any more. Never throws. */
   async release(): Promise<void> {
-    if (!this.#stopSigns()) return;
+    if (!this.#stopRenewal()) return;
     await this.#states()
       .then((states) => states.release(this.#attempt))
       .catch(logError);
@@ -100,19 +100,19 @@ export class Resumption implements Keeper {
     if (!this.#isNoted) {
       const earlier = await this.earlier();
       if (earlier !== undefined) throw new Wait(earlier);
-      await this.#by.keep();
+      await this.#by.countStored();
     }
     const isRepeated = await states.intend(this.#attempt, {
       ...{ position, key, until: this.#by.until },
-      ...{ head: this.#head!, entries: this.#unkept },
+      ...{ head: this.#head!, entries: this.#unstored },
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;
-    this.#unkept = [];
+    this.#unstored = [];
     const lasts = Date.now() + limits.httpMs;
-    this.#signs = setInterval(() => {
-      // Whatever has become of the run: no request is sent for longer.
-      if (Date.now() > lasts) this.#stopSigns();
+    this.#renewal = setInterval(() => {
+      // No HTTP request takes longer, whatever has become of the run.
+      if (Date.now() > lasts) this.#stopRenewal();
       else states.renew(this.#attempt).catch(logError);
     }, limits.sendingMs / 3);
     return method === "once" && isRepeated;
@@ -120,28 +120,28 @@ export class Resumption implements Keeper {
 
   async keep(position: number, entry: Entry): Promise<void> {
     if (!this.#isNoted) {
-      this.#unkept.push(entry);
+      this.#unstored.push(entry);
       return;
     }
     const states = await this.#states();
     if (!(await states.keep(this.#attempt, position, entry))) this.#overtaken();
-    this.#stopSigns();
+    this.#stopRenewal();
   }
 
   /**
-   * The record that the client carries, followed by the entries since. Notices from before are the client's alone: it
-   * asks again since it has not got the response in which it was told others.
+   * The record that the client carries, followed by the later entries. Of the notices only the client's count: a
+   * client that retries has not received the response with the later ones.
    */
   #whole(since: Recorded): Recorded {
     const { entries = [], notices = 0 } = this.#by.recorded ?? {};
     return { ...since, notices, entries: [...entries.slice(0, -1), ...since.entries] };
   }
 
-  /** Gives whether it was sending something. */
-  #stopSigns(): boolean {
-    if (this.#signs === undefined) return false;
-    clearInterval(this.#signs);
-    this.#signs = undefined;
+  /** Returns true if a request was being sent. */
+  #stopRenewal(): boolean {
+    if (this.#renewal === undefined) return false;
+    clearInterval(this.#renewal);
+    this.#renewal = undefined;
     return true;
   }
 
@@ -154,7 +154,7 @@ export class Resumption implements Keeper {
   }
 }
 
-/** Asks until no other request is sending something; throws where that takes too long. */
+/** Polls until no other request is sending; throws `conflict` if that takes too long. */
 async function whenFree<T extends object>(ask: () => Promise<T | Busy>): Promise<T> {
   for (let waitedMs = 0; ; waitedMs += limits.resumePollMs) {
     const given = await ask();

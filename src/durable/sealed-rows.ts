@@ -4,12 +4,12 @@ import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault
 
 /** Values that `prepare` writes together. */
 export interface Writes {
-  /** Values by name; null to forget one. */
+  /** Values by name; null deletes one. */
   texts?: Record<string, unknown>;
   answers?: readonly (readonly [position: number, entry: Entry])[];
 }
 
-/** Rows of older versions have one sealed value cut at each so many bytes; their parts are numbered by the byte. */
+/** Older versions cut one sealed value at each multiple of this, and numbered the parts by byte. */
 const OLD_PART = 1024 * 1024;
 
 /** Named values and a call's answers in an object's SQLite, sealed and in parts. */
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     };
   }
 
-  /** The same of one part of a text or of an answer. */
+  /** The same for one part of a text or an answer. */
   async preparePart(key: string | number, part: Part & Place): Promise<() => void> {
     const { bytes, nth } = part;
     const sealed = await sealPart(this.#sealer, bytes, part);
@@ -62,15 +62,15 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     };
   }
 
-  /** Throws where these are not there: then they are brought again. */
+  /** Throws if uploaded parts are missing; the sender then uploads all again. */
   demand(answers: number, names: readonly string[]): void {
     if (answers === 0 && names.length === 0) return;
     this.#sql.exec(SealedRows.texts + SealedRows.answers);
     const found = this.#positions().length;
-    if (found !== answers) throw new Error(`${found} answers were brought, and not ${answers}`);
+    if (found !== answers) throw new Error(`${found} of ${answers} answers were uploaded.`);
     for (const name of names) {
       const parts = this.#sql.exec("SELECT 1 FROM texts WHERE name = ?", name).toArray();
-      if (parts.length === 0) throw new Error(`no ${name} was brought`);
+      if (parts.length === 0) throw new Error(`The text ${name} was not uploaded.`);
     }
   }
 
@@ -85,12 +85,12 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     this.#put("texts", name, []);
   }
 
-  /** In their order. One after the other is read: all of them sealed would take their memory once more. */
+  /** All answers in order. Opens one at a time, to save memory. */
   async answers(): Promise<Entry[]> {
     const entries: Entry[] = [];
     for (const position of this.#positions()) {
       const entry = await this.#answer(position);
-      if (entry === undefined) break; // All were forgotten meanwhile.
+      if (entry === undefined) break; // All were deleted meanwhile.
       entries.push(entry);
     }
     return entries;
@@ -118,7 +118,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     return rows.length === 0 ? undefined : ((await this.#open(rows)) as Entry);
   }
 
-  /** Notes that the request with this key is about to be sent for this position; true where that was noted before. */
+  /** Records that the request with this key is about to be sent at this position; true if it was recorded before. */
   intend(position: number, key: string): boolean {
     const before = this.#sql
       .exec<{ digest: string }>("SELECT digest FROM intents WHERE position = ?", position)
@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     return before?.digest === key;
   }
 
-  /** The requests that were noted and have no answer. */
+  /** The recorded requests without an answer. */
   intents(): Announced[] {
     return this.#sql
       .exec<{ position: number; digest: string }>("SELECT position, digest FROM intents")
@@ -135,7 +135,7 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
       .map(({ position, digest }) => ({ position, key: digest }));
   }
 
-  /** Forgets all answers, and all texts but this one where it is named. */
+  /** Deletes all answers and, if `but` is given, all other texts. */
   clear(but?: string): void {
     this.#sql.exec("DELETE FROM answers");
     this.#sql.exec("DELETE FROM intents");

@@ -8,14 +8,14 @@ interface Row extends Record<string, SqlStorageValue> {
 }
 
 /** An event that is stored for its client. */
-export interface StoredEvent {
+interface StoredEvent {
   seq: number;
   /** JSON text. */
   message: string;
 }
 
 /** A message that is about to be stored. */
-export interface NewEvent {
+interface NewEvent {
   stream: number;
   /** JSON text. */
   message: string;

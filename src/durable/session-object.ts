@@ -17,8 +17,8 @@ export interface Post {
 export type Introduced = Client & { protocolVersion: string };
 
 /**
- * RPC interface of a session. For any `principal` but its owner the session does not exist, and its methods
- * give undefined. The body of a response goes on until its stream ends: the caller reads or cancels it.
+ * RPC interface of a session. For any `principal` but its owner the session does not exist, and its methods return
+ * undefined. The caller reads the body of a response to its end, or cancels it.
  */
 export interface SessionObject extends Rpc.DurableObjectBranded {
   create(principal: Principal, client: Introduced): Promise<void>;
@@ -26,10 +26,10 @@ export interface SessionObject extends Rpc.DurableObjectBranded {
   /** Opens the session's own stream, or the one of the event with this id. */
   listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
   end(principal: string): Promise<true | undefined>;
-  /** Takes notification number `nth` of a task's call; false where no call waits for the task. */
+  /** Receives notification number `nth` of a task's call; false if no call waits for the task. */
   notified(task: string, nth: number, notice: Notification): Promise<boolean>;
-  /** Takes the progress of a task; false where neither a call nor the client follows it. */
+  /** Receives the progress of a task; false if neither a call nor the client follows it. */
   progressed(task: string, progress: Progress): Promise<boolean>;
-  /** Takes change notifications; false where the session has ended. */
+  /** Receives change notifications; false if the session has ended. */
   changed(changes: Notification[]): Promise<boolean>;
 }

@@ -11,16 +11,16 @@ export interface Row extends Record<string, SqlStorageValue> {
   level: string;
   /** 1 once the client has sent `notifications/initialized`. */
   ready: 0 | 1;
-  /** When its client was last heard of, in Unix ms; stored at most `limits.sessionUsedMs` late. */
+  /** When its client last sent something, in Unix ms; stored at most `limits.sessionUsedMs` late. */
   used: number;
-  /** How many events, streams and requests of the server there have been. */
+  /** The numbers of events, streams and server requests so far. */
   events: number;
   streams: number;
   asks: number;
 }
 
-/** A call whose messages go to a stream. */
-export interface KeptCall {
+/** An open call and the stream for its messages. */
+export interface StoredCall {
   number: number;
   /** The id of its request; null for a call without a request. */
   request: RequestId | null;
@@ -29,7 +29,7 @@ export interface KeptCall {
   /** The task that it has become. */
   task?: string;
   progressToken?: string | number;
-  /** The number of the newest notification that the client was told. */
+  /** The number of the newest notification that was sent to the client. */
   notified: number;
   /** The highest progress value sent to the client. */
   progress?: number;
@@ -49,8 +49,8 @@ export interface CallRow extends Record<string, SqlStorageValue> {
   sent: number;
 }
 
-/** A request of the server that is open. */
-export interface KeptAsk extends Record<string, SqlStorageValue> {
+/** An open request of the server. */
+export interface StoredAsk extends Record<string, SqlStorageValue> {
   number: number;
   task: string;
   /** Its key in the task. */

@@ -4,7 +4,7 @@ import type { Introduced } from "./session-object.ts";
 import type { Json, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { LATER_COLUMNS, SCHEMA, SENT } from "./session-rows.ts";
-import type { Asked, CallRow, KeptAsk, KeptCall, Row } from "./session-rows.ts";
+import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
 import type { Sealer } from "./vault.ts";
 
 /** The tables of one session, except its events. */
@@ -35,7 +35,7 @@ export class SessionStore {
     }
   }
 
-  /** `lists` are the fingerprints of what the server offers, which the client is about to see. */
+  /** `lists` are digests of the lists that the client is about to see. */
   async create({ name, address }: Principal, client: Introduced, lists: Json): Promise<void> {
     const texts = { client, lists, ...(address && { address }) };
     const write = await this.rows.prepare({ texts });
@@ -59,9 +59,9 @@ export class SessionStore {
     return this.#row?.principal === principal;
   }
 
-  /** Throws where the session has ended. */
+  /** Throws if the session has ended. */
   get row(): Readonly<Row> & { level: LoggingLevel } {
-    if (this.#row === undefined) throw new Error("the session has ended: check `exists` first");
+    if (this.#row === undefined) throw new Error("The session has ended. Check `exists` first.");
     return this.#row as Row & { level: LoggingLevel };
   }
 
@@ -98,13 +98,13 @@ export class SessionStore {
   }
 
   /**
-   * Who the client is; before it is initialized there is nothing that it can be asked. Throws
-   * `Unreadable` where what is stored of the session cannot be opened any more.
+   * The client. Before it is initialized it has no capabilities, so it is not asked anything. Throws `Unreadable`
+   * if the stored session can no longer be opened.
    */
   async client(): Promise<Introduced> {
     const opening = (this.#client ??= this.rows.text("client") as Promise<Introduced>);
     const client = await opening.catch((error: unknown) => {
-      this.#client = undefined; // The next try may do better.
+      this.#client = undefined; // A retry may succeed.
       throw error;
     });
     return this.row.ready === 1 ? client : { ...client, capabilities: {} };
@@ -115,7 +115,7 @@ export class SessionStore {
     return this.#storage.deleteAll();
   }
 
-  keepCall({ number, request, method, stream, task, progressToken, ...heard }: KeptCall): void {
+  storeCall({ number, request, method, stream, task, progressToken, ...heard }: StoredCall): void {
     const token = progressToken === undefined ? null : JSON.stringify(progressToken);
     const row = [number, JSON.stringify(request), method, stream, task ?? null, token];
     const all = [...row, heard.notified, heard.progress ?? null];
@@ -128,14 +128,14 @@ export class SessionStore {
     this.#storage.sql.exec("DELETE FROM sent WHERE call = ?", number);
   }
 
-  /** Stores how far the client was notified. */
-  setNotified({ number, notified, progress }: KeptCall): void {
+  /** Stores the number of the newest notification, and the progress. */
+  setNotified({ number, notified, progress }: StoredCall): void {
     const { sql } = this.#storage;
     const row = [notified, progress ?? null, number];
     sql.exec("UPDATE calls SET told = ?, progress = ? WHERE number = ?", ...row);
   }
 
-  calls(): KeptCall[] {
+  calls(): StoredCall[] {
     if (!this.exists) return [];
     return this.#storage.sql
       .exec<CallRow>("SELECT *, number IN (SELECT call FROM sent) AS sent FROM calls")
@@ -151,7 +151,7 @@ export class SessionStore {
       }));
   }
 
-  keepAsk({ number, task, key, stream }: KeptAsk): void {
+  storeAsk({ number, task, key, stream }: StoredAsk): void {
     this.#storage.sql.exec("INSERT INTO asks VALUES (?, ?, ?, ?)", number, task, key, stream);
   }
 
@@ -160,15 +160,15 @@ export class SessionStore {
     this.rows.forget(`ask ${number}`);
   }
 
-  asks(): KeptAsk[] {
-    return this.exists ? this.#storage.sql.exec<KeptAsk>("SELECT * FROM asks").toArray() : [];
+  asks(): StoredAsk[] {
+    return this.exists ? this.#storage.sql.exec<StoredAsk>("SELECT * FROM asks").toArray() : [];
   }
 
   async asked(number: number): Promise<Asked | undefined> {
     return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
   }
 
-  /** False if there are too many. */
+  /** Returns false if there are too many. */
   subscribe(uri: string): boolean {
     const { sql } = this.#storage;
     const { count } = sql
@@ -188,7 +188,7 @@ export class SessionStore {
     return found.toArray().length > 0;
   }
 
-  /** Adds a task that is kept until this Unix time in ms; false, and not added, where there are too many. */
+  /** Adds a task that expires at this Unix time in ms; returns false if there are too many. */
   addTask(id: string, until: number): boolean {
     this.#dropOverdueTasks();
     const { sql } = this.#storage;
@@ -198,7 +198,7 @@ export class SessionStore {
     return true;
   }
 
-  /** Tasks that the client has asked for, oldest first, behind this place in the list. */
+  /** Tasks that the client has created, oldest first, after this place in the list. */
   tasks(after: number, count: number): { at: number; id: string }[] {
     this.#dropOverdueTasks();
     return this.#storage.sql
@@ -214,7 +214,7 @@ export class SessionStore {
     return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
   }
 
-  /** Stores the state of a task; false if the client was told of that state already. */
+  /** Stores the state of a task; returns false if the client was notified of that state before. */
   isNews(id: string, state: string): boolean {
     const news = this.#storage.sql.exec(
       "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1",

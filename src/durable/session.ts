@@ -1,31 +1,29 @@
-import type { Progress } from "./task-object.ts";
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf, namespaceOf } from "../env.ts";
+import { namespaceOf } from "../env.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { listDigests, type ListDigests } from "../mcp/legacy/list-digests.ts";
 import { SessionProtocol } from "../mcp/legacy/session-protocol.ts";
-import type { Introduced, Post } from "./session-object.ts";
-import { callerKey, type Notification, type Principal } from "../model.ts";
+import { callerKey } from "../callers.ts";
+import type { Notification, Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
 import type { Bundle } from "../servlets/bundle.ts";
-import { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
-import type { SessionObject } from "./session-object.ts";
+import type { Introduced, Post, SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
+import type { Share } from "./shared.ts";
+import type { Progress } from "./task-object.ts";
 import { tasksOf } from "./tasks.ts";
-import { sealerOf, Unreadable, type Sealer } from "./vault.ts";
+import { Unreadable } from "./vault.ts";
 
 /**
- * One client's session. Its calls run here; one that has to wait for its client, or that lasts, goes on
- * in a task, which tells the session what it asks and how it ends. All that is on a stream is kept until
- * the client has had time to come back for it.
+ * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
+ * task, which reports its asks and its end to the session. Messages are stored until the client has had time to
+ * reconnect for them.
  */
-export function sessionObject(bundle: Bundle) {
+export function sessionObject(bundle: Bundle, share: Share) {
   // For all sessions of the isolate.
-  let registry: Registry | undefined;
-  let sealer: Sealer | undefined;
   let lists: ListDigests | undefined;
 
   return class Session extends DurableObject implements SessionObject {
@@ -35,18 +33,20 @@ export function sessionObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
+      const { registry, sealer } = share(env);
       const tasks = tasksOf(env);
       const hubs = namespaceOf<Hub>(env, "HUBS");
-      if (sealer === undefined || hubs === undefined || tasks === undefined) {
-        throw new Error("sessions need the bindings HUBS, KEY_RING and TASKS");
+      if (hubs === undefined || tasks === undefined) {
+        throw new Error(
+          "Sessions need the bindings HUBS and TASKS. Add these Durable Objects to wrangler.toml.",
+        );
       }
       this.#hub = () => hubs.getByName(this.#store.row.principal);
       this.#store = new SessionStore(state.storage, sealer);
       this.#protocol = new SessionProtocol({
         state,
         store: this.#store,
-        registry: (registry ??= new Registry(bundle, deploymentOf(env))),
+        registry,
         tasks: (scopes) => {
           const { principal: name } = this.#store.row;
           return tasks({ name, ...(scopes && { scopes }) }, async (bytes) => {
@@ -75,7 +75,7 @@ export function sessionObject(bundle: Bundle) {
         return await this.#protocol.post(post);
       } catch (error) {
         if (this.#store.exists) throw error;
-        return undefined; // It has ended meanwhile.
+        return undefined; // The session has ended meanwhile.
       }
     }
 
@@ -88,13 +88,13 @@ export function sessionObject(bundle: Bundle) {
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
       await this.#hub().delist(this.ctx.id.toString());
-      // Nothing is awaited behind this: what would begin meanwhile, nobody would end.
+      // Nothing is awaited after this: a call that began meanwhile would never be ended.
       await this.#protocol.end();
       await this.#store.forget();
       return true;
     }
 
-    /** True for this principal's readable session. One that cannot be decrypted ends: its client begins another. */
+    /** True for this principal's readable session. Ends one that cannot be decrypted: its client then begins another. */
     async #isThereFor(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
       try {
@@ -123,7 +123,7 @@ export function sessionObject(bundle: Bundle) {
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         report(error);
-        // Not awaited: to end it is to ask the same task, which waits for this answer.
+        // Not awaited: ending it calls the same task, which waits for this answer.
         this.ctx.waitUntil(this.end(this.#store.row.principal));
         return false;
       }
@@ -140,7 +140,7 @@ export function sessionObject(bundle: Bundle) {
       const now = timeOf(info);
       const { used, principal } = this.#store.row;
       const { storage } = this.ctx;
-      // A call that waits keeps its session, for as long as there may be such a call.
+      // A waiting call keeps its session alive for as long as a call may wait.
       const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
       const isLate = now >= used + idleMs + limits.sessionPingMs;
       if (now < used + idleMs) return storage.setAlarm(used + idleMs);

@@ -5,11 +5,10 @@ import { partsOf, release, valuesIn } from "../parts.ts";
 import { concatenate } from "../wasm/image.ts";
 import { Resumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
-import { openParts, sealerOf, sealPart, Unreadable, type Sealer } from "./vault.ts";
+import { openParts, sealPart, Unreadable, type Sealer } from "./vault.ts";
 
-/** The vault of a Worker with these bindings; undefined where it has not got them. */
-export function vaultOf(env: object): StateVault | undefined {
-  const sealer = sealerOf(env);
+/** The vault of a Worker with these bindings; undefined without them. */
+export function vaultOf(env: object, sealer: Sealer | undefined): StateVault | undefined {
   const states = namespaceOf<States>(env, "STATES");
   return sealer && states && new StateVault(sealer, states);
 }
@@ -17,20 +16,20 @@ export function vaultOf(env: object): StateVault | undefined {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** First byte of a sealed text: inline content, or the id of a `States` object that holds it. */
+/** First byte of a sealed text: followed by the content, or by the id of the `States` object that has it. */
 const HERE = 0;
 const STORED = 3;
 const STORED_ONCE = 4;
 
-/** The same for states that older versions have stored: one sealed value, cut into parts. */
+/** The same for states of older versions: one sealed value, cut into parts. */
 const OLD_STORED = 1;
 const OLD_STORED_ONCE = 2;
 
 /** Options of `StateVault.seal`. */
-interface Sealing extends Pick<CallerQuota, "keep"> {
+interface Sealing extends Pick<CallerQuota, "countStored"> {
   /** Unix time in ms. */
   until: number;
-  /** True if only one set of answers may be given (single use). */
+  /** True if the state is single use: it may be resumed with one set of answers only. */
   once: boolean;
 }
 
@@ -48,7 +47,7 @@ export class StateVault {
   }
 
   /** Seals JSON values. */
-  async seal(values: readonly unknown[], { until, once, keep }: Sealing): Promise<string> {
+  async seal(values: readonly unknown[], { until, once, countStored }: Sealing): Promise<string> {
     const id = this.#states.newUniqueId();
     let nth = 0;
     for (const { bytes, isLast } of partsOf(values)) {
@@ -56,7 +55,7 @@ export class StateVault {
         const small = isLast && !once ? await this.#carried(bytes) : undefined;
         if (small !== undefined) return small;
       }
-      await keep();
+      await countStored();
       const sealed = await sealPart(this.#sealer, bytes, { nth, isLast });
       await this.#states.get(id).put(nth, sealed, until);
       release(sealed);
@@ -66,14 +65,14 @@ export class StateVault {
     return write(await this.#sealer.seal(pointer));
   }
 
-  /** Undefined where it is too large for a client to carry. */
+  /** The sealed text with its content; undefined if it is too large for a client to carry. */
   async #carried(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
     const packed = await through(bytes, new CompressionStream("deflate-raw"));
     if (packed.length > limits.carriedStateBytes) return undefined;
     return write(await this.#sealer.seal(marked(HERE, packed)));
   }
 
-  /** Undefined if it was not sealed here, was altered or has expired. */
+  /** The sealed values; undefined if the text was not sealed here, was altered or has expired. */
   async open(sealed: string): Promise<unknown[] | undefined> {
     const opened = await this.#opened(sealed);
     if (opened === undefined) return undefined;

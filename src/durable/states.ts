@@ -4,7 +4,7 @@ import type { Json } from "../model.ts";
 import type { Announced, Entry, Head, Recorded } from "../record.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { sealerOf, type Sealer } from "./vault.ts";
+import type { Share } from "./shared.ts";
 
 /** The progress of an earlier request with the same state and answers. */
 export type Noted =
@@ -21,21 +21,21 @@ export interface Promotion {
   recorded?: Recorded;
 }
 
-/** Another request is sending something, for so many ms at most if it still lives. */
+/** Another request may be sending something for at most this many ms. */
 export interface Busy {
   busyMs: number;
 }
 
-/** An HTTP request that is about to be sent, and what its call was given before. */
+/** An HTTP request that is about to be sent, and the answers before it. */
 interface Intended extends Announced {
-  /** Unix time in ms when the record is forgotten. */
+  /** Unix time in ms when the record expires. */
   until: number;
   head: Head;
-  /** Those that were not kept yet. */
+  /** The entries that are not stored yet. */
   entries: readonly Entry[];
 }
 
-/** The record of a call that goes on from a state, its entries aside. */
+/** The record, without its entries, of a call that continues from a state. */
 interface Run {
   /** The request that writes it. */
   attempt: string;
@@ -45,25 +45,20 @@ interface Run {
 }
 
 /**
- * One state of a call that waits for its client's answer, where it is too large for the client to carry
- * or single use; and what came of the requests that have gone on from a state, as far as that must not
- * happen twice. It is forgotten when the state expires.
+ * One state of a call that waits for its client's answer, if it is too large for the client to carry or single use;
+ * and the side effects and outcome of the requests that resume a state, which must not be repeated. Deleted when
+ * the state expires.
  */
-export function statesObject() {
-  // For all states of the isolate.
-  let sealer: Sealer | undefined;
-
+export function statesObject(share: Share) {
   return class States extends DurableObject {
     readonly #rows: SealedRows;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
-      this.#rows = new SealedRows(state.storage.sql, sealer);
+      this.#rows = new SealedRows(state.storage.sql, share(env).sealer);
     }
 
-    /** Keeps a (sealed) part of the state, at this place, until this Unix time in ms. */
+    /** Stores a sealed part of the state at this place until this Unix time in ms. */
     async put(place: number, part: Uint8Array<ArrayBuffer>, until: number): Promise<void> {
       const { storage } = this.ctx;
       storage.sql.exec(
@@ -74,7 +69,7 @@ export function statesObject() {
       await storage.setAlarm(until);
     }
 
-    /** The places of the state's parts, in their order; none where it has expired. */
+    /** The places of the state's parts, in order; empty if it has expired. */
     async places(): Promise<number[]> {
       const { storage } = this.ctx;
       if ((await storage.getAlarm()) === null) return [];
@@ -90,7 +85,7 @@ export function statesObject() {
       return found.one().bytes;
     }
 
-    /** Claims a single-use state for these answers; undefined where it was claimed for others, or has expired. */
+    /** Claims a single-use state for these answers; undefined if it was claimed for others or has expired. */
     async claim(answers: string): Promise<{ outcome?: Json } | undefined> {
       const until = await this.ctx.storage.getAlarm();
       if (until === null) return undefined;
@@ -108,7 +103,7 @@ export function statesObject() {
       });
     }
 
-    /** Notes that the call becomes a task: from now on no request goes on with it. */
+    /** Records that the call becomes a task: no request continues it from now on. */
     promote(attempt: string, id: string, until: number): Promise<Promotion | Busy> {
       return this.#inTurn(async () => {
         const run = await this.#run();
@@ -138,8 +133,8 @@ export function statesObject() {
     }
 
     /**
-     * Notes that the HTTP request is about to be sent. Gives whether it may have been sent before; undefined
-     * where another request goes on with the call.
+     * Records that the HTTP request is about to be sent. Returns true if it may have been sent before; undefined
+     * if another request has taken over the call.
      */
     intend(attempt: string, intended: Intended): Promise<boolean | undefined> {
       const { position, key, until, head, entries } = intended;
@@ -158,7 +153,7 @@ export function statesObject() {
       });
     }
 
-    /** The request is still sending. */
+    /** Renews the lease of the request that is sending. */
     renew(attempt: string): Promise<void> {
       return this.#inTurn(async () => {
         const run = await this.#run();
@@ -167,7 +162,7 @@ export function statesObject() {
       });
     }
 
-    /** Keeps what the guest was answered; false where another request goes on with the call. */
+    /** Stores an answer of the guest; false if another request has taken over the call. */
     keep(attempt: string, position: number, entry: Entry): Promise<boolean> {
       return this.#inTurn(async () => {
         const run = await this.#run();
@@ -177,7 +172,7 @@ export function statesObject() {
       });
     }
 
-    /** The request is over: nothing is being sent for it any more. */
+    /** Ends the lease: nothing is being sent any more. */
     release(attempt: string): Promise<void> {
       return this.#inTurn(async () => {
         const run = await this.#run();
@@ -224,14 +219,14 @@ export function statesObject() {
       });
     }
 
-    /** One after the other: each reads what the one before it has written. */
+    /** Runs `work` after all earlier work, so that it reads what they have written. */
     #inTurn<T>(work: () => Promise<T>): Promise<T> {
       return this.ctx.blockConcurrencyWhile(work);
     }
   };
 }
 
-/** How long another request than this one may still be sending something. */
+/** How long another request may still be sending something. */
 const busyMs = (run: Run | undefined, attempt: string): number =>
   run === undefined || run.attempt === attempt ? 0 : run.sendingUntil - Date.now();
 

@@ -1,21 +1,21 @@
 import { PART } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 
-/** Counts the bytes that are stored for one thing: calls `keep` for each further MiB. */
+/** Counts the stored bytes of one object: calls `count` for each further MiB. */
 export class StoredBytes {
-  readonly #keep: () => Promise<void>;
+  readonly #count: () => Promise<void>;
   #bytes: number;
 
-  /** `known` is counted already. */
-  constructor(keep: () => Promise<void>, known: unknown) {
-    this.#keep = keep;
+  /** `known` has been counted before. */
+  constructor(count: () => Promise<void>, known: unknown) {
+    this.#count = count;
     this.#bytes = textBytes(known);
   }
 
-  /** Throws what `keep` throws; nothing more may be stored then. */
+  /** Throws what `count` throws; nothing more may be stored then. */
   async add(value: unknown): Promise<void> {
     const more = textBytes(value);
-    for (let full = PART - (this.#bytes % PART); full <= more; full += PART) await this.#keep();
+    for (let full = PART - (this.#bytes % PART); full <= more; full += PART) await this.#count();
     this.#bytes += more;
   }
 }

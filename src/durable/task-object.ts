@@ -16,12 +16,12 @@ export interface TaskCall extends Pick<
   client: Client;
   method: string;
   params: Json;
-  /** The session that is told of its progress; absent where clients poll. */
+  /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
-  /** How long the task is kept after it was created. */
+  /** How long the task is stored after its creation. */
   ttlMs?: number;
-  /** How often its servlet was called again with answers to an input request that it had returned. */
-  leg?: number;
+  /** How often its servlet was called again with the answers to an input request that it had returned. */
+  restarts?: number;
   /** Its journal from before it became a task, and its last progress message. */
   recorded?: Recorded;
   message?: string;
@@ -30,7 +30,7 @@ export interface TaskCall extends Pick<
 /** The session that a call belongs to. */
 export interface Owner {
   session: string;
-  /** True where the client does not know of the task and waits for the call itself. */
+  /** True if the client does not see the task and waits for the call itself. */
   isHidden: boolean;
 }
 
@@ -51,9 +51,9 @@ export type TaskEnd = { result: Json } | { error: RpcError };
 /** The end of a call that has thrown. */
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault) });
 
-/** The parts of a call that were sent to its task before `create`. */
-export interface Brought {
-  /** How many answers of its servlet. */
+/** The parts of a call that were uploaded to its task before `create`. */
+export interface Uploaded {
+  /** The number of journal entries. */
   answers: number;
   call: boolean;
 }
@@ -62,13 +62,13 @@ export interface Brought {
 export type DetailedTask = { taskId: string; status: string } & Json;
 
 /**
- * RPC interface of a task. For any principal but its owner it does not exist, nor for one whose scopes do not
- * reach what it calls any more; to cancel it needs none.
+ * RPC interface of a task. It exists only for its owner, while the owner's scopes grant what it calls; cancelling
+ * needs no scope.
  */
 export interface TaskObject extends Rpc.DurableObjectBranded {
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
-  bring(what: "call" | number, part: Part & Place): Promise<void>;
-  create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask>;
+  upload(what: "call" | number, part: Part & Place): Promise<void>;
+  create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;

@@ -14,9 +14,9 @@ import type { StoredBytes } from "./stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 import { viewOf } from "./task-view.ts";
 
-type Tell = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
+type Notify = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
 
-/** The sessions that are told how a task goes on: one message after the other. */
+/** The sessions that are notified of a task's progress, one message after the other. */
 export class TaskOwners {
   readonly #store: TaskStore;
   readonly #id: string;
@@ -29,7 +29,7 @@ export class TaskOwners {
     this.#env = env;
   }
 
-  /** Settles when they have been told everything, or could not be. */
+  /** Settles when all notifications were sent or have failed. */
   get settled(): Promise<unknown> {
     return this.#last;
   }
@@ -53,26 +53,26 @@ export class TaskOwners {
   }
 
   /**
-   * Takes what the servlet says: the sessions are told, in the order in which it is said, and once.
-   * `onProgress` is called with the text of the task's own progress, where its client sees it as a task.
+   * Takes the servlet's notifications, and sends each to the sessions, in order and once. Calls `onProgress` with
+   * the text of the task's own progress, if its client sees the task.
    */
-  teller(
-    { leg = 0 }: TaskCall,
+  notifier(
+    { restarts = 0 }: TaskCall,
     recorded: Recorded | undefined,
     onProgress: (message: string) => void,
   ): (notice: Notification) => void {
     const { owner } = this.#store;
     const hub = this.#hub;
-    let nth = leg * (limits.notifications + 1) + (recorded?.notices ?? 0);
-    const tell = changes({ hub }, (notice) => {
+    let nth = restarts * (limits.notifications + 1) + (recorded?.notices ?? 0);
+    const publish = changes({ hub }, (notice) => {
       const number = nth;
-      this.tell((session, id) => session.notified(id, number, notice)).catch(logError);
+      this.notify((session, id) => session.notified(id, number, notice)).catch(logError);
       const message = owner?.isHidden === true ? undefined : progressOf(notice);
       if (message !== undefined) onProgress(message);
     });
     return (notice) => {
       nth++;
-      tell(notice);
+      publish(notice);
     };
   }
 
@@ -91,20 +91,20 @@ export class TaskOwners {
     await hub?.publish([{ method, params: await viewOf(this.#store) }]);
   }
 
-  /** Gives whether one of them is there; undefined where the task has none. */
-  tell(tell: Tell): Promise<boolean | undefined> {
+  /** Returns true if one of the sessions exists; undefined if the task has none. */
+  notify(send: Notify): Promise<boolean | undefined> {
     const owners = this.#store.sessions;
     const sessions = namespaceOf<SessionObject>(this.#env, "SESSIONS");
     if (owners.length === 0 || sessions === undefined) return Promise.resolve(undefined);
-    const telling = this.#last.then(async () => {
+    const sending = this.#last.then(async () => {
       if (!this.#store.exists) return undefined;
       const there = owners.map((owner) =>
-        // A stub whose object has died is of no more use.
-        retry(() => tell(sessions.get(sessions.idFromString(owner)), this.#id)),
+        // A stub cannot be used again after its object has died.
+        retry(() => send(sessions.get(sessions.idFromString(owner)), this.#id)),
       );
       return (await Promise.all(there)).includes(true);
     });
-    this.#last = Promise.allSettled([telling]);
-    return telling;
+    this.#last = Promise.allSettled([sending]);
+    return sending;
   }
 }

@@ -16,16 +16,16 @@ export interface Row extends Record<string, SqlStorageValue> {
   status: Status;
   created: number;
   updated: number;
-  /** How long it is kept, in ms. */
+  /** How long the task is stored, in ms. */
   ttl: number;
   runs: number;
   notices: number;
   /** Fuel that its runs have used. */
   fuel: number;
-  /** The ids of those that are told how it goes on, with spaces in between; null where nobody is. */
+  /** Ids of the sessions that are notified, separated by spaces; null if there are none. */
   session: string | null;
   hidden: 0 | 1;
-  /** Since when its client can see what is asked; null while that is not known. */
+  /** When its client could first see the asks, in Unix ms; null while that is unknown. */
   seen: number | null;
 }
 
@@ -35,7 +35,7 @@ export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri
 /** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
-  /** Kept as long as the task. Older tasks have none. */
+  /** Stored as long as the task. Older tasks have none. */
   subject: Subject;
   /** The last progress message. */
   message: string;
@@ -50,21 +50,21 @@ export interface Texts {
 
 /** Writes of one transaction. */
 export interface Change extends Writes {
-  /** Null to forget one. */
+  /** Null deletes one. */
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
   also?: () => void;
   /** True to write even to a task that is over. */
   isFinal?: boolean;
-  /** When the next alarm is due, in Unix ms; asked for when all else is written. */
+  /** When the next alarm is due, in Unix ms; called after all other writes. */
   alarm?: () => number;
 }
 
-/** Parts of a call that are not kept in its text. */
+/** Parts of a call that are not stored in its text. */
 const ELSEWHERE = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
 
 /** The part of a call that is stored as its text. */
-export function kept(given: TaskCall): Texts["call"] {
+export function storedCall(given: TaskCall): Texts["call"] {
   const call = { ...given };
   for (const elsewhere of ELSEWHERE) delete call[elsewhere];
   return call;
@@ -88,7 +88,7 @@ CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER);
 ${SealedRows.texts}${SealedRows.answers}`;
 
-/** The row of the task that is stored here; undefined where none is. */
+/** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): Row | undefined {
   const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
   if (tables.length === 0) return undefined;
@@ -121,11 +121,11 @@ export function insertTask(
 export const LOST: TaskEnd = endOf(
   new Fault(
     "servlet_failed",
-    "What was stored of this task cannot be opened any more: the key that sealed it is gone. What its servlet has done is unknown. Check that before you call the tool again.",
+    "The stored state of this task can no longer be opened: the key that sealed it is gone. The outcome of its call is unknown. Check it before you call the tool again.",
   ),
 );
 
-/** The same wait with its deadlines: their time begins when the client can see what is asked. */
+/** The wait with its deadlines: their time begins when the client can see the asks. */
 export const seenAt = <W extends WaitReason | undefined>(
   seen: number | null | undefined,
   waits: W,
@@ -134,11 +134,11 @@ export const seenAt = <W extends WaitReason | undefined>(
     ? { ...waits, asks: dated(waits.asks, seen) }
     : waits;
 
-/** When something has to be done for a call that waits: its sleep or a deadline is over, or its task's time. */
+/** When a waiting call needs its next alarm: at the end of its sleep, a deadline or its task's lifetime. */
 export function dueAt(waits: WaitReason, expires: number): number {
   if ("until" in waits) return Math.min(waits.until, expires);
   const open = openIn(waits);
-  // A servlet that has returned, and asks for nothing, is called again: its client has nothing to do.
+  // A servlet that has returned without asks is called again at once.
   if (waits.kind === "input" && open.length === 0) return Date.now();
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }
@@ -150,8 +150,8 @@ export const openIn = (waits: WaitReason): Ask[] =>
 export const statusOf = (end: TaskEnd): Status => ("result" in end ? "completed" : "failed");
 
 /**
- * The stored state of a call that waits. Keys of asks are never used twice in a task's life, so that an
- * answer is always to what was meant. `isSeen` where the client can see from now on what it is asked.
+ * The stored state of a waiting call. Keys of asks are never used twice in a task, so that an answer cannot reach
+ * another ask.
  */
 export function waitingOf(
   { reason, recorded, state }: Omit<Suspended, "isSingleUse">,
@@ -164,7 +164,7 @@ export function waitingOf(
   return { status, texts };
 }
 
-/** The sessions of a task that one more adopts: the newest first, and at the end its owner, which stays. */
+/** The sessions of a task after one more has adopted it: the newest first, and last its owner, which stays. */
 export function adopted(sessions: readonly string[], session: string): string {
   const owner = sessions.at(-1) ?? session;
   const others = new Set([session, ...sessions]);

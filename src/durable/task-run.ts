@@ -2,7 +2,7 @@ import { type TaskEnd, endOf } from "./task-object.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTaskCall } from "../mcp/task-call.ts";
-import { callerKey } from "../model.ts";
+import { callerKey } from "../callers.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";
@@ -15,8 +15,8 @@ interface TaskRun {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
-  /** Counts one MiB as stored for this caller. */
-  keep(caller: string | undefined): Promise<void>;
+  /** Counts one more MiB that is stored for this caller. */
+  countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
   /** Aborts when the task is cancelled. */
@@ -31,14 +31,17 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
   if (call === undefined || store.isOver) return undefined;
   const { entries = [] } = recorded ?? {};
   const sender: Sender = { hasSent: entries.some(({ what }) => SENDS.test(what)) };
-  const stored = new StoredBytes(() => run.keep(callerKey(call.principal)), [call.params, entries]);
+  const stored = new StoredBytes(
+    () => run.countStored(callerKey(call.principal)),
+    [call.params, entries],
+  );
   try {
     const outcome = await runTaskCall(call, run.registry, {
       ...call,
       ...(recorded && { recorded }),
       fuelUsed: store.row.fuel,
       signal: () => signal,
-      notify: owners.teller(call, recorded, run.onProgress),
+      notify: owners.notifier(call, recorded, run.onProgress),
       keeper: owners.keeper(sender, stored),
       gate: (ms) => demandShort(ms, signal),
     });

@@ -1,4 +1,4 @@
-import type { Brought, Owner, Start, TaskCall, TaskEnd } from "./task-object.ts";
+import type { Uploaded, Owner, Start, TaskCall, TaskEnd } from "./task-object.ts";
 import { limits } from "../limits.ts";
 import { answered } from "../record.ts";
 import type { Answer, Answers, Asks } from "../asks.ts";
@@ -13,9 +13,9 @@ import { subjectOf } from "./task-scope.ts";
 import type { Place, Sealer } from "./vault.ts";
 
 /**
- * All that is kept of one task, in its object's SQLite: one row of plain columns, sealed texts, and the
- * answers that its servlet was given, in their order and sealed. Each step of a task's life is written
- * at once with the alarm of the next, so that a crash in between leaves it before or after the step.
+ * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
+ * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
+ * before or after the step.
  */
 export class TaskStore implements Keeper {
   readonly #storage: DurableObjectStorage;
@@ -31,18 +31,18 @@ export class TaskStore implements Keeper {
     this.#row = rows.storedTask(storage.sql);
   }
 
-  /** Stores a part of a call before `create`, for `limits.broughtMs`. */
-  async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
+  /** Stores a part of a call before `create`, for `limits.uploadMs`. */
+  async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.#rows.preparePart(what, part);
     this.#storage.transactionSync(write);
-    await this.#storage.setAlarm(Date.now() + limits.broughtMs);
+    await this.#storage.setAlarm(Date.now() + limits.uploadMs);
   }
 
   /** Creates the task. Its first run is due, unless the call has ended or waits. */
-  async create(given: TaskCall, start?: Start, brought?: Brought): Promise<void> {
-    if (brought !== undefined) this.#rows.demand(brought.answers, brought.call ? ["call"] : []);
+  async create(given: TaskCall, start?: Start, uploaded?: Uploaded): Promise<void> {
+    if (uploaded !== undefined) this.#rows.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
-    const [call, subject] = [rows.kept(given), subjectOf(given)];
+    const [call, subject] = [rows.storedCall(given), subjectOf(given)];
     const now = Date.now();
     const ttl = Math.min(ttlMs, limits.taskMs);
     const { end, entries, intents, begun, waiting, fuel } = rows.beginningOf(given, start);
@@ -51,7 +51,7 @@ export class TaskStore implements Keeper {
         ? { end, subject }
         : {
             subject,
-            ...(brought?.call !== true && { call }),
+            ...(uploaded?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
             ...waiting?.texts,
@@ -74,9 +74,9 @@ export class TaskStore implements Keeper {
     return this.#row !== undefined;
   }
 
-  /** Throws where no task is stored here: check `exists` first. */
+  /** Throws where No task is stored here. Check `exists` first.. */
   get row(): Readonly<Row> {
-    if (this.#row === undefined) throw new Error("no task is stored here: check `exists` first");
+    if (this.#row === undefined) throw new Error("No task is stored here. Check `exists` first.");
     return this.#row;
   }
 
@@ -106,7 +106,7 @@ export class TaskStore implements Keeper {
     this.#set({ session: rows.adopted(this.sessions, session) });
   }
 
-  /** When the task is forgotten, in Unix ms. */
+  /** When the task is deleted, in Unix ms. */
   get expires(): number {
     return this.row.created + this.row.ttl;
   }
@@ -116,7 +116,7 @@ export class TaskStore implements Keeper {
   }
 
   /** Stores a progress message. */
-  async tell(message: string): Promise<void> {
+  async setMessage(message: string): Promise<void> {
     await this.#commit({ texts: { message }, also: () => this.#setStatus(this.status) });
   }
 
@@ -171,9 +171,9 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Stores answers while others are missing; `isTold` if the owner has been told of the asks. */
-  async wait(waits: WaitReason, isTold: boolean): Promise<void> {
-    const alarm = () => (isTold ? rows.dueAt(waits, this.expires) : this.#due(waits));
+  /** Stores answers while others are missing; `isNotified` if the owner was notified of the asks. */
+  async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
+    const alarm = () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits));
     await this.#commit({ texts: { waits }, alarm });
   }
 
@@ -184,12 +184,12 @@ export class TaskStore implements Keeper {
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
     if (await this.#resume(JSON.stringify(own), Date.now())) return;
-    // It has returned what it asked, and is called anew.
+    // The servlet returned its input request, and is called again.
     const call = (await this.call())!;
     const state = await this.read("state");
     const input = { responses: own, ...(state !== undefined && { state }) };
     await this.#commit({
-      texts: { call: { ...call, input, leg: (call.leg ?? 0) + 1 }, waits: null },
+      texts: { call: { ...call, input, restarts: (call.restarts ?? 0) + 1 }, waits: null },
       also: () => this.#set({ status: "working", updated: Date.now(), notices: 0 }),
       alarm: Date.now,
     });
@@ -237,7 +237,7 @@ export class TaskStore implements Keeper {
     await this.#commit({ texts: { end }, also: () => this.#over(rows.statusOf(end)) });
   }
 
-  /** Ends a task whose stored texts cannot be opened any more, even one that is over. */
+  /** Ends a task whose stored texts can no longer be opened, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
       texts: { end: rows.LOST, subject: null },

@@ -48,7 +48,7 @@ function statusOf(
 }
 
 /** A task's `statusMessage`: the newest progress message and the reason for waiting. */
-export function statusMessage(said?: string, waits?: WaitReason): string | undefined {
+function statusMessage(said?: string, waits?: WaitReason): string | undefined {
   const parts = [said && textOf(said), waits && waitInWords(waits)];
   return parts.filter(Boolean).join("; ") || undefined;
 }

@@ -1,12 +1,4 @@
-import {
-  type Brought,
-  type DetailedTask,
-  type Start,
-  type TaskCall,
-  endOf,
-} from "./task-object.ts";
 import { DurableObject } from "cloudflare:workers";
-import { deploymentOf } from "../env.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { unsupportedAsks } from "../mcp/task-call.ts";
@@ -16,28 +8,24 @@ import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import { storageQuota } from "../quotas.ts";
-import type { Bundle } from "../servlets/bundle.ts";
-import { Registry } from "../servlets/registry.ts";
+import type { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
-import type { TaskObject } from "./task-object.ts";
+import { endOf } from "./task-object.ts";
+import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { runTask } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
 import { progressOf, viewOf } from "./task-view.ts";
-import { sealerOf, Unreadable, type Place, type Sealer } from "./vault.ts";
+import { Unreadable, type Place } from "./vault.ts";
 
 /**
- * A call that outlives its request. It is run by alarms: the first at once, others when a sleep is over,
- * an answer has come, or a run has died. What its servlet asks is kept, so that each run goes on where
- * the one before it was.
+ * A call that outlives its request. Alarms run it: the first at once, others after a sleep, an answer or the death
+ * of a run. All answers to its servlet are stored, so that each run continues where the one before ended.
  */
-export function taskObject(bundle: Bundle) {
-  // For all tasks of the isolate.
-  let registry: Registry | undefined;
-  let sealer: Sealer | undefined;
-
+export function taskObject(share: Share) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #registry: Registry;
@@ -48,27 +36,26 @@ export function taskObject(bundle: Bundle) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      sealer ??= sealerOf(env);
-      if (sealer === undefined) throw new Error("the binding KEY_RING is missing");
+      const { registry, sealer } = share(env);
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
       this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
-      this.#registry = registry ??= new Registry(bundle, deploymentOf(env));
+      this.#registry = registry;
     }
 
-    async bring(what: keyof Texts | number, part: Part & Place): Promise<void> {
-      if (!this.#store.exists) await this.#store.bring(what, part);
+    async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
+      if (!this.#store.exists) await this.#store.upload(what, part);
     }
 
-    async create(call: TaskCall, start?: Start, brought?: Brought): Promise<DetailedTask> {
-      // It is made already where the one that asks for it has not been told so.
-      if (!this.#store.exists) await this.#store.create(call, start, brought);
+    async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
+      // It exists already if the response to an earlier request was lost.
+      if (!this.#store.exists) await this.#store.create(call, start, uploaded);
       await this.#failUnsupportedAsks();
       const created = await viewOf(this.#store);
       this.ctx.waitUntil(this.#publish());
-      // Whoever handed over a large call holds its memory until this returns.
-      const isLarge = brought !== undefined && (brought.call || brought.answers > 0);
+      // The sender of a large call holds its memory until this returns.
+      const isLarge = uploaded !== undefined && (uploaded.call || uploaded.answers > 0);
       if (start !== undefined || isLarge) return created;
-      // A call that needs its user at once says so now, and not a poll later.
+      // A call that asks its user at once says so in this response, and not a poll later.
       await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
       // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.
       return call.owner ? created : this.#readable(() => viewOf(this.#store));
@@ -131,7 +118,7 @@ export function taskObject(bundle: Bundle) {
 
     async #onAlarm(now: number): Promise<void> {
       const { storage } = this.ctx;
-      // What was brought for a task that was not made is forgotten.
+      // Parts were uploaded, but the task was never created.
       if (!this.#store.exists) return storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
       if (this.#store.owner !== undefined) {
@@ -139,7 +126,7 @@ export function taskObject(bundle: Bundle) {
         if (!this.#store.exists) return;
       }
       if (this.#store.isOver) return storage.setAlarm(this.#store.expires);
-      // A run that lasts is not dead.
+      // The run is still alive.
       if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
       this.#running = new AbortController();
       try {
@@ -153,7 +140,7 @@ export function taskObject(bundle: Bundle) {
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.
-        await this.#give((asks) => fittingAnswers(asks, {}, now), { isTold: true });
+        await this.#give((asks) => fittingAnswers(asks, {}, now), { isNotified: true });
         return;
       }
       if (waits?.kind === "sleep") {
@@ -167,12 +154,12 @@ export function taskObject(bundle: Bundle) {
     }
 
     /**
-     * Takes the answers that `choose` has for what is open; the call goes on where all are there. One
-     * at a time, so that none is lost.
+     * Adds the answers that `choose` returns for the open asks; the call continues when all are there. Runs one at a
+     * time, so that no answer is lost.
      */
     #give(
       choose: (open: Asks, given: Answers) => Answers,
-      { isTold = false } = {},
+      { isNotified = false } = {},
     ): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
@@ -185,7 +172,7 @@ export function taskObject(bundle: Bundle) {
           return { wrong: Fault.from(error).message };
         }
         if (isComplete(asks, given)) await this.#store.answer(asks, given);
-        else await this.#store.wait({ ...waits, given }, isTold);
+        else await this.#store.wait({ ...waits, given }, isNotified);
         this.ctx.waitUntil(this.#publish());
         return {};
       });
@@ -194,16 +181,16 @@ export function taskObject(bundle: Bundle) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The task stopped ${limits.maxRuns} times in a row without progress, each time with its server. Call the tool again.`;
+        const message = `The server stopped ${limits.maxRuns} times in a row while it ran this task, without progress in between. Call the tool again.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await runTask({
           store: this.#store,
           owners: this.#owners,
           registry: this.#registry,
-          keep: storageQuota(this.env),
+          countStored: storageQuota(this.env),
           onProgress: (message) =>
-            this.ctx.waitUntil(this.#store.tell(message).then(() => this.#publish())),
+            this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
           signal,
         });
         await this.#owners.settled;
@@ -219,7 +206,7 @@ export function taskObject(bundle: Bundle) {
       this.ctx.waitUntil(this.#publish());
     }
 
-    /** Fails what a session's client cannot be asked. */
+    /** Fails the asks that a session's client does not support. */
     async #failUnsupportedAsks(): Promise<void> {
       const waits = this.#store.owner && (await this.#store.waits());
       if (waits?.kind !== "input") return;
@@ -233,12 +220,12 @@ export function taskObject(bundle: Bundle) {
       return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
-    /** Says how far the task is to those who listen; false where its owner could not be told. */
+    /** Notifies the owners and listeners of the task's progress; false if an owner could not be notified. */
     async #publish(): Promise<boolean> {
       if (!this.#store.exists) return true;
       const { owner } = this.#store;
       try {
-        const isThere = await this.#owners.tell(async (session, id) => {
+        const isThere = await this.#owners.notify(async (session, id) => {
           const progress = await progressOf(this.#store);
           const isWaiting = await session.progressed(id, progress);
           await this.#startDeadlines(progress.asks);
@@ -252,7 +239,7 @@ export function taskObject(bundle: Bundle) {
         }
       } catch (error) {
         if (error instanceof Unreadable) throw error;
-        if (!this.#store.exists) return true; // It was told before, and is forgotten.
+        if (!this.#store.exists) return true; // It was notified before, and the task is deleted.
         logError(error);
         if (owner !== undefined) return false;
       }
@@ -260,14 +247,14 @@ export function taskObject(bundle: Bundle) {
       return true;
     }
 
-    /** Starts the deadlines of these asks: the owner has been told of them. */
+    /** Starts the deadlines of these asks, of which the owner has just been notified. */
     async #startDeadlines(known: Asks): Promise<void> {
       if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
       await this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return;
-        const told = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
-        const asks = { ...waits.asks, ...dated(Object.fromEntries(told), Date.now()) };
+        const notified = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
+        const asks = { ...waits.asks, ...dated(Object.fromEntries(notified), Date.now()) };
         await this.#store.wait({ ...waits, asks }, true);
       });
     }

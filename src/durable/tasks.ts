@@ -6,10 +6,10 @@ import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 import { retry } from "../retry.ts";
 import { afterSending } from "../unknown-outcome.ts";
-import type { Brought, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
-import { kept } from "./task-rows.ts";
+import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import { storedCall } from "./task-rows.ts";
 
-/** Bytes that are handed over with a call; what has more is brought before, in parts. */
+/** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
 const AT_ONCE = 1024 * 1024;
 
 async function create(
@@ -17,28 +17,28 @@ async function create(
   call: TaskCall,
   start: Start | undefined,
 ): Promise<DetailedTask> {
-  const bring = async (what: number | "call", value: unknown) => {
+  const upload = async (what: number | "call", value: unknown) => {
     let nth = 0;
-    for (const part of partsOf([value])) await task.bring(what, { ...part, nth: nth++ });
+    for (const part of partsOf([value])) await task.upload(what, { ...part, nth: nth++ });
   };
-  const brought: Brought = { answers: 0, call: textBytes(call.params) > AT_ONCE };
+  const uploaded: Uploaded = { answers: 0, call: textBytes(call.params) > AT_ONCE };
   let given = call;
-  if (brought.call) {
-    await bring("call", kept(call));
+  if (uploaded.call) {
+    await upload("call", storedCall(call));
     given = { ...call, params: {} };
   }
   const suspended = start !== undefined && "reason" in start ? start : undefined;
   const recorded = suspended?.recorded ?? call.recorded;
   const { entries = [] } = recorded ?? {};
   if (recorded === undefined || textBytes(entries) <= AT_ONCE) {
-    return task.create(given, start, brought);
+    return task.create(given, start, uploaded);
   }
-  for (const [position, entry] of entries.entries()) await bring(position, entry);
-  brought.answers = entries.length;
+  for (const [position, entry] of entries.entries()) await upload(position, entry);
+  uploaded.answers = entries.length;
   const rest = { ...recorded, entries: [] };
   return suspended === undefined
-    ? task.create({ ...given, recorded: rest }, undefined, brought)
-    : task.create(given, { ...suspended, recorded: rest }, brought);
+    ? task.create({ ...given, recorded: rest }, undefined, uploaded)
+    : task.create(given, { ...suspended, recorded: rest }, uploaded);
 }
 
 /** Bytes that a new task stores of its call. */
@@ -52,15 +52,15 @@ function taskBytes({ params, recorded }: TaskCall, start?: Start): number {
 export class Tasks {
   readonly #objects: DurableObjectNamespace<TaskObject>;
   readonly #principal: Principal;
-  readonly #keep: CallerQuota["keep"];
+  readonly #countStored: CallerQuota["countStored"];
 
   constructor(
     objects: DurableObjectNamespace<TaskObject>,
     { name, scopes }: Principal,
-    keep: CallerQuota["keep"],
+    countStored: CallerQuota["countStored"],
   ) {
     this.#objects = objects;
-    this.#keep = keep;
+    this.#countStored = countStored;
     this.#principal = { name, ...(scopes && { scopes }) };
   }
 
@@ -80,7 +80,7 @@ export class Tasks {
     start?: Start,
     { id = this.newId(), isRetried = false }: { id?: string; isRetried?: boolean } = {},
   ): Promise<DetailedTask> {
-    await this.#keep(taskBytes(call, start));
+    await this.#countStored(taskBytes(call, start));
     try {
       return await retry(() =>
         create(this.#objects.get(this.#objects.idFromString(id)), call, start),
@@ -134,6 +134,7 @@ export function tasksOf(env: object) {
   const objects = namespaceOf<TaskObject>(env, "TASKS");
   return (
     objects &&
-    ((principal: Principal, keep: CallerQuota["keep"]) => new Tasks(objects, principal, keep))
+    ((principal: Principal, countStored: CallerQuota["countStored"]) =>
+      new Tasks(objects, principal, countStored))
   );
 }

@@ -1,15 +1,14 @@
-import { namespaceOf, readSettings } from "../env.ts";
+import { namespaceOf, type Settings } from "../env.ts";
 import { release, type Part } from "../parts.ts";
 import { retry } from "../retry.ts";
 import type { Key, KeyRing } from "./key-ring.ts";
 
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */
-export function sealerOf(env: object): Sealer | undefined {
+export function sealerOf({ STATE_KEY: secret }: Settings, env: object): Sealer | undefined {
   const rings = namespaceOf<KeyRing>(env, "KEY_RING");
   if (rings === undefined) return undefined;
   // Lazy: Durable Objects cannot be reached while the Worker starts.
   const ring = () => rings.getByName("ring");
-  const { STATE_KEY: secret } = readSettings(env);
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
     current: () => own || retry(async () => ring().current()),
@@ -46,7 +45,7 @@ export class Sealer {
     this.#keys = keys;
   }
 
-  /** `place`, where it is given, is sealed along: who opens it must give the same. */
+  /** A `place` is authenticated with the data: to open it, the same must be given. */
   async seal(bytes: Uint8Array, place?: string): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#current === undefined || this.#current.until < Date.now()) {
       const { id, bytes: key } = await this.#keys.current();
@@ -63,7 +62,7 @@ export class Sealer {
     return whole;
   }
 
-  /** Undefined for what was not sealed here, was altered, or is too old. */
+  /** Undefined for data that was not sealed here, was altered, or whose key has expired. */
   async open(
     sealed: Uint8Array<ArrayBuffer>,
     place?: string,
@@ -103,20 +102,20 @@ const cipher = (iv: Uint8Array<ArrayBuffer>, place: string | undefined) => ({
   ...(place !== undefined && { additionalData: encoder.encode(place) }),
 });
 
-/** Where a part of a sealed value stands. */
+/** The place of a part in a sealed value. */
 export interface Place {
   nth: number;
   isLast: boolean;
 }
 
 /**
- * Seals a part of a value in its place: parts that are left out, or change places, cannot be opened. A value
- * of one part is sealed as any other bytes.
+ * Seals a part of a value with its place, so that missing or swapped parts are detected. A value of one part is
+ * sealed without a place.
  */
 export const sealPart = (sealer: Sealer, part: Uint8Array, place: Place) =>
   sealer.seal(part, placeText(place));
 
-/** The same of all parts of a value, which are those of `partsOf`. */
+/** Seals all parts of a value, as `partsOf` makes them. */
 export async function sealParts(
   sealer: Sealer,
   parts: Iterable<Part>,
@@ -128,7 +127,7 @@ export async function sealParts(
   return sealed;
 }
 
-/** Opens all parts of a value, whose buffers it gives back. Throws `Unreadable`. */
+/** Opens all parts of a value, and releases their buffers. Throws `Unreadable`. */
 export async function* openParts(
   sealer: Sealer,
   sealed: Iterable<Uint8Array<ArrayBuffer>> | AsyncIterable<Uint8Array<ArrayBuffer>>,
@@ -147,11 +146,11 @@ export async function* openParts(
 const placeText = ({ nth, isLast }: Place): string | undefined =>
   nth === 0 && isLast ? undefined : `${isLast ? "last " : ""}part ${nth}`;
 
-/** Thrown for what is stored and cannot be opened any more, now or later: the key that sealed it is gone. */
+/** Thrown for stored data that can never be opened again: the key that sealed it is gone. */
 export class Unreadable extends Error {
   override name = "Unreadable";
   constructor() {
-    super("what is stored can no longer be opened: the key that sealed it is gone");
+    super("Stored data can no longer be opened: the key that sealed it is gone.");
   }
 }
 

@@ -18,7 +18,7 @@ interface McpDependencies extends Omit<Exchange, "headers" | "accepts" | "leavin
 }
 
 /**
- * The MCP endpoint: reads the body once, tells the eras apart once, looks up once what is called, answers.
+ * The MCP endpoint: reads the body once, classifies it once, looks up its target once, and answers.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
  */
 export async function mcpEndpoint(
@@ -32,11 +32,17 @@ export async function mcpEndpoint(
   let body: unknown;
   try {
     if (!allowed.includes(method)) {
-      throw new Fault("method_not_allowed", `The MCP endpoint takes ${allowed.join(", ")}.`);
+      throw new Fault(
+        "method_not_allowed",
+        `Method ${method} is not allowed at the MCP endpoint. Use ${allowed.join(", ")}.`,
+      );
     }
     const admitted = acceptsIn(headers.get("accept") ?? undefined);
     if (!admitted.json && !admitted.sse && method !== "DELETE") {
-      throw new Fault("not_acceptable", "Accept must admit application/json or text/event-stream.");
+      throw new Fault(
+        "not_acceptable",
+        "The Accept header allows neither application/json nor text/event-stream. Add both to it.",
+      );
     }
     const leaving = () => request.signal;
     const exchange: Exchange = { ...dependencies, leaving, headers, accepts: admitted };
@@ -51,7 +57,7 @@ export async function mcpEndpoint(
     }
     const messages = [body].flat();
     const incoming: Incoming[] = [];
-    // A session looks its messages up by itself, and a batch that is too long is refused.
+    // A session looks up its messages itself, and a batch that is too long is refused.
     const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
     const isRead = messages.length <= limits.batchMessages && (isCounted || !hasSession(exchange));
     for (const message of isRead ? messages : []) {
@@ -61,7 +67,7 @@ export async function mcpEndpoint(
   } catch (error) {
     const fault = report(error);
     const response = refusalResponse(fault, {
-      // A lost session is not an error of one request: go-sdk would report it as one if the id were there.
+      // Without the id, so that go-sdk reports a lost session and not an error of one request.
       id: fault.code === "no_session" ? null : idOf(body),
       challenge: dependencies.challenge?.(fault),
     });
@@ -70,13 +76,13 @@ export async function mcpEndpoint(
   }
 }
 
-/** Reads and counts a message, and looks up what it is for. Throws `too_many`, `insufficient_scope`. */
+/** Reads and counts a message, and looks up its target. Throws `too_many`, `insufficient_scope`. */
 async function receive(body: unknown, { registry, admit }: McpDependencies): Promise<Incoming> {
   const message = readable(body);
   if (message.kind !== "response") await admit?.();
   if (message.kind !== "request") return message;
   const found = await find(message, registry);
-  // Only known tools are counted: each name gets a counter of its own, and callers could invent names.
+  // Only known tools are counted: each name has its own counter, and callers could invent names.
   if (admit && found.target && "tool" in found.target) await admit(found.target.tool?.tool.name);
   return found;
 }

@@ -10,7 +10,7 @@ import type { Message, Request, Unreadable } from "./wire/message.ts";
 
 /** The target of a request: the tool, resource, prompt or list that it names. */
 export interface Target {
-  /** For the log: the name of what is called, or the URI as far as its caller has not made it up. */
+  /** For the log: the target's name, or the part of its URI that the caller did not choose. */
   subject?: string;
   /** The tool that is called. */
   tool?: ToolEntry;
@@ -24,7 +24,7 @@ export interface Target {
  * Handlers throw `invalid_params` for params that do not fit.
  */
 export interface Method {
-  /** Looks up what the params name. Throws `insufficient_scope` for what its caller may not use. */
+  /** Looks up the target that the params name. Throws `insufficient_scope` if its caller may not use it. */
   find?(params: Json, registry: Registry): Promise<Target>;
   modern?(request: Request, exchange: Exchange, client: Client): Promise<Json>;
   /** Answers with a stream of its own. */
@@ -39,13 +39,13 @@ export interface Method {
   ): Promise<Json | undefined> | Json;
   sessionFirst?: true;
   /**
-   * The param that names the subject; the `Mcp-Name` header repeats it. A servlet that is called by one may
-   * ask its client for input.
+   * The param that names the subject; the `Mcp-Name` header repeats it. The servlet may ask for input if there is
+   * one.
    */
   namedBy?: "name" | "uri" | "taskId";
   /** The member of the result that holds the list. */
   list?: keyof Lists;
-  /** The cache hint for modern clients: that of lists, or none. */
+  /** The cache hint for modern clients. */
   cache?: "as lists" | "never";
 }
 
@@ -53,10 +53,10 @@ export interface Method {
 export const canAsk = ({ find, namedBy }: Method): boolean =>
   find !== undefined && namedBy !== undefined;
 
-/** A message of a client; a request with what it names. */
+/** A message of a client; a request comes with its target. */
 export type Incoming = Exclude<Message, Request> | Unreadable | FoundRequest;
 
-/** A request whose method is looked up, and what its params name, or why that cannot be found. */
+/** A request with the row of its method, and with its target or the fault of looking it up. */
 export interface FoundRequest extends Request {
   row: Method;
   target?: Target | Fault;

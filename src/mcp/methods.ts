@@ -51,7 +51,7 @@ const methods: Readonly<Record<string, Method>> = {
 export const rowOf = (method: string): Method =>
   Object.hasOwn(methods, method) ? methods[method]! : {};
 
-/** Looks up what a request is for. Throws `insufficient_scope`; other faults stand in the place of the target. */
+/** Looks up the target of a request. Throws `insufficient_scope`; any other fault takes the place of the target. */
 export async function find(request: Request, registry: Registry): Promise<FoundRequest> {
   const row = rowOf(request.method);
   if (row.find === undefined) return { ...request, row };
@@ -67,7 +67,7 @@ export async function find(request: Request, registry: Registry): Promise<FoundR
 /** The servlets' handler of this notification is called like a method; its params name the servlet. */
 export const ROOTS_CHANGED = "notifications/roots/list_changed";
 
-/** Looks up the target of a call that was begun before. Throws like `Method.find`. */
+/** Looks up the target of a call that began before. Throws like `Method.find`. */
 export function findAgain(
   { method, params }: { method: string; params: Json },
   registry: Registry,

@@ -9,7 +9,7 @@ import { findAgain } from "./methods.ts";
 import { inputAsker } from "./modern/input-required.ts";
 import { demandCapabilities } from "./wire/answers.ts";
 
-/** Runs a task's call, whose client is asked as its era has it. Throws `missing_capability` and faults of the call. */
+/** Runs a task's call with the asker of its client's era. Throws `missing_capability` and faults of the call. */
 export async function runTaskCall(
   call: Omit<TaskCall, "recorded">,
   registry: Registry,

@@ -14,7 +14,7 @@ import { directoryOf } from "./directory.ts";
 export interface Call {
   call_id: string;
   trace_id?: string | undefined;
-  /** Of the tool, with its version. */
+  /** Id of the tool, with its version. */
   tool: string;
   input: Json;
   credentials: CallCredentials;
@@ -27,14 +27,14 @@ export type CallToolResponse = { call_id: string; duration: number } & (
   | { success: false; error: ToolError }
 );
 
-export interface ToolError {
+interface ToolError {
   message: string;
   developer_message?: string;
   can_retry?: boolean;
   additional_prompt_content?: string;
 }
 
-/** Runs a tool. Whatever goes wrong from here on is the tool's error; nothing is thrown. */
+/** Runs a tool. Never throws: any failure becomes the tool's error. */
 export async function runTool(
   registry: Registry,
   { call_id, trace_id, tool, input, credentials, principal }: Call,
@@ -80,7 +80,14 @@ export async function runTool(
       const asks = outcome.reason.kind === "input" ? outcome.reason.asks : {};
       asked.add(asks);
       const [first] = Object.values(asks);
-      return failed(first ? cannotAsk(first, WHY) : { message: "The tool has not finished." });
+      return failed(
+        first
+          ? cannotAsk(first, WHY)
+          : {
+              message:
+                "The tool did not finish: it waits for something that Open Tool Calling cannot provide.",
+            },
+      );
     }
     if (outcome.isError === true) return failed({ message: textOf(outcome) || "The tool failed." });
     const value = definition.output_schema === null ? {} : { value: valueOf(outcome) };
@@ -91,7 +98,7 @@ export async function runTool(
 }
 
 const WHY =
-  "Open Tool Calling cannot ask it. Call again with the answer in the tool's input, if it takes it there.";
+  "Open Tool Calling has no requests to clients. Call again with the answer in the tool's input, if its schema has a place for it.";
 
 /** Fails all asks. Ends the call unless the servlet handles failures. */
 const unasked = (asks: Asks): Answers =>
@@ -108,8 +115,8 @@ function valueOf({ structuredContent, content }: CallToolResult): unknown {
 }
 
 /**
- * The requests of a tool, all in vain: a failure lists them for the model. What no model would read is not
- * kept either, for a tool may ask again and again.
+ * The asks of a tool, none of which can be answered: an error lists them for the model. Only as many as a model
+ * would read are stored, since a tool may ask again and again.
  */
 class Asked {
   readonly #lines: string[] = [];
@@ -146,7 +153,7 @@ function described({ method, params }: Ask): string {
   }
 }
 
-/** JSON's objects may have a `toString` that is no function. */
+/** Text or JSON: `String` would call a `toString` member of JSON, which may not be a function. */
 const plain = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
@@ -163,7 +170,7 @@ function fields(form: unknown): string[] {
   });
 }
 
-/** A fault as the tool's error; what a client lacks, its message says. */
+/** A fault as the tool's error; the message of `missing_capability` is complete without its data. */
 const thrown = ({ code, message, data }: Fault): ToolError => ({
   message,
   ...(data !== undefined &&

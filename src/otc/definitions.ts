@@ -6,15 +6,15 @@ import { folded, toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { inlined, NotInlinable } from "./inline.ts";
 
 /** The servlet whose tools are described. */
-export interface Owner {
+interface Owner {
   name: string;
   manifest: Manifest;
 }
 
-export interface Defined {
+interface Defined {
   /** By the tools' own names. */
   definitions: Record<string, ToolDefinition>;
-  /** Of each tool that is left out, why. */
+  /** The reason for each tool that is left out. */
   warnings: string[];
 }
 
@@ -31,8 +31,8 @@ export function define(owner: Owner, { tools }: Pick<Lists, "tools">): Defined {
       return [[tool.name, definitionOf(owner, tool)]];
     } catch (error) {
       if (!(error instanceof NotInlinable)) throw error;
-      const why = `a schema of it cannot be without references: ${error.message}`;
-      warnings.push(`the tool ${tool.name} is left out of Open Tool Calling, for ${why}`);
+      const why = `one of its schemas cannot be written without references: ${error.message}`;
+      warnings.push(`the tool ${tool.name} is left out of Open Tool Calling: ${why}`);
       return [];
     }
   });
@@ -56,7 +56,7 @@ export function definitionOf(owner: Owner, tool: Tool): ToolDefinition {
   };
 }
 
-/** Without what is not needed; undefined where nothing is. */
+/** The non-empty requirements, if any. */
 function stated(given: Manifest["requirements"] = {}): Requirements | undefined {
   const { authorization = [], secrets = [], user_id } = given;
   const needed: Requirements = {

@@ -13,13 +13,13 @@ export interface Offer {
 }
 
 /** All tools in all versions, by their ids. */
-export interface Directory {
+interface Directory {
   definitions: readonly ToolDefinition[];
   /**
-   * The tool that an id means: `Toolkit.Tool` is its newest version, `@x` is `@x.0.0`.
+   * The tool with this id: `Toolkit.Tool` is its newest version, `@x` is `@x.0.0`.
    * https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#tool-version-resolution
    *
-   * Throws `not_found` that says what there is instead.
+   * Throws `not_found` that names the available versions.
    */
   find(id: string): Offer;
 }
@@ -68,7 +68,7 @@ function newDirectory({ versions }: Catalog): Directory {
   };
 }
 
-/** Of a servlet whose lists depend on the world. */
+/** Definitions of a servlet with dynamic lists. */
 function defineNow(servlet: BundledServlet, entries: readonly ToolEntry[]) {
   const tools = entries.map(({ own, tool }) => ({ ...tool, name: own }));
   const { definitions, warnings } = define(servlet, { tools });

@@ -22,7 +22,7 @@ import {
 } from "./request.ts";
 
 /** Dependencies of the handlers. */
-export interface OtcDependencies extends CallerQuota {
+interface OtcDependencies extends CallerQuota {
   /** The servlets that the principal may use. */
   registry: Registry;
   principal: Principal;
@@ -31,14 +31,17 @@ export interface OtcDependencies extends CallerQuota {
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
-export async function listTools(request: Request, setting: OtcDependencies): Promise<Response> {
+export async function listTools(
+  request: Request,
+  dependencies: OtcDependencies,
+): Promise<Response> {
   let $schema = LATEST;
   try {
     demandMethod(request, "GET");
-    await setting.admit?.();
+    await dependencies.admit?.();
     if (request.body !== null) $schema = schemaOf(await readJson(request));
-    const list = listOf(await setting.registry.catalog());
-    // OXP, which it was renamed to, reads the list as `items`.
+    const list = listOf(await dependencies.registry.catalog());
+    // OXP, the later name of the protocol, calls the list `items`.
     return jsonResponse(`{"$schema":${JSON.stringify($schema)},"tools":${list},"items":${list}}`);
   } catch (error) {
     return errorResponse(report(error), $schema);
@@ -46,7 +49,7 @@ export async function listTools(request: Request, setting: OtcDependencies): Pro
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#53-tool-execution */
-export async function callTool(request: Request, setting: OtcDependencies): Promise<Response> {
+export async function callTool(request: Request, dependencies: OtcDependencies): Promise<Response> {
   let $schema = LATEST;
   let asked: CallToolRequest = { tool_id: "" };
   try {
@@ -54,7 +57,7 @@ export async function callTool(request: Request, setting: OtcDependencies): Prom
     const body = await readJson(request);
     $schema = schemaOf(body);
     asked = requestIn(body);
-    const result = await call(asked, setting, () => request.signal);
+    const result = await call(asked, dependencies, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
     return errorResponse(report(error, hiding(allCredentials(asked))), $schema);
@@ -63,7 +66,7 @@ export async function callTool(request: Request, setting: OtcDependencies): Prom
 
 async function call(
   asked: CallToolRequest,
-  { registry, principal, records, admit, keep }: OtcDependencies,
+  { registry, principal, records, admit, countStored }: OtcDependencies,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const { call_id, trace_id } = asked;
@@ -80,7 +83,7 @@ async function call(
   if (call_id === undefined || records === undefined) {
     return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
   }
-  await keep();
+  await countStored();
   const result = await records.run({ ...tool, call_id }, canonical(asked));
   if (result !== undefined) return result;
   throw new Fault(
@@ -89,7 +92,7 @@ async function call(
   );
 }
 
-/** Throws `not_found`, or `insufficient_scope` for what is there, but not for the caller. */
+/** Throws `not_found`, or `insufficient_scope` for a tool that the caller may not use. */
 async function offerOf(id: string, registry: Registry): Promise<Offer> {
   try {
     return directoryOf(await registry.catalog()).find(id);
@@ -111,7 +114,7 @@ function byParameter(issues: readonly Issue[]): Record<string, string> {
   );
 }
 
-/** As JSON. It is the same for everybody, so it is written once. */
+/** The list as JSON. It is the same for all callers, so it is serialized once. */
 function listOf(catalog: Catalog): string {
   let list = lists.get(catalog);
   if (list === undefined) {

@@ -3,7 +3,7 @@ import { isObject, type Json } from "../model.ts";
 import { NAMED_SCHEMA_KEYWORDS, References, SCHEMA_KEYWORDS } from "../schema/references.ts";
 
 /**
- * Schemas without references, as Open Tool Calling has them.
+ * Schemas without references, as Open Tool Calling requires.
  * https://json-schema.org/draft/2020-12/json-schema-core#section-8
  */
 
@@ -37,9 +37,9 @@ const ANNOTATIONS = new Set([
 ]);
 
 /**
- * The schema with what it refers to in place.
+ * The schema with its references replaced by their targets.
  *
- * Throws `NotInlinable` where it refers to itself or to what is not in it, or would become too large.
+ * Throws `NotInlinable` if it refers to itself or to something outside, or would become too large.
  */
 export function inlined(root: Json): Json {
   const references = new References(root);

@@ -6,7 +6,7 @@ export const jsonResponse = (body: string, status = 200): Response =>
   new Response(body, { status, headers: jsonHeaders });
 
 /**
- * What is wrong with a request, before a tool is called.
+ * The error response to a request that was refused before its tool was called.
  * https://github.com/OpenToolCalling/Specification/blob/45b1208/spec/http/1.0/openapi.json
  */
 export function errorResponse(fault: Fault, $schema = LATEST): Response {
@@ -21,7 +21,7 @@ export function errorResponse(fault: Fault, $schema = LATEST): Response {
   return response;
 }
 
-/** Where MCP has results that say what is wrong with a call, there are statuses here. */
+/** Statuses for the faults that MCP reports in a result. */
 function statusOf(fault: Fault): number {
   if (fault.code === "invalid_params") return 422;
   return fault.code === "not_found" ? 400 : httpStatus(fault);

@@ -38,7 +38,7 @@ const list = <T extends z.ZodMiniType>(item: T) =>
     ),
   );
 
-/** `CallToolRequest`: what it says of itself is closed, the objects in it are open. */
+/** `CallToolRequest`: the specification closes it, and leaves the objects in it open. */
 const requestSchema = z.strictObject(
   {
     call_id: z.optional(id),
@@ -86,11 +86,11 @@ export function schemaOf(body: unknown): string {
   if (typeof given === "string" && VERSION_1.test(given)) return given;
   throw new Fault(
     "unsupported_version",
-    `This $schema is not served. Leave it out, or send one of version 1.0: ${LATEST}, otc://1.0 or urn:oxp:1.0.`,
+    `This $schema is not supported. Leave it out, or send one of version 1.0: ${LATEST}, otc://1.0 or urn:oxp:1.0.`,
   );
 }
 
-/** Throws `invalid_request` that says where, and repeats nothing of what was sent. */
+/** Throws `invalid_request` that names the wrong member, and quotes nothing of the request. */
 export function requestIn(body: unknown): CallToolRequest {
   const request = isObject(body) ? body["request"] : undefined;
   if (request === undefined) {
@@ -112,7 +112,7 @@ export const allCredentials = ({ context = {} }: CallToolRequest): CallCredentia
  * The credentials in the request that the tool requires, and no others: callers must not set other
  * config of a servlet.
  *
- * Throws `invalid_request` that says what is missing.
+ * Throws `invalid_request` that names the missing one.
  */
 export function credentialsFor(
   request: CallToolRequest,
@@ -142,6 +142,6 @@ export function credentialsFor(
   };
 }
 
-/** The same text for requests that ask for the same: they may be traced differently, and order keys as they like. */
+/** Equal text for equal calls, whatever their `trace_id` and the order of their members. */
 export const canonical = ({ tool_id, input = {}, context = {} }: CallToolRequest): string =>
   canonicalJson({ tool_id, input, context });

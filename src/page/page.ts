@@ -11,7 +11,7 @@ interface PageContent {
   /** The servlets to list; undefined if visitors may not see them. */
   offers: { servlets: readonly BundledServlet[]; catalog: Catalog } | undefined;
   /** True if anybody may call and AUTH is not set to none. */
-  isOpen: boolean;
+  isExposed: boolean;
   /** The means of authentication; empty where none is required. */
   proof: keyof typeof PROOFS | "";
 }
@@ -39,7 +39,7 @@ const style = `
 `;
 
 /** The page for people who open the server in a browser. */
-export function page({ title, version, endpoint, offers, isOpen, proof }: PageContent) {
+export function page({ title, version, endpoint, offers, isExposed, proof }: PageContent) {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -55,7 +55,7 @@ export function page({ title, version, endpoint, offers, isOpen, proof }: PageCo
         <p>An MCP server. Give this URL to an MCP client, as a remote server (Streamable HTTP).</p>
         <code class="url">${endpoint}</code>
         ${proof && html`<p>${PROOFS[proof]}</p>`}
-        ${isOpen ? html`<p class="open">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
+        ${isExposed ? html`<p class="open">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
         ${offers?.servlets.map((servlet) => section(servlet, offers.catalog))}
       </body>
     </html>`;

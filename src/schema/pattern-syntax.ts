@@ -29,13 +29,13 @@ export type Node =
   /** Holds at a position whose facts include `fact`; at all others if it is negated. */
   | { kind: "assertion"; fact: number; isNegated: boolean };
 
-export interface Lookaround {
+interface Lookaround {
   root: Node;
   fact: number;
   isBehind: boolean;
 }
 
-export interface Parsed {
+interface Parsed {
   root: Node;
   /** Inner ones before those that contain them. */
   lookarounds: Lookaround[];

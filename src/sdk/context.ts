@@ -24,7 +24,7 @@ export type ElicitResult<Content = Record<string, unknown>> =
   | { action: "decline" | "cancel"; content?: undefined };
 
 /** An AbortSignal that never aborts: a call whose client has disconnected is ended by the host. */
-export interface NeverAborts {
+interface NeverAborts {
   readonly aborted: false;
   readonly reason: undefined;
   throwIfAborted(): void;

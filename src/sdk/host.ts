@@ -1,5 +1,5 @@
 /** Host functions that the engine's shim provides as `globalThis.__host`. Calls block the servlet. */
-export interface Host {
+interface Host {
   /** The call's input, as JSON. */
   input(): string;
   output(text: string): void;
@@ -32,9 +32,9 @@ export interface Entry {
    * jobs that are pending now, and call it again.
    */
   turn(): 0 | 1 | 2;
-  /** To be told of each promise that is rejected unhandled, and of each that is handled after all. */
+  /** Called for each promise that is rejected unhandled, and for each that is handled later. */
   rejection(promise: object, reason: unknown, handled: boolean): void;
-  /** The rejections that nobody has handled up to now, as text; "" where there are none. */
+  /** The unhandled rejections as text; "" if there are none. */
   unhandled(): string;
 }
 
@@ -63,7 +63,7 @@ function answered<T>(answer: T): T {
   return answer;
 }
 
-/** Host functions for handlers; a snapshot must not have called any of them. */
+/** Host functions for handlers; module scope must not call them, because its state becomes the snapshot. */
 const asking: Pick<
   Host,
   "call" | "config" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"
@@ -77,7 +77,7 @@ const asking: Pick<
   sleep: (ms) => answered(__host.sleep(ms)),
 };
 
-/** The host, for what differs from call to call. Throws at module scope, which runs once, at build time. */
+/** The host functions whose answers differ from call to call. Throws at module scope, which runs once, at build time. */
 export function hostFor(what: string): typeof asking {
   if (!running.call) {
     throw new Error(
@@ -87,7 +87,7 @@ export function hostFor(what: string): typeof asking {
   return asking;
 }
 
-/** Is this a JSON object (no array, not null)? */
+/** True for a JSON object: neither an array nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

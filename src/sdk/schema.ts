@@ -4,7 +4,7 @@ import type { Issue, JsonSchema, StandardSchema } from "./infer.ts";
 type Direction = "input" | "output";
 
 /** Turns schemas that cannot do it themselves into JSON Schema: zod/mini's. */
-export type Converter = (schema: StandardSchema, io: Direction) => JsonSchema;
+type Converter = (schema: StandardSchema, io: Direction) => JsonSchema;
 
 let converter: Converter | undefined;
 

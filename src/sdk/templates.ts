@@ -1,5 +1,5 @@
 /** A URI template (RFC 6570), made to be matched. */
-export interface Template {
+interface Template {
   names: string[];
   /** The variables of a URI of this form; undefined where it has another. Takes time linear in the URI. */
   match(uri: string): Record<string, string> | undefined;

@@ -28,12 +28,12 @@ export interface PromptEntry extends Source {
   prompt: Prompt;
 }
 
-export interface ResourceEntry {
+interface ResourceEntry {
   servlet: BundledServlet;
   resource: Resource;
 }
 
-export interface TemplateEntry {
+interface TemplateEntry {
   servlet: BundledServlet;
   template: ResourceTemplate;
   matches: TemplateMatcher;

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { callerKey } from "../model.ts";
+import { callerKey } from "../callers.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
 import { liveWorld } from "../wasm/world.ts";

@@ -6,7 +6,7 @@ import type { World } from "../wasm/world.ts";
 import type { Scopes } from "./scopes.ts";
 
 /** One run of a servlet in the run log, which never has its input or output. */
-export interface RunLine {
+interface RunLine {
   /** When it was begun, in ISO 8601. */
   time: string;
   principal: string;
@@ -28,7 +28,7 @@ export interface RunLine {
 }
 
 /** Format and destination of the run log. */
-export interface Recording {
+interface Recording {
   format: "json" | "text";
   print(line: string): void;
 }

@@ -1,7 +1,7 @@
 import { isObject, type Tool } from "../model.ts";
 
 /** An argument that modern requests repeat in a header. */
-export interface ParamHeader {
+interface ParamHeader {
   /** In lower case. */
   header: string;
   /** Property names from the root of the arguments. */

@@ -49,7 +49,7 @@ export interface Servlet {
 }
 
 /** Runs one export of the servlet with this input. */
-export type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
+type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
 
 /** The exports of a servlet and how to run them. */
 export interface Interface {

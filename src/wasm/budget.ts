@@ -1,5 +1,6 @@
 import { siteOf } from "../callers.ts";
 import { limits } from "../limits.ts";
+import { mebibytes } from "../text.ts";
 import type { Setup } from "./setup.ts";
 
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
@@ -90,8 +91,6 @@ export class FuelMeter {
     if (left < 0n) throw new GuestError(this.exhaustedMessage);
   }
 }
-
-export const mebibytes = (bytes: number): string => `${Math.round(bytes / 104857.6) / 10} MiB`;
 
 /** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
 const waiting = new Set<Reservation>();

@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
-import { GuestError, mebibytes } from "./budget.ts";
+import { mebibytes } from "../text.ts";
+import { GuestError } from "./budget.ts";
 
 /** Size limits on guest data, checked before it is decoded. */
 

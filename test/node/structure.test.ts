@@ -33,7 +33,8 @@ const LEAVES = [
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
-  "app.ts": ["auth", "durable", "mcp", "otc", "page", "servlets", ...LEAVES],
+  "app.ts": ["wiring.ts", "auth", "mcp", "otc", "page", "servlets", ...LEAVES],
+  "wiring.ts": ["auth", "durable", "mcp", "servlets", ...LEAVES],
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
@@ -55,7 +56,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "key-name.ts": [],
   "limits.ts": [],
   "errors.ts": ["limits.ts", "text.ts"],
-  "callers.ts": ["limits.ts"],
+  "callers.ts": ["limits.ts", "model.ts"],
   "glob.ts": [],
   "private-hosts.ts": [],
   "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],

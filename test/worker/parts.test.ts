@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { namespaceOf } from "../../src/env.ts";
+import { namespaceOf, readSettings } from "../../src/env.ts";
 import { PART, partsOf, valuesIn } from "../../src/parts.ts";
 import { SealedRows } from "../../src/durable/sealed-rows.ts";
 import type { States } from "../../src/durable/states.ts";
@@ -37,7 +37,7 @@ describe("values are read as they were written", () => {
 });
 
 describe("sealed rows", () => {
-  const sealer = sealerOf(env)!;
+  const sealer = sealerOf(readSettings(env), env)!;
   const object = () => {
     const states = namespaceOf<States>(env, "STATES")!;
     return states.get(states.newUniqueId());

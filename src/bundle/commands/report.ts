@@ -1,7 +1,7 @@
 /** The output of the command `npm run servlets`. */
 import { gzipSync } from "node:zlib";
 import type { Lists } from "../../model.ts";
-import { printable, printableLines } from "../../text.ts";
+import { mebibytes, printable, printableLines } from "../../text.ts";
 import type { Import, Kind, Outline } from "../wasm/binary.ts";
 import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
@@ -112,9 +112,6 @@ function memory({ outline, memoryLimit }: Examined): string | undefined {
   if (own === undefined) return undefined;
   return `${mebibytes(own.initial * PAGE)} to begin with, at most ${mebibytes(memoryLimit)}`;
 }
-
-const mebibytes = (bytes: number) =>
-  bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
 
 function instances({ found }: Examined, { unrestorable }: Prepared): string {
   if (unrestorable !== undefined)

@@ -4,9 +4,9 @@ import { Wait } from "../../suspension.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../wire/answers.ts";
 
-/** Askers for clients that are asked by requests of the server, and for those that cannot be asked. */
+/** Askers for the clients of sessions, and for clients that cannot be asked. */
 
-/** Interrupts the call for its client's answers, unless there is nothing that the client can be asked. */
+/** An asker that interrupts the call until its client answers, unless the client supports none of the asks. */
 export function sessionAsker(client: Client): Asker {
   return async (asks) => {
     const given = sessionFailures(asks, client);
@@ -15,7 +15,7 @@ export function sessionAsker(client: Client): Asker {
   };
 }
 
-/** The failures of those that a session's client cannot be asked: none of them ends the call by itself. */
+/** A failure for each ask that a session's client does not support; none ends the call by itself. */
 export const sessionFailures = (asks: Asks, client: Client): Record<string, AskFailure> =>
   Object.fromEntries(
     Object.entries(unaskable(asks, client)).map(([key, failure]) => {
@@ -24,7 +24,7 @@ export const sessionFailures = (asks: Asks, client: Client): Record<string, AskF
     }),
   );
 
-/** Why a client cannot be asked anything, and what to do next. */
+/** The reason why a client cannot be asked, and what to do next. */
 const UNABLE = {
   "no session":
     "its request belongs to no session. Send initialize, and its Mcp-Session-Id with all that follows.",

@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { stringBytes } from "../../text.ts";
 import { errorMessage, type RequestId } from "../wire/message.ts";
 
-/** The replies to one POST: those to a batch are sent together, so together they have a size. */
+/** The replies to one POST. Those to a batch are sent together, so their total size is limited. */
 export class Replies {
   readonly all: string[] = [];
   readonly #isBatch: boolean;
@@ -15,7 +15,7 @@ export class Replies {
     this.#isBatch = isBatch;
   }
 
-  /** Takes the reply to the request with this id; where there is no room for it, an error in its place. */
+  /** Adds the reply to the request with this id, or an error if there is no room for it. */
   add(message: string, id: RequestId | null): void {
     this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > limits.batchBytes;
     const reply = this.isFull ? errorMessage(id, batchIsFull()) : message;

@@ -19,8 +19,8 @@ import { settled } from "./settled.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /**
- * Protocols 2024-11-05 to 2025-11-25. What belongs to a session goes to its object; a request of a client
- * that has none is answered by itself.
+ * Protocols 2024-11-05 to 2025-11-25. Messages of a session go to its object; a request without a session is
+ * answered here.
  * https://modelcontextprotocol.io/specification/2025-11-25
  */
 export async function handleLegacy(
@@ -56,7 +56,7 @@ export async function handleLegacy(
   const answering = new Answering(exchange);
   const replyToAll = async (): Promise<Reply> => {
     const replies = new Replies(isBatch);
-    // One after the other: of several large results at once none could be refused in time.
+    // In turn, because concurrent large results could not be refused in time.
     for (const message of incoming) {
       if (message.kind === "unreadable") {
         replies.add(errorMessage(message.id, message.fault), message.id);
@@ -79,7 +79,10 @@ export async function handleSession(method: string, exchange: Exchange): Promise
     return new Response(null, { status: 204 });
   }
   if (!exchange.accepts.sse) {
-    throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
+    throw new Fault(
+      "not_acceptable",
+      "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
+    );
   }
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
   return responseOf(known(await session.listen(exchange.principal.name, lastEventId)));
@@ -91,7 +94,7 @@ const SESSION_HEADER = "mcp-session-id";
 export const hasSession = ({ headers, sessions }: Exchange): boolean =>
   sessions !== undefined && headers.has(SESSION_HEADER);
 
-/** The session that a request names; undefined where it names none. Throws `no_session`. */
+/** The session that a request names, if any. Throws `no_session`. */
 function sessionOf({ headers, sessions }: Exchange) {
   const id = headers.get(SESSION_HEADER);
   return id === null || sessions === undefined ? undefined : known(sessions.get(id));
@@ -132,7 +135,7 @@ async function begin(
   const result = await initialize(params, exchange);
   const { protocolVersion } = result;
   const { capabilities, clientInfo } = params;
-  await exchange.keep();
+  await exchange.countStored();
   const session = await sessions.create(exchange.principal, {
     protocolVersion,
     capabilities: isObject(capabilities) ? capabilities : {},

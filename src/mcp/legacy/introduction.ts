@@ -6,7 +6,7 @@ import { logLevelIn } from "../wire/notifications.ts";
 import { hasTasks, olderIntroduction } from "./shapes.ts";
 import { TASK_CAPABILITY } from "./tasks.ts";
 
-/** Methods that clients without a session have too. */
+/** Methods that clients without a session may also call. */
 
 /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 export async function initialize(
@@ -30,7 +30,7 @@ export async function initialize(
 
 export const ping = () => ({});
 
-/** Only checks the params: without a session there is no place to keep the level. */
+/** Only checks the params: without a session the level cannot be stored. */
 export function setLevel(params: Json): Json {
   logLevelIn(params);
   return {};

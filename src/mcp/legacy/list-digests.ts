@@ -3,13 +3,13 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Lists } from "../../model.ts";
 import type { Bundle } from "../../servlets/bundle.ts";
 
-/** Lists whose changes clients are told of. */
+/** Lists whose changes clients are notified of. */
 const LISTS = ["tools", "prompts", "resources"] as const;
 
-/** A digest of each list: a session keeps them, and so notices which lists a new deployment has changed. */
+/** A digest of each list: a session stores them to detect which lists a new deployment has changed. */
 export type ListDigests = Record<(typeof LISTS)[number], string>;
 
-/** Digests of the lists in a bundle. A servlet that lists at run time counts by the hash of its build. */
+/** Digests of the lists in a bundle. For a servlet with dynamic lists the hash of its build is used. */
 export function listDigests({ servlets }: Bundle): ListDigests {
   const digest = (pick: (lists: Lists) => unknown) => {
     const all = servlets.map(({ name, manifest, lists, hash }) => [

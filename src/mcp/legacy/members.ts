@@ -1,37 +1,21 @@
 import { isObject, type Json } from "../../model.ts";
 
 /**
- * Members that came with a later revision: clients that decode into closed types fail on one that their
- * own does not have. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
+ * Members that a later revision added: clients that decode into closed types reject unknown ones. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
  */
-const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
+const ADDED: { version: string; members: Partial<Record<Kind, readonly string[]>> }[] = [
   {
     version: "2025-03-26",
-    members: {
-      argument: [],
-      block: [],
-      capabilities: ["completions"],
-      contents: [],
-      implementation: [],
-      progress: ["message"],
-      prompt: [],
-      question: [],
-      resource: [],
-      result: [],
-      tool: ["annotations"],
-    },
+    members: { capabilities: ["completions"], progress: ["message"], tool: ["annotations"] },
   },
   {
     version: "2025-06-18",
     members: {
       argument: ["title"],
       block: ["_meta"],
-      capabilities: [],
       contents: ["_meta"],
       implementation: ["title"],
-      progress: [],
       prompt: ["title", "_meta"],
-      question: [],
       resource: ["title", "_meta"],
       result: ["structuredContent"],
       tool: ["title", "outputSchema", "_meta"],
@@ -40,21 +24,17 @@ const ADDED: { version: string; members: Record<Kind, readonly string[]> }[] = [
   {
     version: "2025-11-25",
     members: {
-      argument: [],
       block: ["icons"],
-      capabilities: [],
-      contents: [],
       implementation: ["icons", "websiteUrl", "description"],
-      progress: [],
       prompt: ["icons"],
       question: ["mode"],
       resource: ["icons"],
-      result: [],
       tool: ["execution", "icons"],
     },
   },
 ];
 
+/** Kinds of objects that have later members. */
 type Kind =
   | "argument"
   | "block"
@@ -68,9 +48,11 @@ type Kind =
   | "result"
   | "tool";
 
-/** The value without the members that came later. */
+/** The value without members of later revisions. */
 export function knownMembers<T extends object>(value: T, kind: Kind, version: string): T {
-  const later = ADDED.flatMap((added) => (added.version > version ? added.members[kind] : []));
+  const later = ADDED.flatMap((added) =>
+    added.version > version ? (added.members[kind] ?? []) : [],
+  );
   if (!later.some((key) => key in value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !later.includes(key))) as T;
 }
@@ -85,7 +67,7 @@ const LISTS: Record<string, Kind> = {
   content: "block",
 };
 
-/** A result, with all that is in it, without the members that came later. */
+/** A result and its nested objects without members of later revisions. */
 export function knownResult(result: Json, version: string): Json {
   if (version >= ADDED.at(-1)!.version) return result;
   const known: Json = { ...knownMembers(result, "result", version) };

@@ -8,22 +8,22 @@ import { OWN, type SessionStreams } from "./session-streams.ts";
 import { TASK_RESULT } from "./tasks.ts";
 
 /** Dependencies of `OpenCalls`. */
-export interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
+interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
   streams: SessionStreams;
 }
 
-/** The open calls of a session: the stream of each, and how it ends. */
+/** The open calls of a session, each with its stream. */
 export class OpenCalls {
-  readonly #setting: OpenCallDependencies;
+  readonly #parts: OpenCallDependencies;
   readonly #open = new Map<number, Call>();
   readonly asks: SessionAsks;
   #last = 0;
 
-  constructor(setting: OpenCallDependencies) {
-    this.#setting = setting;
-    this.asks = new SessionAsks(setting);
-    for (const call of setting.store.calls()) {
-      this.#open.set(call.number, { ...call, scopes: undefined, isKept: true });
+  constructor(parts: OpenCallDependencies) {
+    this.#parts = parts;
+    this.asks = new SessionAsks(parts);
+    for (const call of parts.store.calls()) {
+      this.#open.set(call.number, { ...call, scopes: undefined, isStored: true });
       this.#last = Math.max(this.#last, call.number);
     }
   }
@@ -43,7 +43,7 @@ export class OpenCalls {
 
   /** Opens a call under a number of its own. */
   open(about: Pick<Call, "request" | "method" | "scopes"> & Partial<Call>): Call {
-    const call = { number: ++this.#last, stream: OWN, notified: 0, isKept: false, ...about };
+    const call = { number: ++this.#last, stream: OWN, notified: 0, isStored: false, ...about };
     this.#open.set(call.number, call);
     return call;
   }
@@ -51,10 +51,10 @@ export class OpenCalls {
   /** Answers the POST with a stream from now on, and stores its open calls. */
   begin(post: OpenPost): void {
     if (post.stream !== undefined || !post.accepts.sse) return;
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const stream = store.next("streams");
     for (const call of this.all) {
-      if (call.post === post) this.keep(Object.assign(call, { stream }));
+      if (call.post === post) this.store(Object.assign(call, { stream }));
     }
     const early = post.begin(stream, streams.begin(stream));
     for (const message of early) streams.send(stream, message).catch(report);
@@ -75,12 +75,12 @@ export class OpenCalls {
 
   /** Sends the client a call's notification number `nth`, unless it was sent before. */
   tell(call: Call, nth: number, notice: Notification): void {
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     if (nth <= call.notified) return;
     call.notified = nth;
     call.hear ??= hearing(call, store, (message) => {
       if (call.post !== undefined) this.begin(call.post);
-      if (call.stream === OWN && call.request !== null) return; // Its client takes no stream.
+      if (call.stream === OWN && call.request !== null) return; // Its client accepts no stream.
       const waiting = isListener(call) && this.waitingFor(call.task!);
       const also = store.setNotified.bind(store, { ...call });
       const { stream } = waiting || call;
@@ -91,19 +91,19 @@ export class OpenCalls {
 
   /** Ends a call, with this message as its reply if there is one. */
   async reply(call: Call, message?: string): Promise<void> {
-    const { store, streams } = this.#setting;
-    const { number, post, stream, isKept, task } = call;
+    const { store, streams } = this.#parts;
+    const { number, post, stream, isStored, task } = call;
     if (!this.#open.delete(number)) return;
     if (post !== undefined && post.stream === undefined) post.reply(call.request, message);
     else if (message !== undefined) {
       const sending = streams.send(stream, message, { also: () => store.dropCall(number) });
       await sending.catch((error: unknown) => {
-        this.#open.set(number, call); // Its client still waits for this.
+        this.#open.set(number, call); // Its client still waits for the reply.
         throw error;
       });
     }
     if (task !== undefined && this.ofTask(task).length === 0) this.asks.forget(task);
-    if (isKept) store.dropCall(number);
+    if (isStored) store.dropCall(number);
     if (!this.areOn(stream)) await streams.finish(stream);
   }
 
@@ -113,19 +113,19 @@ export class OpenCalls {
     call.isUnwanted = true;
     if (call.task !== undefined && call.method !== TASK_RESULT) {
       await this.asks.settle(call.task, {});
-      await this.#setting.tasks().cancel(call.task);
+      await this.#parts.tasks().cancel(call.task);
     }
     // Last, so that a crash before leaves the call to be cancelled again.
     await this.reply(call);
   }
 
-  /** Stores a call, so that it outlives this instance of the session's object. */
-  keep(call: Call): void {
-    call.isKept = true;
-    this.#setting.store.keepCall(call);
+  /** Stores a call, so that it survives the eviction of the session's object. */
+  store(call: Call): void {
+    call.isStored = true;
+    this.#parts.store.storeCall(call);
   }
 
-  /** The call on whose stream a task's messages go: the newest that waits for it, which its client knows best. */
+  /** The call whose stream carries a task's messages: the newest that waits for the task, since its client knows that stream. */
   waitingFor(task: string): Call | undefined {
     return this.ofTask(task).findLast((call) => !isListener(call));
   }

@@ -4,8 +4,8 @@ import type { Accepts, Reply } from "../wire/reply.ts";
 import type { Post } from "../../durable/session-object.ts";
 
 /**
- * A POST that is being answered: with JSON where all of its calls are over before one of them has said
- * anything, else with a stream that begins then.
+ * A POST that is being answered: with JSON if all its calls end before one of them sends a message, else with a
+ * stream from that message on.
  */
 export class OpenPost {
   /** The answer to the POST. */
@@ -13,7 +13,7 @@ export class OpenPost {
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
   readonly trace: Post["trace"];
-  /** Where it has become a stream, its number. */
+  /** The number of its stream, once there is one. */
   stream: number | undefined;
   readonly #isBatch: boolean;
   readonly #replies: Replies;
@@ -31,15 +31,14 @@ export class OpenPost {
     this.#open = requests;
   }
 
-  /** Takes the answer to its request with this id, or that there will be none. */
+  /** Adds the reply to its request with this id; undefined if there will be none. */
   reply(id: RequestId | null, message: string | undefined): void {
     if (message !== undefined) this.#replies.add(message, id);
     this.#over();
   }
 
   /**
-   * Does the work when the requests before are answered, or go on as a stream: of several large results at
-   * once none could be refused in time.
+   * Runs `work` after the earlier requests of a batch: concurrent large results could not be refused in time.
    */
   inTurn(work: () => Promise<void>): Promise<void> {
     if (!this.#isBatch) return work();
@@ -47,7 +46,7 @@ export class OpenPost {
     return this.#last;
   }
 
-  /** Throws `too_large` where there is no room for further replies. */
+  /** Throws `too_large` if there is no room for further replies. */
   demandRoom(): void {
     if (this.stream === undefined && this.#replies.isFull) throw batchIsFull();
   }
@@ -58,7 +57,7 @@ export class OpenPost {
     this.#answer({ status: all.length > 0 ? 200 : 202, body: all, isBatch: this.#isBatch });
   }
 
-  /** From now on it is a stream; gives what is to be said on it first. */
+  /** Turns it into a stream; returns the earlier replies, which go first. */
   begin(stream: number, response: Response): string[] {
     this.stream = stream;
     this.#answer(response);

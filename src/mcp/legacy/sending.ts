@@ -2,7 +2,7 @@ import { Fault } from "../../errors.ts";
 import type { Keeper } from "../../record.ts";
 import { UNKNOWN_OUTCOME, type Sender } from "../../unknown-outcome.ts";
 
-/** The keeper of a call in a session's object; `note` is called when it is about to send such a request. */
+/** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
 export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
   begin: async () => {},
   async intend(_position, _key, method) {
@@ -20,5 +20,5 @@ export const stopped = ({ hasSent = false }: Sender): Fault =>
     "servlet_failed",
     hasSent
       ? `The server stopped during this call. ${UNKNOWN_OUTCOME}`
-      : "The server stopped before this call was done: call again.",
+      : "The server stopped before this call ended. Call again.",
   );

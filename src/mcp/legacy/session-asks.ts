@@ -10,7 +10,7 @@ import { isObject, type Json } from "../../model.ts";
 import type { Asks } from "../../asks.ts";
 import { clientError, unusableAnswer } from "../../servlets/ask-failures.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
-import type { KeptAsk } from "../../durable/session-rows.ts";
+import type { StoredAsk } from "../../durable/session-rows.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionAsks`. */
@@ -30,25 +30,25 @@ interface Addressee {
 
 /** The open requests of the server to a session's client. */
 export class SessionAsks {
-  readonly #setting: AskDependencies;
-  readonly #open = new Map<number, KeptAsk>();
+  readonly #parts: AskDependencies;
+  readonly #open = new Map<number, StoredAsk>();
   /**
-   * Keys of each task that are answered or withdrawn. A message that the task sent before may still arrive,
-   * and a task never uses a key again, so these are not asked again.
+   * Answered or withdrawn keys of each task. Older messages of the task may still arrive; since it never reuses a
+   * key, these are ignored.
    */
   readonly #closed = new Map<string, Set<string>>();
   /** The newest round of each task. */
   readonly #rounds = new Map<string, number>();
   #settling = Promise.resolve();
 
-  constructor(setting: AskDependencies) {
-    this.#setting = setting;
-    for (const ask of setting.store.asks()) this.#open.set(ask.number, ask);
+  constructor(parts: AskDependencies) {
+    this.#parts = parts;
+    for (const ask of parts.store.asks()) this.#open.set(ask.number, ask);
   }
 
   /**
-   * Sends what a task asks and has not been sent, on the stream of the call that `to` gives then, and
-   * withdraws what it asks no more. Without a call nobody is there to be asked yet. One after the other.
+   * Sends the new asks of a task on the stream of the call that `to` returns, and withdraws the asks that it has
+   * dropped. Without a call there is no client to ask yet. Runs one at a time.
    */
   settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
     const settling = this.#settling.then(() => this.#settle(task, asks, to));
@@ -64,11 +64,11 @@ export class SessionAsks {
     for (const ask of open) if (!Object.hasOwn(asks, ask.key)) await this.#withdraw(ask);
     const call = to?.call();
     if (to === undefined || call === undefined) return;
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const { capabilities, protocolVersion: version } = await store.client();
     for (const [key, asked] of Object.entries(asks)) {
       const known = open.filter((ask) => ask.key === key);
-      // A client that has lost a response asks for the result again, and knows the newer stream only.
+      // A client that lost a response requests the result again, and knows the newer stream only.
       const isThere = known.some(
         ({ stream }) => !to.isListed || stream >= call.stream || streams.isOpen(stream),
       );
@@ -87,16 +87,15 @@ export class SessionAsks {
   }
 
   /**
-   * Takes the client's answer to one of them; one that does not fit, or is an error, fails the request.
-   * An answer to no open request is ignored: the call was cancelled, or has its answer. Gives what has
-   * kept the server from taking it.
+   * Takes the client's answer to an open request; an error or an unusable answer fails the ask. Ignores an answer
+   * to any other request: its call was cancelled, or has its answer. Returns the fault of a failed attempt.
    */
   async take(
     { id, result, error }: ClientResponse,
     scopes: Post["scopes"],
   ): Promise<Fault | undefined> {
-    const { store } = this.#setting;
-    const tasks = () => this.#setting.tasks(scopes);
+    const { store } = this.#parts;
+    const tasks = () => this.#parts.tasks(scopes);
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
     // Another answer may have come in the meantime.
@@ -109,7 +108,7 @@ export class SessionAsks {
         const request = { method: "tasks/result", params: { taskId: made["taskId"] } };
         await this.#send(ask, request, { ...asked, isTask: false });
       } else {
-        // Clients do not answer twice, so the call goes on with whatever this is.
+        // Clients answer once, so the call continues with this answer.
         const answer = error === undefined ? answerOf(asked, result) : clientError(asked, error);
         this.#close(ask);
         const taken = await tasks().update(ask.task, { [ask.key]: answer });
@@ -122,42 +121,42 @@ export class SessionAsks {
       return undefined;
     } catch (failure) {
       this.#closed.get(ask.task)?.delete(ask.key);
-      this.#open.set(ask.number, ask); // It can be answered again.
+      this.#open.set(ask.number, ask); // The client may answer again.
       return Fault.from(failure);
     }
   }
 
   async #send(
-    { task, key, stream }: Pick<KeptAsk, "task" | "key" | "stream">,
+    { task, key, stream }: Pick<StoredAsk, "task" | "key" | "stream">,
     request: { method: string; params: Json },
     asked: Json,
   ): Promise<void> {
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const ask = { number: store.next("asks"), task, key, stream };
     this.#open.set(ask.number, ask);
     const message = JSON.stringify({ jsonrpc: "2.0", id: ask.number, ...request });
     const texts = { [`ask ${ask.number}`]: asked };
     try {
-      await streams.send(stream, message, { texts, also: () => store.keepAsk(ask) });
+      await streams.send(stream, message, { texts, also: () => store.storeAsk(ask) });
     } catch (error) {
       this.#open.delete(ask.number);
       throw error;
     }
   }
 
-  #close({ task, key }: Pick<KeptAsk, "task" | "key">): void {
+  #close({ task, key }: Pick<StoredAsk, "task" | "key">): void {
     const keys = this.#closed.get(task) ?? new Set();
     this.#closed.set(task, keys.add(key));
   }
 
-  /** Forgets a task whose call has ended. */
+  /** Drops the state of a task whose call has ended. */
   forget(task: string): void {
     this.#closed.delete(task);
     this.#rounds.delete(task);
   }
 
-  async #withdraw({ number, task, key, stream }: KeptAsk): Promise<void> {
-    const { store, streams } = this.#setting;
+  async #withdraw({ number, task, key, stream }: StoredAsk): Promise<void> {
+    const { store, streams } = this.#parts;
     if (!this.#open.delete(number)) return;
     const isMoved = [...this.#open.values()].some((ask) => ask.task === task && ask.key === key);
     if (!isMoved) this.#close({ task, key });
@@ -167,5 +166,5 @@ export class SessionAsks {
   }
 }
 
-/** Why the task does not take an answer that fits its request. */
+/** Why the task rejects an answer that fits its request. */
 const TOO_LARGE = `is too large: with the answers before it, it must not exceed ${limits.hostBytes} characters`;

@@ -37,19 +37,19 @@ interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
 
 /** Runs the calls of a session: in its object, or in a task that reports back to it. */
 export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
-  readonly #setting: CallDependencies;
+  readonly #parts: CallDependencies;
   readonly #open: OpenCalls;
   #rootsChanges = 0;
 
-  constructor(setting: CallDependencies) {
-    this.#setting = setting;
-    this.#open = setting.open;
+  constructor(parts: CallDependencies) {
+    this.#parts = parts;
+    this.#open = parts.open;
   }
 
-  /** Ends the calls that have died with an earlier instance of the object, and none that begin now. */
+  /** Ends the calls that died with an earlier instance of the object. */
   async recover(): Promise<void> {
     const end = async (call: Call) => {
-      const lives = call.task !== undefined && (await this.#setting.tasks().get(call.task));
+      const lives = call.task !== undefined && (await this.#parts.tasks().get(call.task));
       const { request: id } = call;
       if (!lives)
         await this.#open.reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
@@ -69,7 +69,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       scopes: post.scopes,
       progressToken,
     });
-    const { version } = this.#setting.store.row;
+    const { version } = this.#parts.store.row;
     const run = async () => {
       post.demandRoom();
       const result = await this.#run(call, request, meta);
@@ -85,24 +85,24 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /**
-   * Tells the servlets that want to know that the client's roots are others now. Their calls about an
-   * earlier change end, so that each has one open call at most. Never throws.
+   * Notifies the servlets that handle changes of the client's roots. Ends their calls about an earlier change, so
+   * that each has at most one. Never throws.
    */
   async rootsChanged(scopes: Call["scopes"]): Promise<void> {
     const change = ++this.#rootsChanges;
     for (const call of this.#open.all) {
       if (call.method === ROOTS_CHANGED) await this.#open.stop(call).catch(report);
     }
-    const registry = this.#setting.registry.within(scopes);
+    const registry = this.#parts.registry.within(scopes);
     for (const bundled of await registry.rootsListeners()) {
-      if (change !== this.#rootsChanges || !this.#setting.store.exists) return;
+      if (change !== this.#rootsChanges || !this.#parts.store.exists) return;
       const call = this.#open.open({ request: null, method: ROOTS_CHANGED, scopes });
       try {
         const params = { servlet: bundled.name };
         const target = await findAgain({ method: ROOTS_CHANGED, params }, registry);
         if (await this.#start(call, target, params, {})) await this.#open.reply(call);
       } catch (error) {
-        if (!this.#setting.store.exists) return; // It has ended meanwhile.
+        if (!this.#parts.store.exists) return; // The session has ended meanwhile.
         report(error);
         await this.#open.reply(call);
       }
@@ -113,12 +113,12 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const call = this.#open.ofTask(task)[0];
     if (call === undefined) return false;
     this.#open.tell(call, nth, notice);
-    await this.#setting.streams.settled();
+    await this.#parts.streams.settled();
     return true;
   }
 
   async progressed(task: string, { view, asks, round }: Progress): Promise<boolean> {
-    const { store, streams } = this.#setting;
+    const { store, streams } = this.#parts;
     const calls = this.#open.ofTask(task);
     const isListed = store.hasTask(task);
     const waiting = () => this.#open.waitingFor(task);
@@ -132,15 +132,15 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return calls.length > 0 || isListed;
   }
 
-  /** Gives the result of a request; undefined where its call goes on. */
+  /** Returns the result of a request; undefined if its call continues. */
   async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
-    const registry = this.#setting.registry.within(call.scopes);
+    const registry = this.#parts.registry.within(call.scopes);
     const { row, target } = await find(request, registry);
     const { params } = request;
     if (row.session) {
-      const { store, enlist } = this.#setting;
-      const tasks = () => this.#setting.tasks(call.scopes);
+      const { store, enlist } = this.#parts;
+      const tasks = () => this.#parts.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, awaitTask }, call);
     }
@@ -150,10 +150,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return task ? { task: olderTask(task) } : this.#start(call, target, params, meta);
   }
 
-  /** Runs a call for as long as it needs not wait. Gives undefined where it goes on. */
+  /** Runs a call until it ends or has to wait; returns undefined if it continues as a task. */
   async #start(call: Call, target: Target, params: Json, meta: Json): Promise<Json | undefined> {
-    const { store, hub } = this.#setting;
-    const kept = await taskCallOf(call, this.#setting.store, params, meta);
+    const { store, hub } = this.#parts;
+    const kept = await taskCallOf(call, this.#parts.store, params, meta);
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
@@ -165,7 +165,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         tell(notice);
       },
       ask: failingAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
-      keeper: sendingKeeper(call, () => call.isKept && this.#open.keep(call)),
+      keeper: sendingKeeper(call, () => call.isStored && this.#open.store(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       return settled(target, context);
@@ -175,37 +175,37 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
     const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
-    await this.#setting.streams.settled(); // What it has said is not said again.
+    await this.#parts.streams.settled(); // Sent notifications must be stored before the task repeats the run.
     if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
     return undefined;
   }
 
-  /** Sends a call on as a task that its client sees nothing of. */
+  /** Continues a call as a task that its client does not see. */
   async #goOn(call: Call, kept: TaskCall, suspended: Suspended): Promise<void> {
     if (call.post !== undefined) this.#open.begin(call.post);
-    const tasks = this.#setting.tasks();
+    const tasks = this.#parts.tasks();
     const id = tasks.newId();
     // Before the task is created: it reports its asks at once.
-    this.#open.keep(Object.assign(call, { task: id }));
-    const owner = { session: this.#setting.id, isHidden: true };
+    this.#open.store(Object.assign(call, { task: id }));
+    const owner = { session: this.#parts.id, isHidden: true };
     await tasks.create({ ...kept, owner }, Object.assign({}, suspended), { id });
     if (!this.#open.has(call)) await tasks.cancel(id);
   }
 
-  /** Makes a task of a call whose client wants one; undefined where it does not. */
+  /** Makes a task of a call if its client requests one. */
   async #asTask(call: Call, tool: Tool, { task, ...params }: Json, meta: Json) {
-    const { store, id: session } = this.#setting;
+    const { store, id: session } = this.#parts;
     if (!hasTasks(store.row.version)) return undefined;
     const ttlMs = wantedTtl(tool, { task });
     if (ttlMs === undefined) return undefined;
-    const tasks = this.#setting.tasks();
+    const tasks = this.#parts.tasks();
     const object = tasks.newId();
     addTask(store, object, ttlMs);
-    const kept = await taskCallOf(call, this.#setting.store, params, meta);
+    const kept = await taskCallOf(call, this.#parts.store, params, meta);
     const { scopes, progressToken } = call;
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
     const listener = this.#open.open(about);
-    this.#open.keep(listener);
+    this.#open.store(listener);
     const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, { id: object }).catch(async (error: unknown) => {
       store.dropTask(object);
@@ -218,14 +218,14 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { taskId } = task;
     if (isOver(task)) return this.#end(call, task);
     if (call.post !== undefined) this.#open.begin(call.post);
-    this.#open.keep(Object.assign(call, { task: taskId }));
-    this.#setting.store.addTask(taskId, expiryOf(task));
-    await this.#setting.tasks().adopt(taskId, this.#setting.id);
+    this.#open.store(Object.assign(call, { task: taskId }));
+    this.#parts.store.addTask(taskId, expiryOf(task));
+    await this.#parts.tasks().adopt(taskId, this.#parts.id);
   }
 
   async #end(call: Call, task: DetailedTask): Promise<void> {
     const { request: id, method } = call;
-    const { version } = this.#setting.store.row;
+    const { version } = this.#parts.store.row;
     await this.#open.reply(call, id === null ? undefined : endingOf({ id, method, version }, task));
   }
 }

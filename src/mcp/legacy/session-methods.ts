@@ -9,11 +9,11 @@ import type { SessionCall, SessionParts } from "./session-parts.ts";
 import { hasTasks } from "./shapes.ts";
 import { isOver, olderTask } from "./tasks.ts";
 
-/** Methods as sessions have them. */
+/** Methods of sessions. */
 
 export function initializeAgain(): never {
   const message =
-    "This session is initialized already: to begin another, send initialize without Mcp-Session-Id.";
+    "This session is already initialized. To begin another, send initialize without Mcp-Session-Id.";
   throw new Fault("invalid_request", message);
 }
 
@@ -65,7 +65,7 @@ export async function cancelTask(params: Json, session: SessionParts): Promise<J
   return olderTask(await taskIn(params, session));
 }
 
-/** The result of a task when it has ended; what its servlet asks comes on the stream of this call. */
+/** Answers with the task's result when it ends; the asks of its servlet go on the stream of this call. */
 export async function awaitTask(
   params: Json,
   session: SessionParts,
@@ -75,7 +75,7 @@ export async function awaitTask(
   return undefined;
 }
 
-/** The task that params name. Throws `invalid_params` where there is none, or none of this principal. */
+/** The principal's task that params name. Throws `invalid_params` for an unknown one. */
 async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask> {
   demandTasks(session);
   const id = string(params, "taskId");
@@ -85,7 +85,7 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
   return task;
 }
 
-/** The session's call as a task keeps it; its servlet is run with this even where it never becomes one. */
+/** The session's call as a task stores it; its servlet runs with this even if it never becomes a task. */
 export async function taskCallOf(
   { request, method, scopes, post }: SessionCall,
   store: SessionStore,
@@ -114,7 +114,7 @@ export function addTask(store: SessionStore, id: string, ttlMs: number): void {
   throw new Fault("too_many", message);
 }
 
-/** When a task is forgotten, in Unix ms. */
+/** When a task is deleted, in Unix ms. */
 export const expiryOf = ({ createdAt, ttlMs }: DetailedTask): number =>
   Date.parse(String(createdAt)) + Number(ttlMs);
 
@@ -127,5 +127,5 @@ function demandTasks({ store }: SessionParts): void {
 function placeOf(cursor: unknown): number {
   const [, place] = /^tasks:(\d+)$/.exec(cursorText(cursor)) ?? [];
   if (place !== undefined) return Number(place);
-  throw new Fault("invalid_params", "The cursor is unknown: list again without one.");
+  throw new Fault("invalid_params", "The cursor is unknown. List again without one.");
 }

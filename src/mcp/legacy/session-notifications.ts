@@ -3,19 +3,19 @@ import { related, TASK_RESULT } from "./tasks.ts";
 import { olderNotice } from "./shapes.ts";
 import type { Json, Notification } from "../../model.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
-import type { KeptCall } from "../../durable/session-rows.ts";
+import type { StoredCall } from "../../durable/session-rows.ts";
 
 /**
  * True for the entry of a task that the client has created, which is not a request. Its progress token is valid
  * until the task ends, whether or not a request waits for the result.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
  */
-export const isListener = ({ request, method }: KeptCall): boolean =>
+export const isListener = ({ request, method }: StoredCall): boolean =>
   request === null && method === TASK_RESULT;
 
-/** Sends the notifications of a call that its client wants, and records its progress. */
+/** Sends those notifications of a call that its client wants, and records the progress. */
 export function hearing(
-  call: KeptCall,
+  call: StoredCall,
   store: SessionStore,
   send: (message: Json) => void,
 ): (notice: Notification) => void {

@@ -2,14 +2,14 @@ import type { Tasks } from "../../durable/tasks.ts";
 import type { DetailedTask } from "../../durable/task-object.ts";
 import type { Notification } from "../../model.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
-import type { KeptCall } from "../../durable/session-rows.ts";
+import type { StoredCall } from "../../durable/session-rows.ts";
 import type { Post } from "../../durable/session-object.ts";
 import type { OpenPost } from "./open-post.ts";
 
 /** The parts of a session that its methods use. */
 export interface SessionParts {
   store: SessionStore;
-  /** The principal's tasks, as far as these scopes grant them. */
+  /** The principal's tasks with these scopes. */
   tasks: (scopes?: Post["scopes"]) => Tasks;
   /** Subscribes the session to change notifications. */
   enlist(): Promise<void>;
@@ -17,15 +17,15 @@ export interface SessionParts {
   awaitTask(call: SessionCall, task: DetailedTask): Promise<void>;
 }
 
-/** A call of a session that is not over. */
-export interface SessionCall extends KeptCall {
-  isKept: boolean;
+/** An open call of a session. */
+export interface SessionCall extends StoredCall {
+  isStored: boolean;
   /** True once the client has cancelled it. */
   isUnwanted?: boolean;
   /** Absent once another instance of the session's object has taken the call over. */
   post?: OpenPost;
   scopes: Post["scopes"];
-  /** Ends it, where it runs here. */
+  /** Aborts its run in this object. */
   stop?: AbortController;
   hear?: (notice: Notification) => void;
 }

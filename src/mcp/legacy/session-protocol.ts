@@ -15,29 +15,29 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 
 /** Dependencies of `SessionProtocol`. */
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
-  /** Of the session's Durable Object. */
+  /** State of the session's Durable Object. */
   state: DurableObjectState;
   registry: Registry;
   hub: () => DurableObjectStub<Hub>;
 }
 
 /**
- * The protocol of one session: takes its client's messages, and sends those of the server.
+ * The protocol of one session: handles its client's messages, and sends those of the server.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
  */
 export class SessionProtocol {
-  readonly #setting: SessionDependencies;
+  readonly #parts: SessionDependencies;
   readonly #streams: SessionStreams;
   readonly #open: OpenCalls;
   readonly calls: SessionCalls;
 
-  constructor(setting: SessionDependencies) {
-    const { state, store } = setting;
-    this.#setting = setting;
+  constructor(parts: SessionDependencies) {
+    const { state, store } = parts;
+    this.#parts = parts;
     this.#streams = new SessionStreams(store, state, (stream) => this.#open.areOn(stream));
-    this.#open = new OpenCalls({ ...setting, streams: this.#streams });
+    this.#open = new OpenCalls({ ...parts, streams: this.#streams });
     const id = state.id.toString();
-    this.calls = new SessionCalls({ ...setting, id, streams: this.#streams, open: this.#open });
+    this.calls = new SessionCalls({ ...parts, id, streams: this.#streams, open: this.#open });
   }
 
   /** True while a call is running or waiting. */
@@ -50,10 +50,10 @@ export class SessionProtocol {
     return this.#streams.isOpen(OWN);
   }
 
-  /** Answers a POST. Undefined where the session ends meanwhile. */
+  /** Answers a POST; undefined if the session ends meanwhile. */
   async post({ messages, ...how }: Post): Promise<Response | Reply | undefined> {
     const { isBatch, accepts, scopes } = how;
-    const { store, state } = this.#setting;
+    const { store, state } = this.#parts;
     store.touch();
     const read = messages.map(readable);
     let failure: Fault | undefined;
@@ -64,7 +64,7 @@ export class SessionProtocol {
       }
       if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
     }
-    // From here on nothing is awaited until each request is an open call, which the session's end ends.
+    // Nothing is awaited until each request is an open call, so that the end of the session ends it.
     if (!store.exists) return undefined;
     const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
     if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
@@ -83,26 +83,26 @@ export class SessionProtocol {
   ): Promise<void> {
     switch (method) {
       case "notifications/initialized":
-        return this.#setting.store.set({ ready: 1 });
+        return this.#parts.store.set({ ready: 1 });
       case "notifications/cancelled":
         return this.#open.cancel(params["requestId"]);
       case ROOTS_CHANGED:
-        return this.#setting.state.waitUntil(this.calls.rootsChanged(scopes));
+        return this.#parts.state.waitUntil(this.calls.rootsChanged(scopes));
     }
   }
 
-  /** Answers a GET with a stream. Undefined where the session ends meanwhile. */
+  /** Answers a GET with a stream; undefined if the session ends meanwhile. */
   async listen(lastEventId?: string): Promise<Response | Reply | undefined> {
     try {
       return await this.#streams.listen(lastEventId);
     } catch (error) {
-      return this.#setting.store.exists ? replyOf(error) : undefined;
+      return this.#parts.store.exists ? replyOf(error) : undefined;
     }
   }
 
-  /** Tells the client which lists a new deployment has changed since it could last see them. */
+  /** Notifies the client of lists that a new deployment has changed since the client could last see them. */
   async announceLists(lists: ListDigests): Promise<void> {
-    const { store } = this.#setting;
+    const { store } = this.#parts;
     if (!store.exists) return;
     const seen = (await store.rows.text("lists")) as Partial<ListDigests> | undefined;
     for (const list of seen === undefined ? [] : changedLists(seen, lists)) {
@@ -110,11 +110,11 @@ export class SessionProtocol {
     }
   }
 
-  /** Sends change notifications; those of resources only where the client is subscribed. */
+  /** Sends change notifications; those of resources only if the client is subscribed. */
   async changed(changes: readonly Notification[]): Promise<void> {
     for (const { method, params = {} } of changes) {
       const { uri } = params;
-      if (typeof uri === "string" && !this.#setting.store.isSubscribed(uri)) continue;
+      if (typeof uri === "string" && !this.#parts.store.isSubscribed(uri)) continue;
       await this.#notify({ method, params });
     }
   }
@@ -126,7 +126,7 @@ export class SessionProtocol {
 
   /** Sends a ping on the session's own stream. */
   ping(): Promise<void> {
-    const id = `${PING}${this.#setting.store.next("asks")}`;
+    const id = `${PING}${this.#parts.store.next("asks")}`;
     return this.#streams.send(OWN, JSON.stringify({ jsonrpc: "2.0", id, method: "ping" }));
   }
 

@@ -1,8 +1,8 @@
-import { Connection } from "../../durable/connection.ts";
 import { SessionEvents } from "../../durable/session-events.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { Connection } from "../wire/connection.ts";
 import { eventText, streamResponse } from "../wire/reply.ts";
 import { hasTasks } from "./shapes.ts";
 
@@ -10,7 +10,7 @@ import { hasTasks } from "./shapes.ts";
 export const OWN = 0;
 
 /** Options of `send`. Everything is written in one transaction with the message. */
-interface Along {
+interface SendOptions {
   /** Minor messages are dropped first when a client does not read its stream. */
   isMinor?: boolean;
   texts?: Record<string, unknown>;
@@ -18,20 +18,20 @@ interface Along {
 }
 
 /**
- * The streams of a session. Each message is kept before it is sent, under an id that says of which stream
- * it is and where in it, so that a client that comes back is sent what that stream has had since.
+ * The streams of a session. Each message is stored before it is sent, under an id that names its stream and place,
+ * so that a client that reconnects receives the later messages of that stream.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
  */
 export class SessionStreams {
   readonly #store: SessionStore;
   readonly #storage: DurableObjectStorage;
   readonly #events: SessionEvents;
-  /** True while more messages may follow on this stream. */
+  /** Returns true while more messages may follow on this stream. */
   readonly #goesOn: (stream: number) => boolean;
   /** Prefix of this session's event ids, to recognize ids of other sessions. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
-  /** These and those before them that are not read to their end, oldest first. */
+  /** These and earlier ones with unread bytes, oldest first. */
   #connections: Connection[] = [];
   /** Settles when all earlier messages are stored and sent. */
   #last = Promise.resolve();
@@ -54,7 +54,7 @@ export class SessionStreams {
   }
 
   /** Settles when the message is durable, and written to its connection if there is one. */
-  send(stream: number, message: string, { isMinor = false, texts, also }: Along = {}) {
+  send(stream: number, message: string, { isMinor = false, texts, also }: SendOptions = {}) {
     return this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
@@ -81,12 +81,11 @@ export class SessionStreams {
   }
 
   /**
-   * The stream on which the client has last seen this event, or else the session's own. It takes over
-   * from an older connection to the same stream, whose client may be gone without our knowing.
+   * The stream of this event, or else the session's own. It replaces an older connection to the same stream, whose
+   * client may have disconnected unnoticed.
    *
-   * Throws `invalid_request` for an id that is not of this session, `method_not_allowed` for a stream that
-   * the client has read to its end: clients that got no result, since the call was cancelled, would
-   * reconnect for ever.
+   * Throws `invalid_request` for an id of another session, `method_not_allowed` for a stream that the client has read
+   * to its end: the client of a cancelled call would reconnect for ever.
    */
   async listen(lastEventId: string | undefined): Promise<Response> {
     const { stream, after } =
@@ -105,7 +104,7 @@ export class SessionStreams {
       this.#relieve();
       await this.#repeat(stream, after, connection);
       if (!connection.isOpen) return;
-      this.#open.get(stream)?.close(); // Of another who came at the same time.
+      this.#open.get(stream)?.close(); // Of a concurrent request for the same stream.
       if (this.#goesOn(stream)) this.#open.set(stream, connection);
       else connection.close();
     });
@@ -122,7 +121,7 @@ export class SessionStreams {
     for (const connection of this.#open.values()) connection.close();
   }
 
-  /** Settles when all that was sent is durable. */
+  /** Settles when all sent messages are durable. */
   settled(): Promise<void> {
     return this.#last;
   }
@@ -137,58 +136,64 @@ export class SessionStreams {
   #connect(stream: number, seen: number): Connection {
     const isOwn = stream === OWN;
     const connection: Connection = new Connection({
-      lifeMs: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
-      ending: () => this.#ending(stream, this.#open.get(stream) === connection ? undefined : seen),
+      keepAliveMs: limits.listenKeepAliveMs,
+      life: {
+        ms: isOwn ? limits.sessionStreamMs : limits.callStreamMs,
+        ending: () =>
+          this.#ending(stream, this.#open.get(stream) === connection ? undefined : seen),
+      },
       onOver: () => {
         if (this.#open.get(stream) === connection) this.#open.delete(stream);
       },
     });
     this.#connections.push(connection);
     if (this.#primes) {
-      connection.repeat(`id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`);
+      connection.writeAny(
+        `id: ${this.#freshId(stream, seen)}\nretry: ${limits.retryMs}\ndata: \n\n`,
+      );
     }
     return connection;
   }
 
-  /** Clients of revisions before 2025-11-25 take an event without data for a broken message. */
+  /** True if connections begin with an event without data: clients of older revisions take it for a broken message. */
   get #primes(): boolean {
     return hasTasks(this.#store.row.version);
   }
 
   /**
-   * The last event of a connection whose time is over: when to come back, and for clients that got no
-   * priming event an id to come back with. Without a new id from each connection go-sdk gives the session
-   * up after five; the event has a name of its own and no data, so no client takes it for a message.
+   * The last event of an expired connection: when to reconnect and, for clients that got no priming event, the id to
+   * reconnect with. Without a new id from each connection go-sdk gives up after five; the event has a name of its own
+   * and no data, so that no client takes it for a message.
    */
   #ending(stream: number, seen = this.#events.newest): string {
     const retry = `retry: ${this.#retryMs(stream === OWN)}\n\n`;
     return this.#primes ? retry : `event: end\nid: ${this.#freshId(stream, seen)}\n${retry}`;
   }
 
-  /** A client that is silent for long comes back less often. */
+  /** The reconnection delay, which is longer for a client that has been silent for long. */
   #retryMs(isOwn: boolean): number {
     const silentMs = isOwn ? Date.now() - this.#store.row.used : 0;
     return Math.min(Math.max(limits.retryMs, Math.round(silentMs / 4)), limits.maxRetryMs);
   }
 
-  /** True where a stream has no event after this one, and none will follow. */
+  /** True if a stream has no event after this one and none will follow. */
   async #isRead(stream: number, after: number): Promise<boolean> {
     if (this.#goesOn(stream)) return false;
-    await this.#last; // Its last message may be on its way.
+    await this.#last; // Its last message may not be stored yet.
     return !this.#events.hasAfter(stream, after);
   }
 
   /** Sends the events of a stream after this one. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
     for await (const { seq, message } of this.#events.after(stream, after)) {
-      connection.repeat(this.#event(stream, seq, message));
+      connection.writeAny(this.#event(stream, seq, message));
     }
     if (connection.isOpen) this.#events.setRead(stream);
   }
 
   /**
-   * Breaks off the oldest connections that are not read while more bytes wait on all of them than the session
-   * keeps characters: a client can have a stream for each call, and ask for the same messages again and again.
+   * Breaks off the oldest unread connections while all of them have more unread bytes than the session stores
+   * characters: a client can have a stream for each call, and request the same messages again and again.
    */
   #relieve(): void {
     const isInUse = ({ isOpen, backlogBytes }: Connection) => isOpen || backlogBytes > 0;
@@ -210,7 +215,7 @@ export class SessionStreams {
     return `${this.#tag}-${stream}-${seq}`;
   }
 
-  /** Another id for the same place, which no other event has. */
+  /** A new id for the same place. */
   #freshId(stream: number, seq: number): string {
     return `${this.#idOf(stream, seq)}-${Date.now().toString(36)}`;
   }

@@ -5,7 +5,7 @@ import type { Json } from "../../model.ts";
 import { Suspended } from "../../suspension.ts";
 import type { Target } from "../method.ts";
 
-/** Runs a target whose `call.ask` never waits: a servlet that returns what it asks is called again. */
+/** Runs a target whose `call.ask` never waits. A servlet that returns an input request is called again with the answers. */
 export async function settled({ subject, run }: Target, call: CallContext): Promise<Json> {
   const named = { ...call, ...(subject !== undefined && { subject }) };
   let context = named;
@@ -17,5 +17,8 @@ export async function settled({ subject, run }: Target, call: CallContext): Prom
     const responses = await call.ask(reason.asks, call.signal());
     context = { ...named, fuelUsed, input: { responses, ...(state !== undefined && { state }) } };
   }
-  throw new Fault("servlet_failed", "The servlet keeps asking a client that cannot be asked.");
+  throw new Fault(
+    "servlet_failed",
+    "The servlet keeps asking for input although its client cannot be asked. Use a client that can, or report this to the servlet's author.",
+  );
 }

@@ -8,7 +8,7 @@ import { isObject, type ContentBlock, type Json, type Tool } from "../../model.t
 /** Tasks and resumable polling streams came with 2025-11-25. */
 export const hasTasks = (version: string): boolean => version >= "2025-11-25";
 
-/** A result without what clients of this revision refuse. */
+/** A result in the shape of this revision. */
 export function olderResult(result: Json, version: string): Json {
   let shaped = knownResult(result, version);
   if (Array.isArray(shaped["tools"])) {
@@ -27,7 +27,7 @@ export function olderResult(result: Json, version: string): Json {
   return shaped;
 }
 
-/** Only objects can be structured output there, and a client drops the whole list for another schema. */
+/** Older structured output is always an object; with another schema clients reject the whole list. */
 function olderTool(tool: Tool): Tool {
   if (tool.outputSchema === undefined || tool.outputSchema["type"] === "object") return tool;
   const { outputSchema: _, ...rest } = tool;

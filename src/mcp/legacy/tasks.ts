@@ -10,10 +10,10 @@ import { olderResult, olderError } from "./shapes.ts";
 
 const RELATED_TASK_META = "io.modelcontextprotocol/related-task";
 
-/** Gives the result of a task when it has ended. */
+/** The method that returns the result of a task when it has ended. */
 export const TASK_RESULT = "tasks/result";
 
-/** Which requests can be made as tasks, for what declares them. */
+/** The server's `tasks` capability. */
 export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** True if the client can run this request as a task of its own. */
@@ -25,17 +25,20 @@ export function takesAsTask({ capabilities: { tasks } }: Client, method: string)
 }
 
 /**
- * How long, in ms, the task is to be kept that a call's params ask for; undefined where they ask for none.
- * Throws `method_not_found` where the tool is called in the wrong one of both ways, `invalid_params`.
+ * The lifetime, in ms, of the task that a call's params request; undefined if they request none. Throws
+ * `method_not_found` if the tool does not support, or requires, being called as a task; `invalid_params`.
  */
 export function wantedTtl({ name, execution }: Tool, { task }: Json): number | undefined {
   const support = execution?.taskSupport ?? "forbidden";
   if (task === undefined) {
     if (support !== "required") return undefined;
-    throw new Fault("method_not_found", `${name} can only be called as a task: give params.task.`);
+    throw new Fault("method_not_found", `${name} can only be called as a task. Send params.task.`);
   }
   if (support === "forbidden") {
-    throw new Fault("method_not_found", `${name} cannot be called as a task.`);
+    throw new Fault(
+      "method_not_found",
+      `${name} cannot be called as a task. Send the call without params.task.`,
+    );
   }
   const ttl = isObject(task) ? (task["ttl"] ?? limits.taskMs) : undefined;
   if (typeof ttl === "number" && ttl > 0) return ttl;
@@ -59,7 +62,7 @@ export function olderTask(task: DetailedTask): Json {
   };
 }
 
-/** Params or a result that belongs to a task. */
+/** Params or a result with the `_meta` that relates them to a task. */
 export function related(about: Json, taskId: string): Json {
   const meta = isObject(about["_meta"]) ? about["_meta"] : {};
   return { ...about, _meta: { ...meta, [RELATED_TASK_META]: { taskId } } };

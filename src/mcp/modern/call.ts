@@ -10,21 +10,28 @@ import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import type { Request } from "../wire/message.ts";
 import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
-import { inputAsker, inputRequired, resume, resumes, stateOf, type Leg } from "./input-required.ts";
+import {
+  inputAsker,
+  inputRequired,
+  resume,
+  resumes,
+  stateOf,
+  type RunInput,
+} from "./input-required.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
-/** The context of a call, but for its asker: what it asks comes back with its client's next request. */
+/** The context of a call without its asker, which depends on the run. */
 export type ModernCall = Omit<CallContext, "ask">;
 
-/** Makes tasks of a call; a retry of its request is answered with the same task. */
+/** Turns a call into a task; a retry of its request gets the same task. */
 interface Promotions extends Pick<CallContext, "gate" | "notify"> {
-  /** Goes on with a call that waits. */
-  task(so: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
-  /** A task that is over, as its call is. Absent if such a call is answered with its result. */
+  /** Continues a waiting call as a task. */
+  task(changes: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
+  /** Makes a finished task of a finished call. Absent if finished calls are answered with their result. */
   end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
 }
 
-/** Runs what a request names, in place or as a task, or goes on with a call that asked for input. */
+/** Runs the target of a request, in place or as a task, or resumes a call that asked for input. */
 export async function runTarget(
   request: FoundRequest,
   target: Target,
@@ -36,10 +43,15 @@ export async function runTarget(
   if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const promoter = tool && promoterOf(tool, request, exchange, plain);
   const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
-  const goOn = async ({ rounds, resumption, isTask, ...leg }: Leg): Promise<Json> => {
-    if (isTask === true && promoter) return promoter.task(leg, resumption);
-    const ask = inputAsker({ ...leg, client: call.client });
-    const running = target.run({ ...call, ...leg, ask, ...(resumption && { keeper: resumption }) });
+  const goOn = async ({ rounds, resumption, isTask, ...runInput }: RunInput): Promise<Json> => {
+    if (isTask === true && promoter) return promoter.task(runInput, resumption);
+    const ask = inputAsker({ ...runInput, client: call.client });
+    const running = target.run({
+      ...call,
+      ...runInput,
+      ask,
+      ...(resumption && { keeper: resumption }),
+    });
     const outcome = await (promoter?.end ? running.catch(servletFault) : running);
     if (outcome instanceof Fault) return promoter!.end!(endOf(outcome), resumption);
     if (!(outcome instanceof Suspended)) {
@@ -50,15 +62,15 @@ export async function runTarget(
       const { recorded: earlier } = reason;
       return goOn({
         rounds,
-        ...leg,
+        ...runInput,
         fuelUsed,
         recorded: earlier,
         ...(resumption && { resumption }),
       });
     }
-    // A task waits for room, too.
+    // A call without room to wait becomes a task, too.
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
-      return promoter.task({ ...leg, fuelUsed, ...(recorded && { recorded }) }, resumption);
+      return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
@@ -66,14 +78,14 @@ export async function runTarget(
   return resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
 }
 
-/** The servlet's failure, which is an end of its call; others are thrown. */
+/** The servlet's failure, which ends its call; rethrows any other error. */
 function servletFault(error: unknown): Fault {
   const fault = report(error);
   if (fault.code !== "servlet_error" && fault.code !== "servlet_failed") throw fault;
   return fault;
 }
 
-/** Undefined if the tool's calls never become tasks, or its client takes none. Throws `missing_capability`. */
+/** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
 function promoterOf(
   tool: ToolEntry,
   { params }: Request,
@@ -86,13 +98,13 @@ function promoterOf(
   if (tasks === undefined || gate === undefined || !takesTasks(call.client)) return undefined;
   let message: string | undefined;
   const create = async (
-    so: Partial<TaskCall>,
+    changes: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
     const { id: request, meta, principal, client, trace } = call;
     const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
     const own = { id: request, meta, principal, client, trace, params: asked };
-    const made = { ...own, method: "tools/call", ...so };
+    const made = { ...own, method: "tools/call", ...changes };
     // A retry of a request that goes on from a state creates the same task.
     const known = id === undefined ? {} : { id, isRetried: true };
     return createTaskResult(await tasks.create(made, end, known));
@@ -103,12 +115,12 @@ function promoterOf(
       message = progressOf(notice) ?? message;
       call.notify(notice);
     },
-    async task(so, resumption) {
-      const told = { ...so, ...(message !== undefined && { message }) };
-      if (resumption === undefined) return create(told);
+    async task(changes, resumption) {
+      const made = { ...changes, ...(message !== undefined && { message }) };
+      if (resumption === undefined) return create(made);
       const { id, recorded: known } = await resumption.task(tasks.newId());
-      const own = so.recorded?.notices ?? 0;
-      return create({ ...told, ...(known && { recorded: { ...known, notices: own } }) }, { id });
+      const own = changes.recorded?.notices ?? 0;
+      return create({ ...made, ...(known && { recorded: { ...known, notices: own } }) }, { id });
     },
     ...(mode !== "auto" && {
       async end(end: TaskEnd, resumption?: Resumption) {

@@ -10,12 +10,12 @@ import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire
 import type { Exchange } from "../wire/exchange.ts";
 import { checkHeaders, checkVersionHeader, traceIn } from "../wire/headers.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
-import { isLoggingLevel, notices, progressTokenOf } from "../wire/notifications.ts";
+import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { clientName } from "../wire/params.ts";
 import { runTarget, type ModernCall } from "./call.ts";
 
-/** Protocol 2026-07-28: every request by itself. https://modelcontextprotocol.io/specification/2026-07-28 */
+/** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
 
 const META = "io.modelcontextprotocol/";
 
@@ -70,7 +70,7 @@ async function replyTo(
     else throw methodNotFound(method);
     return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
   } catch (error) {
-    // A request that goes on from a state can be sent again: it does nothing twice.
+    // A request that resumes a state can be repeated: its side effects are not.
     const goesOn = params["requestState"] !== undefined;
     const fault = report(goesOn ? error : afterSending(sender, error));
     return { status: httpStatus(fault), body: errorMessage(id, fault) };
@@ -89,7 +89,7 @@ function callOf(
   if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
     throw new Fault(
       "invalid_params",
-      `params._meta["${META}logLevel"] is not a log level. See the log levels of the specification.`,
+      `params._meta["${META}logLevel"] is not a log level. Use one of ${LOGGING_LEVELS.join(", ")}.`,
     );
   }
   return {
@@ -106,7 +106,7 @@ function callOf(
   };
 }
 
-/** Texts of results by the list in them: it is the same for everybody, so its text is written once. */
+/** Texts of list results, by list: a list is the same for all callers, so it is serialized once. */
 const written = new WeakMap<unknown[], string>();
 
 function resultText(row: Method, { server, registry }: Exchange, result: Json): string {
@@ -135,7 +135,7 @@ function cacheHints({ cache }: Method, { isDynamic, isNarrow }: Registry): Json 
   return { ttlMs, cacheScope: isNarrow ? "private" : "public" };
 }
 
-/** `execution` is of the older revisions. */
+/** Drops `execution`, which only older revisions have. */
 function toolsWithoutExecution({ tools }: Json): unknown {
   return (tools as Tool[]).map((tool) => {
     if (tool.execution === undefined) return tool;

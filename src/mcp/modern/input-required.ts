@@ -25,14 +25,14 @@ import type { Exchange } from "../wire/exchange.ts";
 import { canAsk, type FoundRequest } from "../method.ts";
 
 /**
- * Calls that go back to their client for input, and go on with the next request: all that they have
- * come to is sealed into the `requestState` that the client brings back.
+ * Calls that ask their client for input and resume with its next request: their record is sealed into the
+ * `requestState` that the client returns.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
 
 /** The content of a sealed `requestState`. */
 interface State {
-  /** Digest of what the call was asked to do. */
+  /** Digest of the method, the subject and the arguments. */
   call: string;
   principal: string;
   /** Unix time in ms. */
@@ -47,15 +47,15 @@ interface State {
   state?: string;
   /** See `CallContext`; absent in states of older versions. */
   fuelUsed?: number;
-  /** 32 bytes in hex, where it has returned: what is random in the next call follows from it and the answers. */
+  /** 32 bytes in hex, if the servlet has returned: the randomness of the next call follows from it and the answers. */
   seed?: string;
 }
 
 /** The input of one run of a call. */
-export interface Leg extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
+export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
   /** How often the client was asked. */
   rounds: number;
-  /** Absent where the request brings no state. */
+  /** Absent if the request has no state. */
   resumption?: Resumption;
   /** True if the call has become a task. */
   isTask?: boolean;
@@ -66,17 +66,16 @@ export const resumes = ({ requestState, inputResponses }: Json): boolean =>
   requestState !== undefined || inputResponses !== undefined;
 
 /**
- * Reads `requestState` and `inputResponses`, and has `run` go on with the call. A request that is sent
- * again with the same state and answers does nothing twice. Throws `invalid_params` that says what is
- * wrong with them.
+ * Reads `requestState` and `inputResponses`, and continues the call with `run`. A repeated request with the same
+ * state and answers repeats no side effect. Throws `invalid_params` that says what is wrong with them.
  */
 export async function resume(
   request: FoundRequest,
   exchange: Exchange,
-  run: (leg: Leg) => Promise<Json>,
+  run: (runInput: RunInput) => Promise<Json>,
 ): Promise<Json> {
   const { params } = request;
-  const { vault, principal, keep } = exchange;
+  const { vault, principal, countStored } = exchange;
   const { requestState: sealed, inputResponses: given } = params;
   if (!canAsk(request.row)) return run({ rounds: 0 });
   const responses = given === undefined ? {} : responsesIn(given);
@@ -84,31 +83,31 @@ export async function resume(
   if (typeof sealed !== "string") throw refused("is not a string");
   const opened = await vault?.open(sealed);
   if (vault === undefined || opened === undefined) {
-    throw refused("was altered, or has expired");
+    throw refused("was altered or has expired");
   }
   const state = stateIn(opened);
   if (state.until < Date.now()) throw refused("has expired");
-  if (state.principal !== principal.name) throw refused("is another caller's");
-  if (state.call !== (await digest(request))) throw refused("is of another call");
+  if (state.principal !== principal.name) throw refused("belongs to another caller");
+  if (state.call !== (await digest(request))) throw refused("belongs to another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed = 0 } = state;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
   const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
-  const brought = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
+  const sent = Object.entries(responses).filter(([key]) => Object.hasOwn(open, key));
   const resumption = vault.resumption(sealed, {
-    name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(brought) }),
+    name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(sent) }),
     until: state.until,
-    hasDeadline: brought.some(([key]) => open[key]!.deadline !== undefined),
+    hasDeadline: sent.some(([key]) => open[key]!.deadline !== undefined),
     recorded: next,
-    keep,
+    countStored,
   });
   const goOn = async (): Promise<Json> => {
     if (!isComplete(asks, answers)) {
       const { call: _, principal: _name, until: _until, ...same } = state;
       return inputRequired(request, exchange, { ...same, given: answers });
     }
-    // An answer that was in time may be too late in a retry.
-    const isLate = brought.some(([key]) => isOverdue(open[key]!, Date.now()));
+    // An answer that was in time may be late in a retry.
+    const isLate = sent.some(([key]) => isOverdue(open[key]!, Date.now()));
     const earlier = isLate ? await resumption.earlier() : undefined;
     const record = earlier?.kind === "earlier" ? earlier.recorded : next;
     const input = {
@@ -141,7 +140,7 @@ function stateIn([first, ...entries]: unknown[]): State {
 const refused = (why: string) =>
   new Fault("invalid_params", `params.requestState ${why}. Call again without it.`);
 
-/** Answers all requests that bring the same answers to a single-use state alike. */
+/** Gives all requests with the same answers to a single-use state the same outcome. */
 async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
   const claimed = await resumption.claim();
   if (claimed === undefined) throw refused("was used before, with other answers");
@@ -162,7 +161,7 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
   }
 }
 
-/** Digest of a call as it waits (its record, or the sealed state where it has none) and of the answers to it. */
+/** Digest of a waiting call (its record, or else the sealed state) and of the answers to it. */
 async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
   if (typeof waiting === "string")
     return (await sha256(canonicalJson([waiting, given]))).toBase64();
@@ -181,7 +180,7 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
 /** The result that asks the client for input. */
 export async function inputRequired(
   request: FoundRequest,
-  { vault, principal, keep }: Exchange,
+  { vault, principal, countStored }: Exchange,
   state: Omit<State, "call" | "principal" | "until">,
 ): Promise<Json> {
   if (vault === undefined) throw noVault();
@@ -196,12 +195,12 @@ export async function inputRequired(
   const asks = dated(state.asks, Date.now());
   const { recorded } = state;
   const whole = { ...state, asks, call, principal: principal.name, until };
-  // Entries may be large, and each is written by itself.
+  // Entries may be large, so each is a value of its own.
   const values = [
     { ...whole, ...(recorded && { recorded: { ...recorded, entries: [] } }) },
     ...(recorded?.entries ?? []),
   ];
-  const requestState = await vault.seal(values, { until, once: state.once, keep });
+  const requestState = await vault.seal(values, { until, once: state.once, countStored });
   return {
     resultType: "input_required",
     ...(Object.keys(state.asks).length > 0 && {
@@ -232,8 +231,8 @@ export function stateOf(
 }
 
 /**
- * Interrupts the call for its client's answers. Those that came before anything was asked are used, each
- * once. Where the client cannot be asked one of them, it is asked none.
+ * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
+ * each once. If the client does not support one of the asks, it is asked none.
  */
 export function inputAsker({ client, input }: Pick<CallContext, "client" | "input">): Asker {
   const responses = input?.unasked === true ? input.responses : {};
@@ -252,7 +251,7 @@ export function inputAsker({ client, input }: Pick<CallContext, "client" | "inpu
 const noVault = () =>
   new Fault(
     "servlet_failed",
-    "The servlet asks for input, but this server has no place to keep its call: bind KEY_RING and STATES.",
+    "The servlet asks for input, but this server cannot store its call. Add the bindings KEY_RING and STATES to wrangler.toml.",
   );
 
 /** Digest of method, subject and arguments: retries differ in id and `_meta` only. */

@@ -2,7 +2,8 @@ import * as z from "zod/mini";
 import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Client } from "../../call-context.ts";
-import { callerKey, isObject, type Json } from "../../model.ts";
+import { callerKey } from "../../callers.ts";
+import { isObject, type Json } from "../../model.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
@@ -11,7 +12,7 @@ import { demandTasks } from "./tasks.ts";
 import { SUBSCRIPTION_ID_META, tagged, type Filter } from "../wire/subscription.ts";
 
 /**
- * Answers `subscriptions/listen` with a stream of the hub, which begins with what is agreed on.
+ * Answers `subscriptions/listen` with a stream of the hub, which begins with the filter that is served.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 export async function listen(
@@ -21,7 +22,10 @@ export async function listen(
 ): Promise<Response> {
   if (exchange.hub === undefined) throw methodNotFound(method);
   if (!exchange.accepts.sse) {
-    throw new Fault("not_acceptable", "Accept must admit text/event-stream: this is a stream.");
+    throw new Fault(
+      "not_acceptable",
+      "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
+    );
   }
   const filter = await agreed(filterOf(params, client), exchange);
   const acknowledged = "notifications/subscriptions/acknowledged";
@@ -40,7 +44,7 @@ export async function listen(
   if (stream === null) {
     throw new Fault(
       "too_many",
-      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or too long filters (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
+      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or filters are too long (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
       { data: { retryAfter: 1 } },
     );
   }
@@ -66,7 +70,10 @@ type AskedFilter = z.infer<typeof filterSchema>;
 function filterOf(params: Json, client: Client): AskedFilter {
   const asked = params["notifications"];
   if (!isObject(asked))
-    throw new Fault("invalid_params", "params.notifications must be an object.");
+    throw new Fault(
+      "invalid_params",
+      'params.notifications must be an object, such as {"toolsListChanged": true}.',
+    );
   if (JSON.stringify(asked).length > limits.listenFilterCharacters) {
     throw new Fault(
       "invalid_params",

@@ -18,11 +18,11 @@ export const takesTasks = ({ capabilities: { extensions } }: Client): boolean =>
 export function demandTasks(client: Client): void {
   if (takesTasks(client)) return;
   const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
-  const message = `This needs a client with the extension ${TASKS_EXTENSION}.`;
+  const message = `The client does not declare the extension ${TASKS_EXTENSION}, which this call needs. Use a client that supports it.`;
   throw new Fault("missing_capability", message, { data });
 }
 
-/** The result that gives the client its task instead of the call's own: without what only `tasks/get` tells. */
+/** The result with a task instead of the call's own result: without the members that only `tasks/get` returns. */
 export function createTaskResult(task: DetailedTask): Json {
   const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
   return { ...plain, resultType: "task" };
@@ -71,5 +71,8 @@ function named(
 
 function found<T>(value: T | undefined, id: string): T {
   if (value !== undefined) return value;
-  throw new Fault("invalid_params", `Unknown task: ${id.slice(0, 80)}`);
+  throw new Fault(
+    "invalid_params",
+    `Unknown task: ${id.slice(0, 80)}. It has expired, or belongs to another caller.`,
+  );
 }

@@ -18,8 +18,8 @@ const CAPABILITY: Record<Ask["method"], string> = {
 };
 
 /**
- * The capabilities that the client lacks for this request; undefined where it lacks none. A client that
- * declares `elicitation: {}` takes forms; pages (mode `url`) have to be declared, and a model's use of tools.
+ * The capabilities that the client lacks for this ask, if any. A client that declares `elicitation: {}` supports
+ * forms; pages (mode `url`) and tools in sampling must be declared.
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#capabilities
  * https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#capabilities
  */
@@ -62,7 +62,7 @@ function partOf({ method, params }: Ask): "url" | "tools" | undefined {
     : undefined;
 }
 
-/** The requests as they go over the wire; ids of elicitations are of the older revisions. */
+/** The asks on the wire, without `elicitationId`, which only older revisions have. */
 export function inputRequests(asks: Asks): Json {
   const wired = Object.entries(asks).map(([key, { method, params }]): [string, Json] => {
     const { elicitationId: _id, ...rest } = params;
@@ -82,9 +82,9 @@ export function responsesIn(value: unknown): Answers {
 }
 
 /**
- * The answers to what was asked, checked; failures as they are. A request that has no answer by its
- * deadline was cancelled by the user. Throws `invalid_params` where a result does not fit its request,
- * or where the results, with those of `before`, are more than one call may keep.
+ * The checked answers to these asks; failures are not checked. An ask without an answer by its deadline counts as
+ * cancelled by the user. Throws `invalid_params` if a result does not fit its ask, or if the results, with those of
+ * `before`, exceed the limit of one call.
  */
 export function fittingAnswers(
   asks: Asks,
@@ -94,7 +94,7 @@ export function fittingAnswers(
 ): Answers {
   // Without a prototype: a servlet may ask under the key `__proto__`.
   const fitting = Object.create(null) as Record<string, Answer>;
-  // For all of them: a servlet may ask for thousands of things, each with a schema of its own.
+  // Shared by all: a servlet may ask for thousands of things, each with a schema of its own.
   const steps = new Steps(limits.checkSteps);
   let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
@@ -108,12 +108,12 @@ export function fittingAnswers(
       hasResults ||= "result" in read;
     }
   }
-  // Cancellations and failures are taken at any size: without them the call could not go on.
+  // Cancellations and failures are accepted at any size: without them the call could not continue.
   if (hasResults && JSON.stringify([before, fitting]).length > limits.hostBytes) throw tooLarge();
   return { ...fitting };
 }
 
-/** The asks as the client can see them from `now` on: that is when their time begins. */
+/** The asks with deadlines, counted from `now`, when the client first sees them. */
 export const dated = (asks: Asks, now: number): Asks =>
   Object.fromEntries(
     Object.entries(asks).map(([key, ask]) => {
@@ -131,7 +131,7 @@ export const isComplete = (asks: Asks, answers: Answers): boolean =>
 export const unanswered = (asks: Asks, answers: Answers): Asks =>
   Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
 
-/** The answer of a client that answers once: a result that does not fit is a failure. */
+/** The answer of a client that answers only once: an unusable result becomes a failure. */
 export function answerOf(ask: Ask, result: unknown): Answer {
   try {
     const read = readResult(ask, result);
@@ -144,7 +144,7 @@ export function answerOf(ask: Ask, result: unknown): Answer {
   }
 }
 
-/** A result as servlets want it, or why it does not fit its request. */
+/** A result in the shape for servlets, or the reason why it does not fit its ask. */
 function readResult(
   { method, params }: Ask,
   result: unknown,

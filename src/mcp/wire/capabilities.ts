@@ -2,7 +2,7 @@ import type { Json } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
-/** The server's capabilities. `listens`: clients can hear of changes; `tasks`: calls can become tasks. */
+/** The server's capabilities. `listens`: clients can subscribe to changes; `tasks`: calls can become tasks. */
 export async function capabilities(
   registry: Registry,
   { listens = false, tasks = false }: { listens?: boolean; tasks?: boolean } = {},

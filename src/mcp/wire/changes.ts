@@ -4,36 +4,36 @@ import type { Notification } from "../../model.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * Takes what a call says of changes to the hub of its principal, and all else to `rest`. The call does
- * not wait for that; what it says in one go is told once.
+ * Publishes a call's change notifications on the hub of its principal, and passes all others to `rest`. The call
+ * does not wait for that; equal changes of one turn are published once.
  */
 export function changes(
   { hub }: Pick<Exchange, "hub">,
   rest: (notice: Notification) => void,
 ): (notice: Notification) => void {
   if (hub === undefined) return rest;
-  const untold = new Map<string, Notification>();
-  let telling = false;
-  const tell = async () => {
-    telling = true;
+  const pending = new Map<string, Notification>();
+  let isPublishing = false;
+  const publish = async () => {
+    isPublishing = true;
     try {
       await Promise.resolve();
-      while (untold.size > 0) {
-        const batch = [...untold.values()];
-        untold.clear();
+      while (pending.size > 0) {
+        const batch = [...pending.values()];
+        pending.clear();
         await hub().publish(batch);
       }
     } catch (error) {
       report(error);
     } finally {
-      telling = false;
+      isPublishing = false;
     }
   };
   return (notice) => {
     const change = changeOf(notice);
     if (change === undefined) return rest(notice);
-    untold.set(JSON.stringify(change), change);
-    if (!telling) waitUntil(tell());
+    pending.set(JSON.stringify(change), change);
+    if (!isPublishing) waitUntil(publish());
   };
 }
 

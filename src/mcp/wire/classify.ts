@@ -14,15 +14,15 @@ export const isModern = (version: string | undefined): boolean =>
 
 export const PROTOCOL_VERSION_META = "io.modelcontextprotocol/protocolVersion";
 
-/** Which of the two protocols a body is written in, and the revision that it names. */
-export type Era = { era: "modern"; version: string } | { era: "legacy"; version: string };
+/** The era of a message, and its revision. */
+type Era = { era: "modern"; version: string } | { era: "legacy"; version: string };
 
 /**
  * Tells the eras apart, by the body first. `version` is the `MCP-Protocol-Version` header.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#backward-compatibility-with-initialization-based-versions
  *
- * Throws `invalid_meta` for a modern header without the claim in the body, `invalid_request` for a
- * header that is no version.
+ * Throws `invalid_meta` for a modern header without a version in the body, `invalid_request` for an unknown version
+ * in the header.
  */
 export function classify(body: unknown, version: string | undefined): Era {
   const claim = claimedVersion(body);

@@ -13,20 +13,20 @@ export interface Server {
   instructions?: string;
 }
 
-/** One POST and what answering it needs. */
-export interface Exchange extends Pick<CallerQuota, "keep"> {
+/** One POST, with the dependencies for answering it. */
+export interface Exchange extends Pick<CallerQuota, "countStored"> {
   server: Server;
   registry: Registry;
   principal: Principal;
   headers: Headers;
   accepts: Accepts;
-  /** The principal's hub; absent where nobody can listen. */
+  /** The principal's hub; absent if clients cannot subscribe. */
   hub?: (() => DurableObjectStub<Hub>) | undefined;
   /** Seals calls that wait for their client; absent if calls cannot wait. */
   vault?: StateVault | undefined;
-  /** The principal's tasks; absent where calls cannot become tasks. */
+  /** The principal's tasks; absent if calls cannot become tasks. */
   tasks?: Tasks | undefined;
-  /** Absent where the server has no sessions. */
+  /** Absent if the server has no sessions. */
   sessions?: Sessions | undefined;
   /** Aborts when the client disconnects before the response. Created on first use. */
   leaving(): AbortSignal;

@@ -5,8 +5,8 @@ import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 
 /**
- * The headers in which a modern request repeats parts of its body, so that what stands between client
- * and server can route without reading it. They must be there and agree.
+ * The headers in which a modern request repeats parts of its body, so that intermediaries can route it without
+ * reading the body. They must be present and agree with it.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata
  */
 
@@ -20,7 +20,7 @@ export function checkHeaders(headers: Headers, { method, params, row }: FoundReq
   agree(headers, "mcp-method", method);
   const part = row.namedBy;
   const name = part === undefined ? undefined : params[part];
-  // FastMCP's tasks send none. That such a request is about its own taskId is all that it can mean.
+  // FastMCP sends none with `tasks/*`. Its body names the task unambiguously.
   const isLenient = part === "taskId" && !headers.has("mcp-name");
   if (typeof name === "string" && !isLenient) agree(headers, "mcp-name", name, decoded);
 }
@@ -32,7 +32,7 @@ export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): 
     const given = headers.get(header);
     if (value === undefined || value === null) {
       if (given !== null)
-        throw mismatch(`${header} is there, but the body has no ${path.join(".")}`);
+        throw mismatch(`${header} is present, but the body has no ${path.join(".")}`);
       continue;
     }
     if (given === null) throw mismatch(`${header} is missing`);
@@ -56,10 +56,10 @@ function agree(
   if (read(given, header) !== expected) throw mismatch(`${header} is not what the body says`);
 }
 
-/** A header's value, out of `=?base64?…?=` where it is in that. */
+/** A header's value, decoded if it is `=?base64?…?=`. */
 function decoded(value: string, header: string): string {
   if (!value.startsWith("=?base64?") || !value.endsWith("?=")) {
-    // Anything but visible ASCII, space and tab has to come encoded.
+    // Characters other than visible ASCII, space and tab must be encoded.
     if (/[^\x20-\x7e\t]/.test(value))
       throw mismatch(`${header} has characters that must be encoded`);
     return value;
@@ -77,7 +77,7 @@ function decoded(value: string, header: string): string {
 
 const mismatch = (what: string) => new Fault("header_mismatch", `Header mismatch: ${what}.`);
 
-/** The trace that a request is part of, if it says so as it should. https://www.w3.org/TR/trace-context/#traceparent-header */
+/** The trace context of a request, if it has a valid one. https://www.w3.org/TR/trace-context/#traceparent-header */
 export function traceIn(headers: Headers): Trace | undefined {
   const traceparent = headers.get("traceparent");
   if (

@@ -22,7 +22,7 @@ export interface ClientResponse {
   kind: "response";
   /** Null if the response has no valid id. */
   id: RequestId | null;
-  /** Unchecked; the caller of the request validates it. */
+  /** Unchecked; the sender of the request validates it. */
   result?: unknown;
   /** The error's message. */
   error?: string;
@@ -33,7 +33,7 @@ export const isNotification = (body: unknown): boolean =>
   isObject(body) && typeof body["method"] === "string" && body["id"] === undefined;
 
 /** Reads one message of a parsed body. Throws `invalid_request` that says what is wrong with it. */
-export function decode(body: unknown): Message {
+function decode(body: unknown): Message {
   if (!isObject(body)) throw new Fault("invalid_request", "A message must be a JSON object.");
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0")
@@ -74,7 +74,7 @@ export interface Unreadable {
   isNotification: boolean;
 }
 
-/** A message of a body, or what is wrong with it: the others of a batch are answered all the same. */
+/** Reads one message; an invalid one becomes `Unreadable`, so that the others of a batch are still answered. */
 export function readable(body: unknown): Message | Unreadable {
   try {
     return decode(body);
@@ -84,26 +84,26 @@ export function readable(body: unknown): Message | Unreadable {
   }
 }
 
-/** The id of a message that may not be one; null where it has none that can be given back. */
+/** The id of a possibly invalid message; null if it has no valid id. */
 export function idOf(body: unknown): RequestId | null {
   if (!isObject(body)) return null;
   const { id } = body;
   return isId(id) ? id : null;
 }
 
-/** Ids are kept with calls and streams, and stand in each of their messages, so they have a bound. */
+/** Ids are stored with calls and streams and repeated in their messages, so their length is limited. */
 const isId = (id: unknown): id is RequestId =>
   typeof id === "string" ? id.length <= limits.idCharacters : Number.isSafeInteger(id);
 
-/** A response as JSON text; so is its result. */
+/** A response as JSON text; `result` is JSON text, too. */
 export function resultMessage(id: RequestId, result: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
 }
 
 /** An error response as JSON text; its id is null where the request's could not be read. */
 export function errorMessage(id: RequestId | null, error: Fault | RpcError): string {
-  const told = error instanceof Fault ? rpcError(error) : error;
-  return JSON.stringify({ jsonrpc: "2.0", id, error: told });
+  const body = error instanceof Fault ? rpcError(error) : error;
+  return JSON.stringify({ jsonrpc: "2.0", id, error: body });
 }
 
 export const methodNotFound = (method: string): Fault =>

@@ -29,20 +29,19 @@ export function logLevelIn({ level }: Json): LoggingLevel {
 type ProgressToken = string | number;
 
 interface Wanted {
-  /** As the client gave it; undefined where it wants no progress. */
+  /** As the client sent it; undefined if it wants no progress. */
   progressToken: ProgressToken | undefined;
-  /** The lowest level that the client wants; undefined where it wants no logs. */
+  /** The lowest level that the client wants; undefined if it wants no logs. */
   logLevel: LoggingLevel | undefined;
   /** The last progress value that was sent to the client. */
   progress?: number | undefined;
-  /** True if the client is told when a URL elicitation is complete. */
+  /** True if the client is notified when a URL elicitation is complete. */
   elicitations?: boolean;
 }
 
 /**
- * Passes on what a call's client asked to hear, in the order in which it is said: progress under the
- * token of this request only and always rising, logs from the level that was asked for. Everything
- * else that a servlet says is nothing that belongs on a request's own stream.
+ * Returns a function that passes on the notifications that a call's client wants, in order: rising progress under
+ * the request's token, and logs from the requested level. No others belong on a request's stream.
  */
 export function notices(
   wanted: Wanted,
@@ -91,7 +90,7 @@ export function notices(
 /** A request's progress token, if it is one of at most `limits.idCharacters`. */
 export function progressTokenOf({ progressToken }: Json): ProgressToken | undefined {
   if (typeof progressToken === "string") {
-    // It is kept with the call, and stands in each notification.
+    // It is stored with the call, and repeated in each notification.
     return progressToken.length <= limits.idCharacters ? progressToken : undefined;
   }
   return typeof progressToken === "number" && Number.isInteger(progressToken)

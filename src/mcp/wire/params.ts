@@ -10,11 +10,14 @@ export function string(params: Json, key: string): string {
   throw new Fault("invalid_params", `params.${key} must be a string.`);
 }
 
-/** A URI, which servlets' templates and callers' scopes are held against. */
+/** A URI of limited length, because it is matched against templates and scopes. */
 export function uriIn(params: Json): string {
   const uri = string(params, "uri");
   if (uri.length <= limits.urlCharacters) return uri;
-  throw new Fault("invalid_params", `A URI may have ${limits.urlCharacters} characters.`);
+  throw new Fault(
+    "invalid_params",
+    `The URI has ${uri.length} characters (limit ${limits.urlCharacters}). Send a shorter one.`,
+  );
 }
 
 /** An object; an empty one if it is absent. */
@@ -35,7 +38,7 @@ export function strings(params: Json, key: string): Record<string, string> {
   return found;
 }
 
-/** The text in a cursor of ours, which is base64; empty if it is none. */
+/** The text in a cursor of this server, which is base64; empty if it is not one. */
 export function cursorText(cursor: unknown): string {
   try {
     return atob(String(cursor));
@@ -44,7 +47,7 @@ export function cursorText(cursor: unknown): string {
   }
 }
 
-/** Name and version of a client, as far as its `clientInfo` has them. */
+/** Name and version of a client, if its `clientInfo` has them. */
 export function clientName(info: unknown): { name?: string; version?: string } {
   const { name, version } = isObject(info) ? info : {};
   return {

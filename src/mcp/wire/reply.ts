@@ -2,6 +2,7 @@ import { jsonHeaders } from "../../body.ts";
 import { httpStatus, retryAfterOf, type Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
+import { Connection, KEEP_ALIVE } from "./connection.ts";
 import { errorMessage, type RequestId } from "./message.ts";
 
 /** The final answer to a POST. */
@@ -28,22 +29,19 @@ export function acceptsIn(header: string | undefined): Accepts {
 }
 
 /**
- * Answers one POST: with JSON where the reply comes before anything else was said, and with an event stream
- * from the first message on where it does not. A call that waits for long opens the stream too: only by
- * writing does one learn that the client has gone, and proxies want to see signs of life.
+ * Answers one POST: with JSON where the reply comes before any other message, and with an event stream from
+ * the first message on where it does not. A call that waits for long opens the stream too: proxies expect signs
+ * of life, and only a write detects that the client has left.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#receiving-messages
- * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class Answering {
   readonly #accepts: Accepts;
   readonly #leaving: () => AbortSignal;
   readonly #begun = Promise.withResolvers<undefined>();
-  #hasBegun = false;
   #left: AbortController | undefined;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** Events from before anybody could read. */
-  #early: Uint8Array[] = [];
-  #signsOfLife: ReturnType<typeof setInterval> | undefined;
+  #isAnswered = false;
+  #stream: Connection | undefined;
+  #keepAlive: ReturnType<typeof setInterval> | undefined;
 
   /** `leaving` aborts when the client has left before it was answered. */
   constructor({ accepts, leaving }: { accepts: Accepts; leaving: () => AbortSignal }) {
@@ -51,18 +49,18 @@ export class Answering {
     this.#leaving = leaving;
   }
 
-  // Both are handed out one by one, so bound to this.
-  /** Sends a message before the reply; nothing happens where the client takes no event stream. */
+  // Both are passed on by themselves, so they are bound.
+  /** Sends a message before the reply; without effect where the client takes no event stream. */
   readonly send = (message: Json): void => {
-    if (this.#accepts.sse) this.#event(JSON.stringify(message));
+    if (this.#accepts.sse) this.#open().writeAny(eventText(JSON.stringify(message)));
   };
 
-  /** Aborts when the client has left. Asked for by calls that begin to wait. */
+  /** Aborts when the client has left. Called by calls that begin to wait. */
   readonly signal = (): AbortSignal => {
     if (!this.#accepts.sse) return this.#leaving();
     const { signal } = (this.#left ??= new AbortController());
     if (!signal.aborted) {
-      this.#signsOfLife ??= setInterval(() => this.#write(": waiting\n\n"), limits.keepAliveMs);
+      this.#keepAlive ??= setInterval(() => this.#open().writeAny(KEEP_ALIVE), limits.keepAliveMs);
     }
     return AbortSignal.any([this.#leaving(), signal]);
   };
@@ -71,50 +69,33 @@ export class Answering {
   async response(reply: Promise<Reply>): Promise<Response> {
     if (!this.#accepts.sse) return jsonResponse(await reply);
     const first = this.#accepts.json ? await Promise.race([reply, this.#begun.promise]) : undefined;
-    if (first === undefined || this.#hasBegun) return this.#stream(reply);
-    this.#end();
-    return jsonResponse(first);
+    if (first !== undefined && this.#stream === undefined) {
+      clearInterval(this.#keepAlive);
+      return jsonResponse(first);
+    }
+    const stream = this.#open();
+    this.#finish(stream, reply).catch((error: unknown) => stream.fail(error));
+    return streamResponse(stream.body);
   }
 
-  #event(message: string): void {
-    this.#write(eventText(message));
+  async #finish(stream: Connection, reply: Promise<Reply>): Promise<void> {
+    const { body } = await reply;
+    this.#isAnswered = true;
+    for (const message of [body].flat()) stream.writeAny(eventText(message));
+    stream.close();
   }
 
-  #write(text: string): void {
-    if (this.#left?.signal.aborted === true) return;
-    const bytes = encoder.encode(text);
-    if (this.#controller === undefined) this.#early.push(bytes);
-    else this.#controller.enqueue(bytes);
-    this.#hasBegun = true;
-    this.#begun.resolve(undefined);
-  }
-
-  #end(): void {
-    if (this.#signsOfLife !== undefined) clearInterval(this.#signsOfLife);
-  }
-
-  /** A stream of all messages, past and future, and then the reply. */
-  #stream(reply: Promise<Reply>): Response {
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        this.#controller = controller;
-        for (const bytes of this.#early) controller.enqueue(bytes);
-        const finish = async () => {
-          const { body: last } = await reply;
-          this.#end();
-          for (const message of [last].flat()) this.#event(message);
-          this.#controller?.close();
-        };
-        finish().catch((error: unknown) => controller.error(error));
-      },
-      cancel: () => {
-        this.#end();
-        this.#controller = undefined;
-        this.#early = [];
-        (this.#left ??= new AbortController()).abort();
-      },
-    });
-    return streamResponse(body);
+  /** The stream, which begins with the first message. */
+  #open(): Connection {
+    if (this.#stream === undefined) {
+      const onOver = () => {
+        clearInterval(this.#keepAlive);
+        if (!this.#isAnswered) (this.#left ??= new AbortController()).abort();
+      };
+      this.#stream = new Connection({ onOver });
+      this.#begun.resolve(undefined);
+    }
+    return this.#stream;
   }
 }
 
@@ -133,14 +114,12 @@ export function streamResponse(body: ReadableStream<Uint8Array>): Response {
   });
 }
 
-const encoder = new TextEncoder();
-
 export function jsonResponse({ status, body, isBatch = false }: Reply): Response {
   const text = isBatch ? `[${[body].flat().join(",")}]` : [body].flat().join("");
   return new Response(text, { status, headers: jsonHeaders });
 }
 
-/** The refusal of a whole request, which says what to do about it in its headers too. */
+/** The refusal of a whole request; headers say when or how to retry. */
 export function refusalResponse(
   fault: Fault,
   { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },

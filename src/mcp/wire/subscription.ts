@@ -15,9 +15,9 @@ export interface Filter {
   taskIds?: string[];
 }
 
-/** One stream, as its hub is asked for it. */
+/** A request to the hub for a stream. */
 export interface Subscription {
-  /** Of the request that opened it. */
+  /** The id of the request that opened it. */
   id: RequestId;
   /** The caller key, by which streams are counted. */
   caller?: string | undefined;

@@ -6,7 +6,7 @@ import type { CompletionRequest } from "../../servlets/servlet.ts";
 import type { Target } from "../method.ts";
 import { cursorText, object, string, strings, uriIn } from "./params.ts";
 
-/** Looks up what the methods of both eras name. All throw `invalid_params` and `insufficient_scope`. */
+/** Look up the targets of methods of both eras. All throw `invalid_params` and `insufficient_scope`. */
 
 export async function findTool(params: Json, registry: Registry): Promise<Target> {
   const tool = await registry.tool(string(params, "name"));
@@ -31,7 +31,7 @@ export async function findCompletion(params: Json, registry: Registry): Promise<
   return { run: (call) => registry.complete(completer, call) };
 }
 
-/** The handler of changed roots in the servlet that is named. */
+/** The named servlet's handler of changed roots. */
 export async function findRootsHandler(params: Json, registry: Registry): Promise<Target> {
   const servlet = string(params, "servlet");
   return { run: (call) => registry.rootsChanged(servlet, call) };
@@ -43,7 +43,7 @@ export const findList =
     run: async () => page(kind, (await registry.catalog()).lists[kind], cursor),
   });
 
-/** One page of a list. Cursors hold where a page begins and how long the list was, so stale ones show. */
+/** One page of a list. A cursor holds the start of its page and the length of the list, so that a stale one is detected. */
 function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown): Json {
   const start = cursor === undefined ? 0 : startOf(cursor, kind, whole.length);
   const end = start + limits.pageItems;
@@ -55,7 +55,7 @@ function page<K extends keyof Lists>(kind: K, whole: Lists[K], cursor: unknown):
 function startOf(cursor: unknown, kind: string, length: number): number {
   const [, of, start, before] = /^(\w+):(\d+):(\d+)$/.exec(cursorText(cursor)) ?? [];
   if (of !== kind || Number(before) !== length || Number(start) >= length) {
-    throw new Fault("invalid_params", "The cursor is unknown or stale: list again without one.");
+    throw new Fault("invalid_params", "The cursor is unknown or stale. List again without one.");
   }
   return Number(start);
 }

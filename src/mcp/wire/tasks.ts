@@ -9,7 +9,7 @@ import type { ToolEntry } from "../../servlets/catalog.ts";
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#extension-identifier */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-export type TaskMode = "never" | "auto" | "always" | "required";
+type TaskMode = "never" | "auto" | "always" | "required";
 
 const MODES: Readonly<Record<string, TaskMode>> = {
   forbidden: "never",
@@ -17,15 +17,15 @@ const MODES: Readonly<Record<string, TaskMode>> = {
   required: "required",
 };
 
-/** Which calls of this tool become tasks, by the manifest or else by the tool's own word. */
+/** Which calls of this tool become tasks, by the manifest or else by its `execution`. */
 export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
   const said = servlet.manifest.tools?.[own]?.task;
   return said ?? MODES[String(tool.execution?.taskSupport)] ?? "auto";
 }
 
 /**
- * Sends the call on as a task when its servlet begins to wait: at once where all of its calls are tasks,
- * else when it would have lasted for longer than a request should.
+ * A gate that turns a call into a task when its servlet begins to wait: at once if all calls of its tool are tasks,
+ * else once the call would exceed `limits.promoteAfterMs`.
  */
 export function taskGate(mode: TaskMode): CallContext["gate"] {
   if (mode === "never") return undefined;

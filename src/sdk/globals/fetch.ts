@@ -3,9 +3,9 @@ import type { HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
 /** A request, a URL, or its text. */
-export type RequestInfo = Request | string | { readonly href: string };
+type RequestInfo = Request | string | { readonly href: string };
 
-export interface RequestInit {
+interface RequestInit {
   method?: string;
   headers?: HeadersInit;
   body?: BodyInit | null;

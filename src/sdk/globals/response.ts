@@ -5,7 +5,7 @@ import { bufferOf, decodeUtf8, encodeUtf8 } from "./text.ts";
 export type BodyInit = string | ArrayBuffer | ArrayBufferView | { toString(): string };
 
 /** A body as bytes, and the content type that it implies. */
-export function bodyOf(body: BodyInit): { bytes: Uint8Array<ArrayBuffer>; type?: string } {
+function bodyOf(body: BodyInit): { bytes: Uint8Array<ArrayBuffer>; type?: string } {
   if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) {
     return { bytes: bufferOf(body).slice() };
   }
@@ -65,7 +65,7 @@ export class Body {
   }
 }
 
-export interface ResponseInit {
+interface ResponseInit {
   status?: number;
   statusText?: string;
   headers?: HeadersInit;

@@ -9,7 +9,7 @@ export const owners = /* @__PURE__ */ new WeakMap<URLSearchParams, (query: strin
 const decoded = (text: string): string =>
   decodeUtf8(bytesOf(decodeBytes(text.replaceAll("+", " "))), true);
 
-export function parseQuery(query: string): [string, string][] {
+function parseQuery(query: string): [string, string][] {
   return query
     .split("&")
     .filter((pair) => pair !== "")

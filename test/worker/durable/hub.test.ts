@@ -194,7 +194,7 @@ describe("subscriptions/listen", () => {
     expect(again.status).toBe(200);
     open.push(listenerOf(again));
     const texts = await Promise.all(others.map((stream) => new Response(stream).text()));
-    expect(new Set(texts.map((text) => text.replaceAll(": listening\n\n", "")))).toEqual(
+    expect(new Set(texts.map((text) => text.replaceAll(": waiting\n\n", "")))).toEqual(
       new Set(['event: message\ndata: "hello"\n\nevent: message\ndata: "bye"\n\n']),
     );
   });

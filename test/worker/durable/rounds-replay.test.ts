@@ -1,6 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { vaultOf } from "../../../src/durable/state-vault.ts";
+import { sealerOf } from "../../../src/durable/vault.ts";
+import { readSettings } from "../../../src/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,
@@ -23,7 +25,7 @@ import { planned, steps } from "./plans.ts";
 /** Calls that ask for ever, or do not repeat what they did. */
 prepare();
 
-const vault = vaultOf(env)!;
+const vault = vaultOf(env, sealerOf(readSettings(env), env))!;
 
 describe("a servlet that asks for ever", () => {
   test("of the host, ends", async () => {
@@ -65,7 +67,7 @@ describe("a servlet that does not do the same again", () => {
     return vault.seal([{ ...opened, recorded }], {
       until: opened!["until"],
       once: false,
-      keep: async () => {},
+      countStored: async () => {},
     });
   }
 

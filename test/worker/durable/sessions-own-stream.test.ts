@@ -3,6 +3,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { SealedRows } from "../../../src/durable/sealed-rows.ts";
 import { sealerOf } from "../../../src/durable/vault.ts";
+import { readSettings } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { clock, limited, prepare, type Json } from "./client.ts";
 import { HOUR } from "./plans.ts";
@@ -109,7 +110,7 @@ describe("the session's own stream", () => {
   test("tells of the lists that a deployment has changed, once", async () => {
     const client = await begin();
     await runInDurableObject(objectOf(client), async (_instance, { storage }) => {
-      const rows = new SealedRows(storage.sql, sealerOf(env)!);
+      const rows = new SealedRows(storage.sql, sealerOf(readSettings(env), env)!);
       const lists = { ...((await rows.text("lists")) as Json), tools: "other", resources: "other" };
       (await rows.prepare({ texts: { lists } }))();
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deploymentOf } from "../../../src/env.ts";
+import { deploymentOf, readSettings } from "../../../src/env.ts";
 import { fits } from "../../../src/glob.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
@@ -90,7 +90,7 @@ describe("scopes", () => {
   });
 
   test("of one caller are not another's, however they are written", async () => {
-    const all = new Registry(bundle, deploymentOf(settings));
+    const all = new Registry(bundle, deploymentOf(readSettings(settings), settings));
     const ada = await all.within(["hello:greet", "clock:*"]).tool("greet");
     expect(ada.own).toBe("greet");
     const eve = all.within(["clock:* hello:greet"]);

@@ -1,31 +1,37 @@
-import { limits } from "../limits.ts";
+import { limits } from "../../limits.ts";
 
 const encoder = new TextEncoder();
 
+/** A comment, so that proxies keep the connection and a disconnected client is detected. */
+export const KEEP_ALIVE = ": waiting\n\n";
+
 interface ConnectionOptions {
-  /** How long it may be open, in milliseconds. */
-  lifeMs: number;
-  /** The last event, written when its lifetime ends. */
-  ending(): string;
+  /** The interval of its keep-alive comments, in milliseconds; without it none are written. */
+  keepAliveMs?: number;
+  /** How long it may be open, in milliseconds, and the last event, written then; without it for ever. */
+  life?: { ms: number; ending(): string };
   /** Called once, when the stream has ended. */
   onOver(): void;
 }
 
-/** An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly. */
+/**
+ * An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
 export class Connection {
   /** A byte stream, since only those cross RPC. A write detects a client that has disconnected. */
   readonly body: ReadableStream<Uint8Array>;
   readonly #over: () => void;
   #controller: ReadableByteStreamController | undefined;
-  /** The same once all is written, until the client has read it: only a stream that is not closed can drop it. */
+  /** The controller after the last write, until the client has read all: a closed stream could not be broken off. */
   #closing: ReadableByteStreamController | undefined;
 
-  constructor({ lifeMs, ending, onOver }: ConnectionOptions) {
-    const signs = setInterval(() => this.showLife(), limits.listenKeepAliveMs);
-    const life = setTimeout(() => this.close(ending()), lifeMs);
+  constructor({ keepAliveMs, life, onOver }: ConnectionOptions) {
+    const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
+    const end = life && setTimeout(() => this.close(life.ending()), life.ms);
     this.#over = () => {
-      clearInterval(signs);
-      clearTimeout(life);
+      clearInterval(keepAlive);
+      clearTimeout(end);
       this.#controller = undefined;
       onOver();
     };
@@ -54,33 +60,29 @@ export class Connection {
     return -((this.#controller ?? this.#closing)?.desiredSize ?? 0);
   }
 
-  /** Writes text that is whole events. */
+  /** Writes whole events; fails the connection if its client reads too slowly. */
   write(text: string): void {
-    if (this.backlogBytes <= limits.listenBacklogBytes) this.repeat(text);
+    if (this.backlogBytes <= limits.listenBacklogBytes) this.writeAny(text);
     else this.fail("The client reads too slowly.");
   }
 
-  /** Writes what was kept for the client, however much that is. */
-  repeat(text: string): void {
+  /** Writes whole events, however much waits to be read. */
+  writeAny(text: string): void {
     this.#controller?.enqueue(encoder.encode(text));
-  }
-
-  showLife(): void {
-    this.write(": listening\n\n");
   }
 
   close(last = ""): void {
     const controller = this.#controller;
     if (controller === undefined) return;
-    if (last !== "") this.repeat(last);
+    if (last !== "") this.writeAny(last);
     if (this.backlogBytes > 0) this.#closing = controller;
     else controller.close();
     this.#over();
   }
 
-  /** Breaks it off; what waits to be read is dropped. */
-  fail(why: string): void {
-    (this.#controller ?? this.#closing)?.error(new Error(why));
+  /** Breaks the connection off; unread events are dropped. */
+  fail(why: unknown): void {
+    (this.#controller ?? this.#closing)?.error(typeof why === "string" ? new Error(why) : why);
     this.#closing = undefined;
     if (this.#controller !== undefined) this.#over();
   }

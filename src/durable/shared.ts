@@ -1,0 +1,28 @@
+import { deploymentOf, readSettings } from "../env.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import { Registry } from "../servlets/registry.ts";
+import { sealerOf, type Sealer } from "./vault.ts";
+
+/** The parts that all Durable Objects of an isolate share. */
+interface Shared {
+  registry: Registry;
+  sealer: Sealer;
+}
+
+/** Returns the shared parts, made for the first object. Throws where the binding KEY_RING is missing. */
+export type Share = (env: object) => Shared;
+
+export function shareOf(bundle: Bundle): Share {
+  let shared: Shared | undefined;
+  return (env) => {
+    if (shared !== undefined) return shared;
+    const settings = readSettings(env);
+    const sealer = sealerOf(settings, env);
+    if (sealer === undefined) {
+      throw new Error(
+        "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
+      );
+    }
+    return (shared = { registry: new Registry(bundle, deploymentOf(settings, env)), sealer });
+  };
+}

@@ -1,0 +1,59 @@
+import { createAuthenticator } from "./auth/authenticator.ts";
+import { sharedSecret } from "./auth/otc.ts";
+import { RateLimiter } from "./auth/rate-limiter.ts";
+import { recordsOf } from "./durable/call-records.ts";
+import type { Hub } from "./durable/hub.ts";
+import { sessionsOf } from "./durable/sessions.ts";
+import { vaultOf } from "./durable/state-vault.ts";
+import { tasksOf } from "./durable/tasks.ts";
+import { sealerOf } from "./durable/vault.ts";
+import { deploymentOf, namespaceOf, readSettings, type Settings } from "./env.ts";
+import { configureLimits } from "./limits.ts";
+import type { Server } from "./mcp/wire/exchange.ts";
+import type { Bundle } from "./servlets/bundle.ts";
+import { Registry } from "./servlets/registry.ts";
+import { isScope } from "./servlets/scopes.ts";
+
+/** The parts of the server that its routes use. Throws for a configuration that is not valid. */
+export function wire(bundle: Bundle, env: object) {
+  const settings = readSettings(env);
+  configureLimits(settings.LIMITS ?? {});
+  const registry = new Registry(bundle, deploymentOf(settings, env));
+  const names = registry.servlets.map(({ name }) => name);
+  const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
+  return {
+    settings,
+    registry,
+    server: introduction(settings),
+    authenticator: createAuthenticator(settings, env, (scope) =>
+      isScope(scope, settings.SCOPES, names),
+    ),
+    /** Verifies JWTs of Open Tool Calling. */
+    shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
+    rateLimiter: new RateLimiter(env),
+    hubs: namespaceOf<Hub>(env, "HUBS"),
+    vault: vaultOf(env, sealerOf(settings, env)),
+    tasks: tasksOf(env),
+    sessions: sessionsOf(env),
+    records: recordsOf(env),
+  };
+}
+
+function introduction(settings: Settings): Server {
+  const optional = {
+    title: settings.SERVER_TITLE,
+    description: settings.SERVER_DESCRIPTION,
+    websiteUrl: settings.SERVER_WEBSITE,
+    icons: settings.SERVER_ICONS,
+  };
+  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  const {
+    SERVER_NAME: name,
+    SERVER_VERSION: version,
+    SERVER_INSTRUCTIONS: instructions,
+  } = settings;
+  return {
+    info: { name, version, ...Object.fromEntries(given) },
+    ...(instructions !== undefined && { instructions }),
+  };
+}
