@@ -46,8 +46,8 @@ export async function callExport(
   const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
   const journal = new Journal(begun, world, keeper);
   const guest = new Guest(setup, journal);
+  const instance = await borrow(program, guest);
   try {
-    const instance = await borrow(program, guest);
     const { exports } = instance;
     guest.attach(exports, setup);
     if (exports["edge_start"] !== undefined && !isBornStarted(program))
@@ -56,9 +56,7 @@ export async function callExport(
     const code = await run(instance, name);
     if (guest.ended !== undefined) throw guest.ended;
     journal.finish();
-    const ending = finished(guest, code);
-    giveBack(program, instance);
-    return ending;
+    return finished(guest, code);
   } catch (error) {
     const reason = guest.ended ?? error;
     if (!(reason instanceof Wait)) return unwound(guest, reason);
@@ -69,6 +67,9 @@ export async function callExport(
     const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) : guest.fuelMeter!.used;
     const suspended = new Suspended(reason.reason, fuelUsed, journal.recorded());
     return { kind: "suspended", suspended };
+  } finally {
+    // However it ended, its stack is gone: what is left of the call is in its memories and globals.
+    giveBack(program, instance);
   }
 }
 

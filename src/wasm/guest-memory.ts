@@ -3,6 +3,7 @@ import { isObject, type Json } from "../model.ts";
 import { excessOf } from "../shape.ts";
 import { GuestError, FuelMeter, type Fuel } from "./budget.ts";
 import { rangeOf } from "./image.ts";
+import { mark, marksIn } from "./marks.ts";
 import { demandJson, demandSize } from "./reading.ts";
 
 /** Exports of a prepared servlet other than the servlet's own functions. */
@@ -11,6 +12,9 @@ interface KernelExports {
   /** Remaining fuel; the guest traps below zero. Counted by code that the bundle step adds (fuel.ts). */
   edge_fuel: { value: bigint };
   edge_memory: WebAssembly.Memory;
+  /** Its memory's size in pages, as the guest sees it. */
+  edge_pages?: { value: number };
+  edge_marks?: WebAssembly.Memory;
   edge_alloc(length: number): number;
   edge_input(block: number, length: number): void;
   edge_length(block: number): number;
@@ -34,6 +38,7 @@ export class GuestMemory {
   /** Absent before it may compute. */
   fuelMeter: FuelMeter | undefined;
   #kernel!: KernelExports;
+  #marks: ReturnType<typeof marksIn> | undefined;
 
   /**
    * Takes the exports of an instance and lets it compute; before that, host functions that touch memory
@@ -42,6 +47,7 @@ export class GuestMemory {
   attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
     if (!isPrepared(exports)) throw new Error("not the exports of a prepared servlet");
     this.#kernel = exports;
+    this.#marks = exports.edge_marks && marksIn(exports.edge_marks.buffer);
     this.fuelMeter = new FuelMeter(this.#kernel.edge_fuel, fuel);
   }
 
@@ -50,19 +56,34 @@ export class GuestMemory {
     this.fuelMeter!.pay(units);
   }
 
-  /** The guest's own memory. The view is good until the guest runs again. */
+  /** The guest's own memory, to be read. The view is good until the guest runs again. */
   get memory(): DataView<ArrayBuffer> {
-    const memory = this.#kernel.memory;
-    if (memory === undefined) throw new GuestError("The servlet has no memory.");
-    return new DataView(memory.buffer);
+    const { memory, edge_pages: pages } = this.#kernel;
+    if (memory === undefined || pages === undefined) {
+      throw new GuestError("The servlet has no memory.");
+    }
+    return new DataView(memory.buffer, 0, pages.value * 65536);
   }
 
-  /** A range of the guest's own memory; throws where it reaches beyond the end. */
+  /** A range of the guest's own memory, to be read; throws where it reaches beyond the end. */
   range(at: number, length: number): Uint8Array<ArrayBuffer> {
+    const { buffer, byteLength } = this.memory;
     // An i32 may be negative; a product of a count and a size may be larger than one, and must stay so.
-    const range = rangeOf(this.memory.buffer, at, length < 0 ? length >>> 0 : length);
+    const range = rangeOf(buffer, at, length < 0 ? length >>> 0 : length, byteLength);
     this.#payForBytes(range.length);
     return range;
+  }
+
+  /** The same, to be written. */
+  writable(at: number, length: number): Uint8Array<ArrayBuffer> {
+    const range = this.range(at, length);
+    if (this.#marks !== undefined) mark(this.#marks.memory, range.byteOffset, range.length);
+    return range;
+  }
+
+  /** The same, as a view that sets numbers. */
+  writableView(at: number, length: number): DataView<ArrayBuffer> {
+    return new DataView(this.writable(at, length).buffer, at >>> 0, length);
   }
 
   /** Bytes of both memories. */
@@ -111,7 +132,7 @@ export class GuestMemory {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
     this.#payForBytes(bytes.length);
     const block = this.#kernel.edge_alloc(bytes.length);
-    this.#kernelRange(block, bytes.length).set(bytes);
+    this.#kernelWritable(block, bytes.length).set(bytes);
     return BigInt(block >>> 0);
   }
 
@@ -120,12 +141,12 @@ export class GuestMemory {
     if (input.length === 0) return;
     if (typeof input !== "string") {
       const bytes = this.#kernel.edge_alloc(input.length);
-      this.#kernelRange(bytes, input.length).set(input);
+      this.#kernelWritable(bytes, input.length).set(input);
       this.#kernel.edge_input(bytes, input.length);
       return;
     }
     const block = this.#kernel.edge_alloc(input.length * 3);
-    const { written } = encoder.encodeInto(input, this.#kernelRange(block, input.length * 3));
+    const { written } = encoder.encodeInto(input, this.#kernelWritable(block, input.length * 3));
     this.#kernel.edge_input(block, written);
   }
 
@@ -160,5 +181,11 @@ export class GuestMemory {
   /** A range that the kernel gave, whose memory the guest can forge; there is nothing at address 0. */
   #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
     return rangeOf(this.#kernel.edge_memory.buffer, length === 0 ? 0 : at, length >>> 0);
+  }
+
+  #kernelWritable(at: number, length: number): Uint8Array<ArrayBuffer> {
+    const range = this.#kernelRange(at, length);
+    if (this.#marks !== undefined) mark(this.#marks.kernel, range.byteOffset, range.length);
+    return range;
   }
 }

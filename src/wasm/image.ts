@@ -1,3 +1,5 @@
+import { marksIn, takeWritten } from "./marks.ts";
+
 /**
  * The state of an instance: its memory and its mutable globals (the kernel's memory is empty in it). An
  * image is how an instance looks after its start functions; a patch is what a script that was loaded
@@ -24,32 +26,54 @@ function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
   return found;
 }
 
+/** The size of the instance's own memory in bytes, as the guest sees it: it may have grown in an earlier call. */
+export function sizeOf(exports: WebAssembly.Exports): number {
+  const pages = exports["edge_pages"];
+  return pages instanceof WebAssembly.Global ? (pages.value as number) * PAGE : 0;
+}
+
 /** The instance's own memory, as bytes; none where it has no memory but the kernel's. */
 export function memoryOf(exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> {
   const memory = exports["memory"];
-  return new Uint8Array(memory instanceof WebAssembly.Memory ? memory.buffer : new ArrayBuffer());
+  return memory instanceof WebAssembly.Memory
+    ? new Uint8Array(memory.buffer, 0, sizeOf(exports))
+    : new Uint8Array();
 }
 
 /** A range of a guest's memory. Traps like the guest's own access if it reaches beyond the end. */
-export function rangeOf(buffer: ArrayBuffer, at: number, length: number): Uint8Array<ArrayBuffer> {
-  if ((at >>> 0) + length > buffer.byteLength) {
+export function rangeOf(
+  buffer: ArrayBuffer,
+  at: number,
+  length: number,
+  size = buffer.byteLength,
+): Uint8Array<ArrayBuffer> {
+  if ((at >>> 0) + length > size) {
     throw new WebAssembly.RuntimeError("memory access out of bounds");
   }
   return new Uint8Array(buffer, at >>> 0, length);
 }
 
-const kernelOf = (exports: WebAssembly.Exports): Uint8Array =>
+const kernelOf = (exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> =>
   new Uint8Array((exports["edge_memory"] as WebAssembly.Memory).buffer);
 
-/** The state of an instance in short: equal states have equal fingerprints. For checks, not against attacks. */
+/**
+ * The state of an instance in short: equal states have equal fingerprints. What its memories have beyond
+ * their last byte that is not zero does not count. For checks, not against attacks.
+ */
 export function fingerprint(exports: WebAssembly.Exports): string {
-  const hashes = [memoryOf(exports), kernelOf(exports)].map(({ buffer }) => {
+  const memories = ["memory", "edge_memory", "edge_marks"].flatMap((name) => {
+    const memory = exports[name];
+    return memory instanceof WebAssembly.Memory ? [new Uint32Array(memory.buffer)] : [];
+  });
+  const hashes = memories.map((words) => {
     // FNV-1a, in words: http://www.isthe.com/chongo/tech/comp/fnv/
     let hash = 0x811c9dc5;
-    for (const word of new Uint32Array(buffer)) hash = Math.imul(hash ^ word, 0x01000193);
-    return `${buffer.byteLength}:${hash >>> 0}`;
+    const end = words.findLastIndex((word) => word !== 0) + 1;
+    for (let at = 0; at < end; at++) hash = Math.imul(hash ^ words[at]!, 0x01000193);
+    return `${end}:${hash >>> 0}`;
   });
-  return [...hashes, ...globalsOf(exports).map(({ value }) => String(value))].join(" ");
+  const globals = globalsOf(exports).map(({ value }) => String(value));
+  return [...hashes, sizeOf(exports), ...globals].join(" ");
 }
 
 /** True if the kernel has never been used. */
@@ -58,35 +82,73 @@ export function isKernelNew(exports: WebAssembly.Exports): boolean {
   return kernel.length === PAGE && kernel.every((byte) => byte === 0);
 }
 
-/** Views of an instance's state, looked up once. They become empty when a memory grows. */
+/** Views of an instance's state. Those of a memory become empty when it grows. */
 export interface Body {
-  memory: Uint8Array;
-  kernel: Uint8Array;
+  memory: Uint8Array<ArrayBuffer>;
+  kernel: Uint8Array<ArrayBuffer>;
   globals: WebAssembly.Global[];
+  /** The size of its memory in pages, as the guest sees it. */
+  pages: WebAssembly.Global | undefined;
+  /** The marks of what was written in each memory; absent in a guest that does not mark. */
+  marks?: { memory: Uint8Array; kernel: Uint8Array };
 }
 
-export const bodyOf = (exports: WebAssembly.Exports): Body => ({
-  memory: memoryOf(exports),
-  kernel: kernelOf(exports),
-  globals: globalsOf(exports),
-});
+/** True if a memory has grown since these views were made. */
+export const isDetached = ({ memory, kernel }: Body): boolean =>
+  memory.buffer.detached || kernel.buffer.detached;
 
-/** True if neither memory has grown beyond the image. */
-export function isOfSize({ memory, kernel }: Body, { pages }: Image): boolean {
-  return memory.length === pages * PAGE && kernel.length === PAGE;
+export function bodyOf(exports: WebAssembly.Exports): Body {
+  const { memory, edge_marks: marks, edge_pages: pages } = exports;
+  return {
+    memory: new Uint8Array(
+      memory instanceof WebAssembly.Memory ? memory.buffer : new ArrayBuffer(),
+    ),
+    kernel: kernelOf(exports),
+    globals: globalsOf(exports),
+    pages: pages instanceof WebAssembly.Global ? pages : undefined,
+    ...(marks instanceof WebAssembly.Memory && { marks: marksIn(marks.buffer) }),
+  };
 }
 
-/** Puts an instance of the image's size back into its state, to the byte. */
-export function restore({ memory, kernel, globals }: Body, image: Image): void {
-  let end = 0;
-  for (const { at, bytes } of image.runs) {
-    memory.fill(0, end, at);
-    memory.set(bytes, at);
-    end = at + bytes.length;
+/** Puts an instance back into the state of an image, to the byte. Its memories may be larger. */
+export function restore({ memory, kernel, globals, pages, marks }: Body, image: Image): void {
+  if (marks === undefined) {
+    putBack(memory, image.runs, 0, memory.length);
+    kernel.fill(0);
+  } else {
+    for (const { from, to } of takeWritten(marks.memory, memory.length)) {
+      putBack(memory, image.runs, from, to);
+    }
+    for (const { from, to } of takeWritten(marks.kernel, kernel.length)) kernel.fill(0, from, to);
   }
-  memory.fill(0, end);
-  kernel.fill(0);
+  if (pages !== undefined) pages.value = image.pages;
   for (let at = 0; at < globals.length; at++) globals[at]!.value = image.globals[at];
+}
+
+/** Writes one range of a memory as it is with these runs, which are in order. */
+function putBack(memory: Uint8Array, runs: Image["runs"], from: number, to: number): void {
+  let written = from;
+  for (let index = firstAfter(runs, from); index < runs.length && runs[index]!.at < to; index++) {
+    const { at, bytes } = runs[index]!;
+    const begin = Math.max(at, from);
+    const end = Math.min(at + bytes.length, to);
+    memory.fill(0, written, begin);
+    memory.set(bytes.subarray(begin - at, end - at), begin);
+    written = end;
+  }
+  memory.fill(0, written, to);
+}
+
+/** The index of the first run that ends after an address. */
+function firstAfter(runs: Image["runs"], address: number): number {
+  let low = 0;
+  for (let high = runs.length; low < high;) {
+    const middle = (low + high) >> 1;
+    const { at, bytes } = runs[middle]!;
+    if (at + bytes.length > address) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** How an instance has changed since its memory was `before`. Runs keep to whole blocks of `grain` bytes. */
@@ -115,10 +177,13 @@ function equal(now: Uint8Array, before: Uint8Array, from: number, to: number): b
   return true;
 }
 
-/** Puts an instance into the state of an image. */
+/** Puts a new instance into the state of an image. */
 export function apply(exports: WebAssembly.Exports, { pages, globals, runs }: Image): void {
-  const missing = pages - memoryOf(exports).length / PAGE;
-  if (missing > 0) (exports["memory"] as WebAssembly.Memory).grow(missing);
+  const missing = pages - sizeOf(exports) / PAGE;
+  if (missing > 0) {
+    (exports["memory"] as WebAssembly.Memory).grow(missing);
+    (exports["edge_pages"] as WebAssembly.Global).value = pages;
+  }
   const memory = memoryOf(exports);
   for (const { at, bytes } of runs) memory.set(bytes, at);
   for (const [at, global] of globalsOf(exports).entries()) global.value = globals[at];

@@ -6,12 +6,13 @@ import {
   decodeImage,
   difference,
   fingerprint,
-  isOfSize,
+  isDetached,
   restore,
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
 import { instantiate, run, type Code, type Instance } from "./link.ts";
+import { BLOCK } from "./marks.ts";
 import { startWorld } from "./world.ts";
 
 /** A prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
@@ -38,25 +39,29 @@ interface Pool {
   pristine: Image;
   /** Instances in that state, waiting for a call. */
   idle: Instance[];
+  /**
+   * The time that an idle instance saves for each byte that it takes, and the floor when it was last used:
+   * the least are given up first ("GreedyDual-Size": Cao and Irani, USITS 1997).
+   */
+  worth: number;
   /** The fingerprint of a new instance; only for `checked`. */
   fingerprint?: string;
 }
 
-/** By the program's patch, or its module where it has none; the least recently used first. */
+/** By the program's patch, or its module where it has none. */
 const pools = new Map<ArrayBuffer | WebAssembly.Module, Pool>();
 let idleBytes = 0;
+/** The worth of what was last given up: what has not been used since sinks below what is used now. */
+let floor = 0;
 
 const keyOf = ({ module, patch }: Program) => patch ?? module;
 
 /** An instance in its pristine state for this guest: one that waits, or a new one. */
 export async function borrow(program: Program, guest: Guest): Promise<Instance> {
-  const key = keyOf(program);
-  const pool = pools.get(key);
+  const pool = pools.get(keyOf(program));
   const waiting = program.restorable === true ? pool?.idle.pop() : undefined;
-  if (pool !== undefined && waiting !== undefined) {
-    pools.delete(key);
-    pools.set(key, pool);
-    idleBytes -= sizeOf(pool);
+  if (waiting !== undefined) {
+    idleBytes -= bytesOf(waiting);
     waiting.guest = guest;
     return waiting;
   }
@@ -70,16 +75,19 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
 }
 
 /**
- * Takes back an instance whose call has ended in the normal way. It is put into its pristine state, and
- * waits for another call; where that cannot be done it is dropped.
+ * Takes back an instance whose guest has come to its end, in whatever way: it is put into its pristine
+ * state, and waits for another call. Where that cannot be done, or does not pay, it is dropped.
  */
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
   if (program.restorable !== true || pool === undefined) return;
-  const body = (instance.body ??= bodyOf(instance.exports));
-  if (!isOfSize(body, pool.pristine)) return;
-  if (sizeOf(pool) > limits.restoredBytes || pool.idle.length >= limits.idleInstances) return;
-  restore(body, pool.pristine);
+  if (instance.body === undefined || isDetached(instance.body)) {
+    instance.body = bodyOf(instance.exports);
+  }
+  const bytes = bytesOf(instance);
+  if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
+  if (instance.body.marks === undefined && bytes > limits.restoredBytes) return;
+  restore(instance.body, pool.pristine);
   if (program.checked === true) {
     pool.fingerprint ??= fingerprint(newborn(program, pool, newGuest()).exports);
     if (fingerprint(instance.exports) !== pool.fingerprint) {
@@ -88,22 +96,32 @@ export function giveBack(program: Program, instance: Instance): void {
   }
   instance.guest = undefined;
   pool.idle.push(instance);
-  idleBytes += sizeOf(pool);
-  for (const other of pools.values()) {
-    while (idleBytes > limits.idleBytes && other.idle.pop() !== undefined)
-      idleBytes -= sizeOf(other);
-  }
+  pool.worth = floor + makingNs(pool) / bytes;
+  idleBytes += bytes;
+  while (idleBytes > limits.idleBytes) giveUpOne();
 }
+
+/** Drops an idle instance of the pool that is worth least. */
+function giveUpOne(): void {
+  let least: Pool | undefined;
+  for (const pool of pools.values()) {
+    if (pool.idle.length > 0 && (least === undefined || pool.worth < least.worth)) least = pool;
+  }
+  if (least === undefined) return;
+  floor = least.worth;
+  idleBytes -= bytesOf(least.idle.pop()!);
+}
+
+/** About how long it takes to make an instance: V8's part, and what is copied into its memory. */
+const makingNs = ({ pristine: { runs } }: Pool) =>
+  100_000 + runs.reduce((sum, { bytes }) => sum + bytes.length, 0) / 8;
 
 /** How many instances of a program wait for a call. */
 export function idleInstances(program: Program): number {
   return pools.get(keyOf(program))?.idle.length ?? 0;
 }
 
-const sizeOf = ({ pristine }: Pool) => pristine.pages * 65536 + 65536;
-
-/** The size of a memory page: writes touch whole pages, so finer runs would gain nothing. */
-const GRAIN = 4096;
+const bytesOf = ({ body }: Instance) => body!.memory.length + body!.kernel.length;
 
 /** Finds out how a program's instances look before their first call. */
 async function newPool(program: Program): Promise<Pool> {
@@ -116,7 +134,8 @@ async function newPool(program: Program): Promise<Pool> {
     // A script was loaded after its engine had started, in the same world.
     if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }
-  const pool = { pristine: difference(exports, new Uint8Array(0), GRAIN), idle: [] };
+  const pristine = difference(exports, new Uint8Array(0), BLOCK);
+  const pool = { pristine, idle: [], worth: 0 };
   pools.set(keyOf(program), pool);
   return pool;
 }

@@ -43,8 +43,8 @@ function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
 
 /** Argument and environment lists: both are empty. */
 const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
-  guest.memory.setUint32(count >>> 0, 0, true);
-  guest.memory.setUint32(bytes >>> 0, 0, true);
+  guest.writable(count, 4).fill(0);
+  guest.writable(bytes, 4).fill(0);
   return errno.success;
 };
 
@@ -86,16 +86,16 @@ export const wasiFunctions: HostFunctions = {
   environ_get: answers(errno.success),
 
   clock_res_get: (guest, _clock: number, at: number) => {
-    guest.memory.setBigUint64(at >>> 0, CLOCK_RESOLUTION, true);
+    guest.writableView(at, 8).setBigUint64(0, CLOCK_RESOLUTION, true);
     return errno.success;
   },
   clock_time_get: (guest, clock: number, _precision: bigint, at: number) => {
     if (clock < 0 || clock > 3) return errno.inval;
-    guest.memory.setBigUint64(at >>> 0, now(guest), true);
+    guest.writableView(at, 8).setBigUint64(0, now(guest), true);
     return errno.success;
   },
   random_get: (guest, at: number, length: number) => {
-    const bytes = guest.range(at, length);
+    const bytes = guest.writable(at, length);
     guest.pay(bytes.length * limits.randomByteFuel);
     guest.journal.random(bytes);
     return errno.success;
@@ -116,14 +116,14 @@ export const wasiFunctions: HostFunctions = {
     const ms = Math.min(...all.map((one) => one.ms));
     if (ms > 0) await guest.sleep(ms);
     const ready = all.filter((one) => one.ms <= ms);
-    const memory = guest.memory;
     for (const [index, { userdata, type }] of ready.entries()) {
       const at = (to >>> 0) + index * EVENT;
-      guest.range(at, EVENT).fill(0);
-      memory.setBigUint64(at, userdata, true);
-      memory.setUint8(at + 10, type);
+      guest.writable(at, EVENT).fill(0);
+      const event = guest.writableView(at, EVENT);
+      event.setBigUint64(0, userdata, true);
+      event.setUint8(10, type);
     }
-    memory.setUint32(stored >>> 0, ready.length, true);
+    guest.writableView(stored, 4).setUint32(0, ready.length, true);
     return errno.success;
   },
 
@@ -134,25 +134,27 @@ export const wasiFunctions: HostFunctions = {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     const text = guest.excerpt(parts, limits.logCharacters);
     if (text.trim() !== "") guest.log(fd === 1 ? "info" : "warn", text);
-    guest.memory.setUint32(written >>> 0, length, true);
+    guest.writableView(written, 4).setUint32(0, length, true);
     return errno.success;
   },
   fd_read: (guest, fd: number, _at: number, _count: number, read: number) => {
     if (fd !== 0) return errno.badf;
-    guest.memory.setUint32(read >>> 0, 0, true);
+    guest.writable(read, 4).fill(0);
     return errno.success;
   },
   fd_fdstat_get: (guest, fd: number, at: number) => {
     if (!isStandard(fd)) return errno.badf;
-    guest.range(at, 24).fill(0);
-    guest.memory.setUint8(at >>> 0, FILETYPE_CHARACTER_DEVICE);
-    guest.memory.setBigUint64((at >>> 0) + 8, RIGHTS_ALL, true);
+    guest.writable(at, 24).fill(0);
+    const status = guest.writableView(at, 24);
+    status.setUint8(0, FILETYPE_CHARACTER_DEVICE);
+    status.setBigUint64(8, RIGHTS_ALL, true);
     return errno.success;
   },
   fd_filestat_get: (guest, fd: number, at: number) => {
     if (!isStandard(fd)) return errno.badf;
-    guest.range(at, 64).fill(0);
-    guest.memory.setUint8((at >>> 0) + 16, FILETYPE_CHARACTER_DEVICE);
+    const status = guest.writable(at, 64);
+    status.fill(0);
+    status[16] = FILETYPE_CHARACTER_DEVICE;
     return errno.success;
   },
   fd_close: standardOnly(errno.success),

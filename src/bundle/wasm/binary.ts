@@ -64,7 +64,8 @@ export interface Outline {
   functionType(index: number): string | undefined;
 }
 
-const SECTION = {
+/** Ids of sections. */
+export const SECTION = {
   custom: 0,
   type: 1,
   import: 2,
@@ -74,6 +75,7 @@ const SECTION = {
   global: 6,
   export: 7,
   start: 8,
+  code: 10,
   tag: 13,
 };
 const KINDS: Kind[] = ["function", "table", "memory", "global", "tag"];
@@ -271,4 +273,24 @@ export function rewrite(wasm: Uint8Array, changes: Changes): Uint8Array {
   }
   if (!exported) putExports([]);
   return concatenate(out);
+}
+
+/** The same module with entries added at the end of some sections, which it has, and with other code. */
+export function extend(
+  wasm: Uint8Array,
+  added: ReadonlyMap<number, readonly (readonly number[])[]>,
+  codes: readonly Uint8Array[],
+): Uint8Array {
+  const section = (id: number, parts: readonly (readonly number[] | Uint8Array)[]) => {
+    const body = concatenate(parts);
+    return [Uint8Array.from([id, ...leb(body.length)]), body];
+  };
+  const parts = sections(wasm).flatMap(({ id, body }) => {
+    if (id === SECTION.code) return section(id, [leb(codes.length), ...codes]);
+    const more = added.get(id) ?? [];
+    if (more.length === 0) return section(id, [body]);
+    const old = new Reader(body);
+    return section(id, [leb(old.number() + more.length), body.subarray(old.at), ...more]);
+  });
+  return concatenate([wasm.subarray(0, 8), ...parts]);
 }

@@ -7,7 +7,7 @@
  * `STRETCH` parts, the rest is paid on the way. Prices of instructions are in prices.ts.
  */
 import { concatenate } from "../../wasm/image.ts";
-import { outline } from "./binary.ts";
+import { extend, outline, SECTION } from "./binary.ts";
 import { leb, Reader, sections, text } from "./bytes.ts";
 import { readBody, TAIL_CALLS, type FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
@@ -54,16 +54,14 @@ interface Meter {
   handlers: number;
 }
 
-const ID = { type: 1, function: 3, global: 6, export: 7, code: 10 };
-
 /** The same module with its fuel counted. It has functions, globals and exports, and imports no globals. */
 export function metered(wasm: Uint8Array): Uint8Array {
   const all = sections(wasm);
   const reader = (id: number) => new Reader(all.find((one) => one.id === id)!.body);
   const { imports, functionType } = outline(wasm);
   const imported = imports.filter(({ kind }) => kind === "function").length;
-  const code = reader(ID.code);
-  const types = reader(ID.type).number();
+  const code = reader(SECTION.code);
+  const types = reader(SECTION.type).number();
   const newTypes: number[][] = [
     [0x60, 1, 0x7f, 1, 0x7f],
     [0x60, 0, 0],
@@ -87,7 +85,7 @@ export function metered(wasm: Uint8Array): Uint8Array {
   );
   const functions = imported + bodies.length;
   const meter: Meter = {
-    fuel: reader(ID.global).number(),
+    fuel: reader(SECTION.global).number(),
     payForBytes: functions,
     payForEntries: functions + 1,
     payForEntry: functions + 2,
@@ -97,30 +95,16 @@ export function metered(wasm: Uint8Array): Uint8Array {
   };
   const codes = bodies.map((one) => meteredBody(one, meter));
   const added = new Map<number, readonly number[][]>([
-    [ID.type, newTypes],
-    [ID.function, [leb(types), leb(types), leb(types + 1)]],
-    [ID.global, [[0x7e, 1, 0x42, 0, OP.end]]],
-    [ID.export, [[...text("edge_fuel"), 3, ...leb(meter.fuel)]]],
+    [SECTION.type, newTypes],
+    [SECTION.function, [leb(types), leb(types), leb(types + 1)]],
+    [SECTION.global, [[0x7e, 1, 0x42, 0, OP.end]]],
+    [SECTION.export, [[...text("edge_fuel"), 3, ...leb(meter.fuel)]]],
   ]);
-  const parts = all.flatMap(({ id, body }) => {
-    const more = added.get(id);
-    if (id === ID.code) {
-      const own = [payForBytes(meter.fuel), payForEntries(meter.fuel), payForEntry(meter.fuel)];
-      return section(id, [leb(codes.length + own.length), ...codes, ...own]);
-    }
-    if (more === undefined) return section(id, [body]);
-    const old = new Reader(body);
-    return section(id, [leb(old.number() + more.length), body.subarray(old.at), ...more]);
-  });
-  return concatenate([wasm.subarray(0, 8), ...parts]);
+  const own = [payForBytes(meter.fuel), payForEntries(meter.fuel), payForEntry(meter.fuel)];
+  return extend(wasm, added, [...codes, ...own]);
 }
 
 type Part = readonly number[] | Uint8Array;
-
-function section(id: number, parts: Part[]): Uint8Array[] {
-  const body = concatenate(parts);
-  return [Uint8Array.from([id, ...leb(body.length)]), body];
-}
 
 /** `memory.init`, `copy` and `fill`, and those of tables: the last operand is how much. */
 const BY_LENGTH = new Set([10, 11]);

@@ -10,6 +10,7 @@ import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { metered } from "./fuel.ts";
 import { check, KERNEL, kernelFunctions, NAMESPACES, SERVLET_EXPORTS } from "./check.ts";
+import { tracked } from "./tracking.ts";
 import { starter, startFunctions } from "./start.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -110,6 +111,9 @@ async function ingredients(): Promise<string> {
       "paths.ts",
       "payments.ts",
       "function-body.ts",
+      "tracking.ts",
+      "symbols.ts",
+      "../../wasm/marks.ts",
       "start.ts",
     ].map((name) => join(import.meta.dirname, name)),
   ];
@@ -118,6 +122,7 @@ async function ingredients(): Promise<string> {
     await version(),
     ...FEATURES,
     String(limits.tableEntries),
+    String(MARKED_PAGES),
     String(limits.tableOverhead),
     ...texts,
   );
@@ -175,12 +180,22 @@ async function transform(
       maximumPages,
       maximumTableEntries: limits.tableEntries,
     });
-    await writeFile(file("metered.wasm"), metered(bounded));
+    const paying = metered(bounded);
+    const initialPages = guest.memories[0]?.initial;
+    await writeFile(
+      file("metered.wasm"),
+      initialPages === undefined
+        ? paying
+        : tracked(paying, maximumPages, initialPages >= MARKED_PAGES),
+    );
     const out = file("optimised.wasm");
     await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
     return readFile(out);
   });
 }
+
+/** From so many pages of memory on, a guest marks what it writes: it saves more than it costs. */
+const MARKED_PAGES = Number(process.env["MARKED_PAGES"] ?? 4);
 
 const memoryExport: Export = { name: "memory", kind: "memory", index: 0 };
 const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];

@@ -1,0 +1,41 @@
+/**
+ * Which parts of its memories a guest has written. The bundle step (src/bundle/wasm/tracking.ts) puts a
+ * mark, a byte that is 1, into a memory of its own beside each store: one for each block of 4 KiB. Guests
+ * cannot reach that memory, as no instruction of theirs names it.
+ */
+
+/** Bytes that one mark stands for. */
+export const BLOCK = 4096;
+/**
+ * So many bytes after a marked block may have been written too: a store may reach beyond its block, and
+ * stores near each other share the mark of the lowest.
+ */
+export const SPILL = 256;
+
+/** Bytes of marks for a memory of so many pages of 64 KiB. */
+export const marksOf = (pages: number) => (pages * 65536) / BLOCK;
+
+/** The marks of the guest's memory, which are the first half, and of the kernel's memory. */
+export const marksIn = (buffer: ArrayBuffer) => ({
+  memory: new Uint8Array(buffer, 0, buffer.byteLength / 2),
+  kernel: new Uint8Array(buffer, buffer.byteLength / 2),
+});
+
+/** Marks a range that the host has written. */
+export function mark(marks: Uint8Array, at: number, length: number): void {
+  if (length > 0) marks.fill(1, Math.floor(at / BLOCK), Math.floor((at + length - 1) / BLOCK) + 1);
+}
+
+/** The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. */
+export function* takeWritten(
+  marks: Uint8Array,
+  length: number,
+): Generator<{ from: number; to: number }> {
+  for (let begin = marks.indexOf(1); begin >= 0;) {
+    const unmarked = marks.indexOf(0, begin);
+    const end = unmarked < 0 ? marks.length : unmarked;
+    marks.fill(0, begin, end);
+    yield { from: begin * BLOCK, to: Math.min(end * BLOCK + SPILL, length) };
+    begin = marks.indexOf(1, end);
+  }
+}
