@@ -112,6 +112,7 @@ async function ingredients(): Promise<string> {
       "payments.ts",
       "function-body.ts",
       "tracking.ts",
+      "marking.ts",
       "symbols.ts",
       "../../wasm/marks.ts",
       "start.ts",

@@ -102,7 +102,7 @@ export class Symbols {
       return { pops: params, pushes: results };
     }
     const known = opcode === OP.bulk ? bulkEffects[sub!] : effects[opcode];
-    return known && { pops: known[0]!, pushes: known[1]! };
+    return known && { pops: known[0], pushes: known[1] };
   }
 
   #unknown = (): Symbol => ({ value: this.#next++ });
@@ -139,7 +139,7 @@ export class Symbols {
 
   /** `else` begins where `if` did; a handler begins after any part of what it guards. */
   #branch(opcode: number): void {
-    const { locals, assigned } = this.#scopes.at(-1)!;
+    const { locals, assigned } = this.#scopes.at(-1);
     this.#stack = [];
     if (opcode === OP.else) this.#locals = new Map(locals);
     else this.#forget(assigned);

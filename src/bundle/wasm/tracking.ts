@@ -12,16 +12,27 @@
  * mark may be moved down to lower offsets for that.
  */
 import { concatenate } from "../../wasm/image.ts";
-import { BLOCK, marksOf, SPILL } from "../../wasm/marks.ts";
+import { marksOf, SPILL } from "../../wasm/marks.ts";
 import { extend, outline, paramsOf, SECTION } from "./binary.ts";
 import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";
 import { readBody, type FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
+import {
+  BLOCK_SHIFT,
+  growFunction,
+  I32,
+  markCode,
+  markRangeFunction,
+  MEMORY_SIZE,
+  storeMark,
+  whole,
+  type Mark,
+  type Tracker,
+} from "./marking.ts";
 import { CLOSING, OPENING } from "./paths.ts";
 import { Symbols } from "./symbols.ts";
 
-const [I32, I64, F32, F64, V128] = [0x7f, 0x7e, 0x7d, 0x7c, 0x7b];
-const BLOCK_SHIFT = Math.log2(BLOCK);
+const [I64, F32, F64, V128] = [0x7e, 0x7d, 0x7c, 0x7b];
 
 /** A store: the type of its value, its width in bytes, and where it writes. */
 interface Store {
@@ -46,28 +57,6 @@ const STORES = new Map([
 const VECTOR_STORES = new Map([11, 88, 89, 90, 91].map((sub, at) => [sub, [16, 1, 2, 4, 8][at]!]));
 /** `memory.init`, `memory.copy` and `memory.fill`. */
 const RANGES = new Set([8, 10, 11]);
-const MEMORY_SIZE = 0x3f;
-
-/** The mark of a store, of the stores after it that have the same base, and where its base is. */
-interface Mark {
-  memory: number;
-  local: number;
-  /** The lowest offset of these stores, and the end of the one that reaches farthest. */
-  offset: number;
-  end: number;
-}
-
-/** What the added code refers to. */
-interface Tracker {
-  /** Indices of the memory of marks, of `edge_pages`, and of the added functions. */
-  marks: number;
-  pages: number;
-  grow: number;
-  markRange: number;
-  /** Where the marks of each memory begin. */
-  marksAt: readonly number[];
-  functionOf(index: number): { params: number; results: number };
-}
 
 /**
  * The same module with its size in a global and, where it `isMarked`, with its writes marked. Its own
@@ -101,10 +90,10 @@ export function tracked(wasm: Uint8Array, maximumPages: number, isMarked: boolea
     return isMarked ? trackedBody(body, tracker) : sizedBody(body, tracker);
   });
   const added = new Map<number, readonly (readonly number[])[]>([
-    [SECTION.type, [[0x60, 1, I32!, 1, I32!], ...(isMarked ? [[0x60, 2, I32!, I32!, 0]] : [])]],
+    [SECTION.type, [[0x60, 1, I32, 1, I32], ...(isMarked ? [[0x60, 2, I32, I32, 0]] : [])]],
     [SECTION.function, [leb(types), ...(isMarked ? [leb(types + 1)] : [])]],
     [SECTION.memory, isMarked ? [[1, ...leb(markPages), ...leb(markPages)]] : []],
-    [SECTION.global, [[I32!, 1, 0x41, ...signedLeb(memories[0]!.initial), OP.end]]],
+    [SECTION.global, [[I32, 1, 0x41, ...signedLeb(memories[0]!.initial), OP.end]]],
     [
       SECTION.export,
       [
@@ -176,7 +165,7 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
       const block = (base.constant + offset) >>> BLOCK_SHIFT;
       const key = `${memory} block ${block}`;
       if (known.some((marks) => marks.has(key))) return [bytes];
-      known.at(-1)!.set(key, { memory, local: 0, offset, end });
+      known.at(-1).set(key, { memory, local: 0, offset, end });
       return [bytes, [0x41, 0, 0x41, 1, ...storeMark(memory, block, tracker)]];
     }
     const key = `${memory} ${base.value}`;
@@ -191,8 +180,8 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
       }
     }
     const isCurrent = symbols.isCurrent(base);
-    const mark = { memory, local: isCurrent ? base.local! : scratch.of(I32!), offset, end };
-    known.at(-1)!.set(key, mark);
+    const mark = { memory, local: isCurrent ? base.local! : scratch.of(I32), offset, end };
+    known.at(-1).set(key, mark);
     if (isCurrent) return [bytes, mark];
     const value = leb(scratch.of(store.type, 1));
     const before = [0x21, ...value, 0x22, ...leb(mark.local), 0x20, ...value];
@@ -200,7 +189,7 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
   }
 
   function markedRange(bytes: Uint8Array): (Uint8Array | number[])[] {
-    const [to, from, length] = [0, 1, 2].map((at) => leb(scratch.of(I32!, at)));
+    const [to, from, length] = [0, 1, 2].map((at) => leb(scratch.of(I32, at)));
     const operands = [...[0x21, ...length!], ...[0x21, ...from!], ...[0x22, ...to!]];
     return [
       [...operands, 0x20, ...from!, 0x20, ...length!],
@@ -215,69 +204,11 @@ function storeOf({ opcode, sub }: Instruction, bytes: Uint8Array): Store | undef
   let kind = STORES.get(opcode);
   if (opcode === OP.simd && VECTOR_STORES.has(sub!)) {
     reader.skipNumber();
-    kind = { type: V128!, bytes: VECTOR_STORES.get(sub!)! };
+    kind = { type: V128, bytes: VECTOR_STORES.get(sub!)! };
   }
   if (kind === undefined) return undefined;
   const memory = (reader.number() & 0x40) === 0 ? 0 : reader.number();
   return { ...kind, memory, offset: reader.number() };
-}
-
-/** Marks the block of the address in a local, plus an offset. */
-function markCode({ memory, local, offset }: Mark, tracker: Tracker): number[] {
-  const added = offset === 0 ? [] : [0x41, ...signedI32(offset), 0x6a];
-  const block = [0x20, ...leb(local), ...added, 0x41, BLOCK_SHIFT, 0x76];
-  return [...block, 0x41, 1, ...storeMark(memory, 0, tracker)];
-}
-
-/** `i32.store8` into the marks of a memory. */
-const storeMark = (memory: number, block: number, { marks, marksAt }: Tracker): number[] => [
-  ...[0x3a, 0x40, ...leb(marks)],
-  ...leb(marksAt[memory]! + block),
-];
-
-/** Grows the memory by so many pages: its result is that of `memory.grow`. */
-function growFunction(maximumPages: number, { pages }: Tracker): Uint8Array {
-  const [more, now] = [
-    [0x20, 0],
-    [0x23, ...leb(pages)],
-  ];
-  const wanted = [...now, ...more, 0x6a];
-  return whole([
-    [0],
-    // More than is left below the maximum, as unsigned numbers: the difference is never negative.
-    [...more, 0x41, ...signedLeb(maximumPages), ...now, 0x6b, 0x4b],
-    [OP.if, 0x40, 0x41, 0x7f, OP.return, OP.end],
-    [...wanted, MEMORY_SIZE, 0, 0x4b, OP.if, 0x40],
-    [...wanted, MEMORY_SIZE, 0, 0x6b, OP.memoryGrow, 0, 0x41, 0x7f, 0x46],
-    [OP.if, 0x40, 0x41, 0x7f, OP.return, OP.end, OP.end],
-    [...now, ...wanted, 0x24, ...leb(pages), OP.end],
-  ]);
-}
-
-/** Marks a range of the guest's memory that has been written: its address and its length. */
-function markRangeFunction(tracker: Tracker): Uint8Array {
-  const [at, length, first, last] = [0, 1, 2, 3].map((local) => [0x20, local]) as number[][];
-  const markAt = (block: number[]) => [...block, 0x41, 1, ...storeMark(0, 0, tracker)];
-  return whole([
-    [1, 2, I32!],
-    [...length!, 0x45, OP.if, 0x40, OP.return, OP.end],
-    [...at!, 0x41, BLOCK_SHIFT, 0x76, 0x21, 2],
-    [...at!, ...length!, 0x6a, 0x41, 1, 0x6b, 0x41, BLOCK_SHIFT, 0x76, 0x21, 3],
-    [...markAt(first!), ...markAt(last!)],
-    [...last!, ...first!, 0x6b, 0x41, 1, 0x4b, OP.if, 0x40],
-    [...first!, 0x41, 1, 0x6a, 0x41, 1, ...last!, ...first!, 0x6b, 0x41, 1, 0x6b],
-    [OP.bulk, 11, ...leb(tracker.marks), OP.end, OP.end],
-  ]);
-}
-
-function signedI32(value: number): number[] {
-  const bytes: number[] = [];
-  for (let left = value | 0; ; left >>= 7) {
-    const low = left & 0x7f;
-    const isLast = left >> 6 === 0 || left >> 6 === -1;
-    bytes.push(isLast ? low : low | 0x80);
-    if (isLast) return bytes;
-  }
 }
 
 /** Locals of a function beside its own, by type. */
@@ -306,9 +237,4 @@ class Scratch {
       ...this.#types.map((type) => [1, type]),
     ]);
   }
-}
-
-function whole(parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
-  const body = concatenate(parts);
-  return concatenate([leb(body.length), body]);
 }
