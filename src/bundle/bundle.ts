@@ -1,4 +1,4 @@
-import { relative, dirname } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { limits } from "../limits.ts";
 import type { Lists, ToolDefinition } from "../model.ts";
@@ -8,7 +8,7 @@ import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
-import { sha256 } from "./cache.ts";
+import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { Refusal, Refusals } from "./refusal.ts";
@@ -69,15 +69,20 @@ export async function bundleAll(
       prepared,
       dialect,
       idsAsGiven: found.manifest.request_ids === "as-given",
-      allowedHosts: found.manifest.allowed_hosts ?? [],
+      isRestorable: prepared.unrestorable === undefined,
       listed: found.manifest.lists !== "dynamic",
+      warm: found.manifest.warm ?? [],
+      startOnce: found.manifest.start === "once",
     })),
     cache,
     progress,
   );
   const members: Member[] = [];
   for (const [at, one] of ready.entries()) {
-    const member = await refusals.collect(() => withAnswer(one, answers[at]!));
+    const answer = answers[at]!;
+    const member = await refusals.collect(async () =>
+      withAnswer(await withImage(one, answer, cache), answer),
+    );
     if (member !== undefined) members.push(member);
   }
   refusals.throwAll();
@@ -123,13 +128,15 @@ async function makeReady(
         "it is no servlet: it exports neither call_tool or list_tools, nor call and describe",
       );
     }
-    const size = { before: plugin.length, gzip: gzipSync(prepared.wasm, { level: 9 }).length };
+    const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
     return { found, dialect, prepared, size };
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
   }
 }
+
+const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 
 /** A servlet in TypeScript: the engine with its script loaded. */
 async function makeLoaded(
@@ -144,7 +151,26 @@ async function makeLoaded(
     found,
     dialect: "hyper-v2",
     prepared: { ...engine, exports, hash, patch: { path, bytes: patch } },
-    size: { before: Buffer.byteLength(text), gzip: gzipSync(patch, { level: 9 }).length },
+    size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch) },
+  };
+}
+
+/** The same servlet with the image in which its calls begin. */
+async function withImage(one: Ready, { image, refusal }: Answer, cache: string): Promise<Ready> {
+  const { prepared, found } = one;
+  if (refusal !== undefined) {
+    throw new Refusal(`${found.place}: "warm" and "start" cannot be had: ${refusal}`);
+  }
+  if (image === undefined) return one;
+  const bytes = Uint8Array.fromBase64(image);
+  const hash = sha256(prepared.hash, bytes);
+  const path = join(cache, `${hash.slice(0, 32)}.image.bin`);
+  if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
+  const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));
+  return {
+    ...one,
+    prepared: { ...prepared, hash, patch: { path, bytes } },
+    size: { ...one.size, gzip },
   };
 }
 

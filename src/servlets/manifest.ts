@@ -106,6 +106,21 @@ export const manifestSchema = z
       .describe(
         "Where a call's instance comes from: a used one that was restored byte by byte (by default), or a new one each time.",
       ),
+    start: z
+      .enum(["call", "once"])
+      .describe(
+        "When its start functions run: in each call if they ask for the time or random numbers (by default), or once when the bundle is made. Then the random numbers of its start are the same in each call.",
+      ),
+    warm: z
+      .array(
+        z.strictObject({
+          tool: z.string(),
+          arguments: z.record(z.string(), z.unknown()).optional(),
+        }),
+      )
+      .describe(
+        "Calls that are made when the bundle is made, and whose effect on its memory is there when each call begins: for what it would set up in every call. They may ask for the time and random numbers, and for nothing else.",
+      ),
     request_ids: z
       .enum(["string", "as-given"])
       .describe(

@@ -159,27 +159,29 @@ function chosenError(code: number, error: Json): Fault {
   return new Fault("servlet_error", message, { data, servletCode: own ? code : -32603 });
 }
 
+/** A call without a caller. */
+export const nobodysCall: CallContext = {
+  id: "list",
+  meta: {},
+  principal: ANONYMOUS,
+  client: { capabilities: {} },
+  signal: () => new AbortController().signal,
+  notify: () => {},
+  ask: () =>
+    Promise.reject(
+      new Fault(
+        "servlet_failed",
+        "The servlet asked its client while it was listed. Lists must not depend on a client.",
+      ),
+    ),
+};
+
 /** All lists of a servlet, requested without a principal. */
 export async function listAll(servlet: Servlet): Promise<Lists> {
-  const nobody: CallContext = {
-    id: "list",
-    meta: {},
-    principal: ANONYMOUS,
-    client: { capabilities: {} },
-    signal: () => new AbortController().signal,
-    notify: () => {},
-    ask: () =>
-      Promise.reject(
-        new Fault(
-          "servlet_failed",
-          "The servlet asked its client while it was listed. Lists must not depend on a client.",
-        ),
-      ),
-  };
   return {
-    tools: await servlet.list("tools", nobody),
-    resources: await servlet.list("resources", nobody),
-    resourceTemplates: await servlet.list("resourceTemplates", nobody),
-    prompts: await servlet.list("prompts", nobody),
+    tools: await servlet.list("tools", nobodysCall),
+    resources: await servlet.list("resources", nobodysCall),
+    resourceTemplates: await servlet.list("resourceTemplates", nobodysCall),
+    prompts: await servlet.list("prompts", nobodysCall),
   };
 }

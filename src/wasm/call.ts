@@ -5,7 +5,7 @@ import { BudgetExceeded } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
-import { run } from "./link.ts";
+import { run, type Instance } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
 export type { Program } from "./pool.ts";
@@ -48,15 +48,11 @@ export async function callExport(
   const guest = new Guest(setup, journal);
   const instance = await borrow(program, guest);
   try {
-    const { exports } = instance;
-    guest.attach(exports, setup);
-    if (exports["edge_start"] !== undefined && !isBornStarted(program))
+    guest.attach(instance.exports, setup);
+    if (instance.exports["edge_start"] !== undefined && !isBornStarted(program)) {
       await run(instance, "edge_start");
-    guest.setInput(recorded?.head.input ?? input);
-    const code = await run(instance, name);
-    if (guest.ended !== undefined) throw guest.ended;
-    journal.finish();
-    return finished(guest, code);
+    }
+    return await runIn(instance, name, recorded?.head.input ?? input, guest);
   } catch (error) {
     const reason = guest.ended ?? error;
     if (!(reason instanceof Wait)) return unwound(guest, reason);
@@ -71,6 +67,34 @@ export async function callExport(
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
     giveBack(program, instance);
   }
+}
+
+/** Runs one export in an instance that has started, in a call of this guest that cannot be suspended. */
+export async function callIn(
+  instance: Instance,
+  name: string,
+  input: string,
+  guest: Guest,
+): Promise<Ending> {
+  guest.attach(instance.exports);
+  try {
+    return await runIn(instance, name, input, guest);
+  } catch (error) {
+    return unwound(guest, guest.ended ?? error);
+  }
+}
+
+async function runIn(
+  instance: Instance,
+  name: string,
+  input: string,
+  guest: Guest,
+): Promise<Ending> {
+  guest.setInput(input);
+  const code = await run(instance, name);
+  if (guest.ended !== undefined) throw guest.ended;
+  guest.journal.finish();
+  return finished(guest, code);
 }
 
 function finished(guest: Guest, code: number): Ending {

@@ -194,7 +194,9 @@ export function encodeImage({ pages, globals, runs }: Image): Uint8Array<ArrayBu
   const head = encoder.encode(
     JSON.stringify({
       pages,
-      globals: globals.map(String),
+      globals: globals.map((value) =>
+        typeof value === "bigint" ? `${value}n` : Object.is(value, -0) ? "-0" : String(value),
+      ),
       runs: runs.map(({ at, bytes }) => [at, bytes.length]),
     }),
   );
@@ -217,7 +219,7 @@ export function concatenate(
   return whole;
 }
 
-/** The image in these bytes, which it shares. Its globals are numbers: guests of images have no others. */
+/** The image in these bytes, which it shares. */
 export function decodeImage(encoded: ArrayBuffer): Image {
   const length = new DataView(encoded).getUint32(0, true);
   const head = JSON.parse(decoder.decode(new Uint8Array(encoded, 4, length))) as {
@@ -228,7 +230,9 @@ export function decodeImage(encoded: ArrayBuffer): Image {
   let offset = 4 + length;
   return {
     pages: head.pages,
-    globals: head.globals.map(Number),
+    globals: head.globals.map((text) =>
+      text.endsWith("n") ? BigInt(text.slice(0, -1)) : Number(text),
+    ),
     runs: head.runs.map(([at, size]) => {
       const bytes = new Uint8Array(encoded, offset, size);
       offset += size;

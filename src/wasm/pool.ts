@@ -19,9 +19,12 @@ import { startWorld } from "./world.ts";
 export interface Program extends Code {
   /** SHA-256 of all of it, in hex. */
   hash?: string;
-  /** An encoded image: what a script has changed in the engine since it started. */
+  /**
+   * An encoded image: how an instance differs when a call begins from one that has started (where it
+   * `startsOnce`) or else from a new one.
+   */
   patch?: ArrayBuffer;
-  /** True if its start functions depend on nothing, so that they run once for all calls. */
+  /** True if its start functions depend on nothing, so that they run once in an isolate for all calls. */
   startsOnce?: boolean;
   /** True if a used instance may be restored to its pristine state and used again. */
   restorable?: boolean;
@@ -130,8 +133,7 @@ async function newPool(program: Program): Promise<Pool> {
   const { exports } = instance;
   if (isBornStarted(program)) {
     guest.attach(exports);
-    await run(instance, "edge_start");
-    // A script was loaded after its engine had started, in the same world.
+    if (program.startsOnce === true) await run(instance, "edge_start");
     if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }
   const pristine = difference(exports, new Uint8Array(0), BLOCK);

@@ -100,11 +100,12 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   if (size === undefined) return undefined;
   const both = (bytes: Uint8Array) =>
     `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
-  if (prepared?.patch !== undefined) {
+  if (prepared?.patch !== undefined && found.source.kind === "typescript") {
     return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the engine that all servlets in TypeScript share ${both(prepared.wasm)}`;
   }
   const made = found.source.kind === "wasm" ? "plugin" : "built";
-  return `${made} ${kilobytes(size)}${prepared ? `, prepared ${both(prepared.wasm)}` : ""}`;
+  const image = prepared?.patch ? `, its image ${both(prepared.patch.bytes)}` : "";
+  return `${made} ${kilobytes(size)}${prepared ? `, prepared ${both(prepared.wasm)}` : ""}${image}`;
 }
 
 function memory({ outline, memoryLimit }: Examined): string | undefined {

@@ -11,6 +11,10 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
+/** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the engine. */
+const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
+  (patch?.bytes.length ?? 0) + (source.kind === "typescript" ? 0 : wasm.length);
+
 /** The table of the bundle for the terminal. */
 export function table(members: readonly Member[]): string {
   const count = (list: unknown[] | undefined) => (list === undefined ? "?" : String(list.length));
@@ -22,7 +26,7 @@ export function table(members: readonly Member[]): string {
     count(lists?.prompts),
     isRestored(found, prepared) ? "restored" : "new",
     kilobytes(size.before),
-    kilobytes((prepared.patch?.bytes ?? prepared.wasm).length),
+    kilobytes(preparedBytes(found, prepared)),
     kilobytes(size.gzip),
   ]);
   const head = [

@@ -13,8 +13,10 @@ export interface ListQuestion {
   prepared: Prepared;
   dialect: DialectName;
   idsAsGiven: boolean;
-  allowedHosts: readonly string[];
+  isRestorable: boolean;
   listed: boolean;
+  warm: readonly { tool: string; arguments?: object }[];
+  startOnce: boolean;
 }
 
 const answerSchema = z.object({
@@ -23,6 +25,12 @@ const answerSchema = z.object({
   error: z.string().optional(),
   /** Do its start functions depend on nothing, so that they run once for all calls? */
   startsOnce: z.boolean(),
+  /** What its start functions asked for. */
+  startAsks: z.array(z.string()),
+  /** An encoded image in base64: how its memory differs from a new instance's when a call begins. */
+  image: z.string().optional(),
+  /** Why the manifest's `warm` or `start` cannot be had. */
+  refusal: z.string().optional(),
   /** Host functions that the servlet called. */
   calls: z.array(z.string()),
   logs: z.array(z.string()),
@@ -43,12 +51,10 @@ export async function askAll(
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
   const code = await runtime();
-  const notes = questions.map(({ prepared, ...how }) =>
-    join(
-      cache,
-      `${sha256(code, prepared.hash, JSON.stringify(aboutOf(how))).slice(0, 32)}.lists.json`,
-    ),
-  );
+  const notes = questions.map((question) => {
+    const about = JSON.stringify(aboutOf(question));
+    return join(cache, `${sha256(code, question.prepared.hash, about).slice(0, 32)}.lists.json`);
+  });
   const known = await Promise.all(notes.map((note) => readIfThere(note)));
   const open = questions.filter((_, at) => known[at] === undefined);
   const answers = open.length === 0 ? [] : await askNow(open, code, progress);
@@ -64,12 +70,7 @@ export async function askAll(
 }
 
 /** Everything besides its wasm that the answer depends on. */
-const aboutOf = ({
-  dialect,
-  idsAsGiven,
-  allowedHosts,
-  listed,
-}: Omit<ListQuestion, "prepared" | "name">) => ({ dialect, idsAsGiven, allowedHosts, listed });
+const aboutOf = ({ name: _, prepared: __, ...about }: ListQuestion) => about;
 
 async function runtime(): Promise<string> {
   const built = await build({
@@ -94,8 +95,9 @@ async function askNow(
     `import wasm${at} from "./${at}.wasm";`,
     ...(prepared.patch ? [`import patch${at} from "./${at}.bin";`] : []),
   ]);
-  const entries = questions.map(({ prepared: { exports, patch }, ...how }, at) => {
-    const asked = JSON.stringify({ ...aboutOf(how), exports });
+  const entries = questions.map((question, at) => {
+    const { exports, patch } = question.prepared;
+    const asked = JSON.stringify({ ...aboutOf(question), exports });
     return `"${at}": { module: wasm${at}, ${patch ? `patch: patch${at},` : ""} ...${asked} }`;
   });
   const entry = `${imports.join("\n")}
@@ -142,5 +144,5 @@ async function askOne(workerd: Miniflare, at: number): Promise<Answer> {
   if (answered !== undefined) return answerSchema.parse(answered);
   answer.catch(() => {}); // It ends when workerd does.
   const error = `it gave no answer within ${PATIENCE_MS / 1000} seconds`;
-  return { error, startsOnce: false, calls: [], logs: [] };
+  return { error, startsOnce: false, startAsks: [], calls: [], logs: [] };
 }

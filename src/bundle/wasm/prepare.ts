@@ -33,6 +33,9 @@ export interface Prepared {
 /** Further exports of the JavaScript engine, to compile and load a script. */
 export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
+/** Functions that set a guest up before its image is taken: https://github.com/bytecodealliance/wizer */
+const WIZER_EXPORTS = ["wizer-initialize", "wizer.initialize"];
+
 const PAGE = 65536;
 
 /**
@@ -153,6 +156,10 @@ async function transform(
         index,
       })),
       ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
+      ...old
+        .filter(({ name, kind }) => kind === "function" && WIZER_EXPORTS.includes(name))
+        .slice(0, 1)
+        .map((one) => ({ ...one, name: "edge_wizer" })),
       ...starts.map(({ index }, at): Export => ({
         name: `edge_start_${at}`,
         kind: "function",

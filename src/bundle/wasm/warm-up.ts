@@ -1,0 +1,250 @@
+/**
+ * Finds out in which state a servlet's calls begin: after its start functions, after it was asked for its
+ * lists, and after the calls that its manifest names as `warm`. Runs in workerd while a bundle is made.
+ */
+import { Suspended } from "../../suspension.ts";
+import { dialects } from "../../servlets/dialects.ts";
+import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
+import { callIn } from "../../wasm/call.ts";
+import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
+import {
+  apply,
+  decodeImage,
+  difference,
+  encodeImage,
+  isKernelNew,
+  memoryOf,
+} from "../../wasm/image.ts";
+import { Journal } from "../../wasm/journal.ts";
+import { instantiate, run, type Instance } from "../../wasm/link.ts";
+import { startWorld, type World } from "../../wasm/world.ts";
+import type { Asked } from "./ask-worker.ts";
+
+/** Changes closer than this many bytes are one run: finer images are smaller, coarser ones faster. */
+const GRAIN = 64;
+/** What a warm-up may ask for: it is the same in each call from then on. */
+const REPEATABLE: ReadonlySet<string> = new Set(["the time", "random numbers", "the log"]);
+
+const NO_NETWORK =
+  'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
+
+export interface WarmUp {
+  /** True if its start functions depend on nothing, so that they run once for all calls. */
+  startsOnce: boolean;
+  /** What its start functions asked for. */
+  startAsks: string[];
+  /** An encoded image: how its memory differs from a new instance's when a call begins. */
+  image?: Uint8Array;
+  /** Why the manifest's `warm` or `start` cannot be had. */
+  refusal?: string;
+}
+
+/** Everything that a guest may use while a bundle is made: nothing, but it is noted what it asks for. */
+export function watchedSetup(asked: Set<string>, logs: string[], world: World): Setup {
+  const noting = <T>(what: string, value: T): T => {
+    asked.add(what);
+    return value;
+  };
+  return {
+    world: {
+      ...world,
+      fetch: () => noting("http_request", Promise.reject(new GuestError(NO_NETWORK))),
+    },
+    config: new Proxy<Record<string, string>>(
+      {},
+      { getOwnPropertyDescriptor: () => noting("config_get", undefined) },
+    ),
+    get allowedHosts() {
+      return noting("http_request", ["*"]);
+    },
+    secret: () => noting("get_keyring_secret", undefined),
+    logLevel: "warn",
+    signal: () => new AbortController().signal,
+    log: (_level, text) => noting("the log", void logs.push(text)),
+    notify: () => noting("a notification", undefined),
+    ask: (asks) => {
+      for (const { method } of Object.values(asks)) asked.add(method);
+      return Promise.reject(new GuestError("Nobody can be asked while a bundle is made."));
+    },
+  };
+}
+
+/** A world of its own for a servlet that warms up: sleeping takes no time, and lets its clock go on. */
+function virtualWorld(): World {
+  // Go's runtime refuses to start at the time 0.
+  let now = Date.UTC(2000);
+  return { ...startWorld, now: () => now, sleep: async (ms) => void (now += ms) };
+}
+
+/** A journal that notes the questions that are no calls of the outside. */
+class WatchedJournal extends Journal {
+  readonly #asked: Set<string>;
+  constructor(asked: Set<string>, world: World) {
+    super({ hash: "", input: "" }, world, undefined);
+    this.#asked = asked;
+  }
+  override get now(): number {
+    this.#asked.add("the time");
+    return super.now;
+  }
+  override random(bytes: Uint8Array): void {
+    this.#asked.add("random numbers");
+    super.random(bytes);
+  }
+}
+
+/** An instance that several calls are made in, one after another. */
+class Warming {
+  readonly asked = new Set<string>();
+  /** True if a call has left something in the kernel or in its variables. */
+  leftSomething = false;
+  readonly #instance: Instance;
+  readonly #before: Uint8Array;
+  readonly #world = virtualWorld();
+  readonly #logs: string[] = [];
+
+  constructor(instance: Instance, before: Uint8Array) {
+    this.#instance = instance;
+    this.#before = before;
+  }
+
+  /** What it has asked for since this was last called. */
+  takeAsked(): string[] {
+    const asked = [...this.asked];
+    this.asked.clear();
+    return asked;
+  }
+
+  /** Runs start functions of this name, where there are any. */
+  async start(name: string): Promise<void> {
+    if (this.#instance.exports[name] === undefined) return;
+    const guest = this.#newCall();
+    guest.attach(this.#instance.exports);
+    await run(this.#instance, name);
+    this.leftSomething ||= guest.vars.size > 0 || !isKernelNew(this.#instance.exports);
+    this.#clearKernel();
+  }
+
+  connect({ dialect, exports, idsAsGiven }: Asked): Servlet {
+    return dialects[dialect].connect({
+      exports,
+      idsAsGiven,
+      run: async (name, input) => {
+        try {
+          return await callIn(this.#instance, name, input, this.#newCall());
+        } finally {
+          this.#clearKernel();
+        }
+      },
+    });
+  }
+
+  image(): Uint8Array {
+    return encodeImage(difference(this.#instance.exports, this.#before, GRAIN));
+  }
+
+  #newCall(): Guest {
+    const setup = watchedSetup(this.asked, this.#logs, this.#world);
+    const guest = new Guest(setup, new WatchedJournal(this.asked, this.#world));
+    this.#instance.guest = guest;
+    return guest;
+  }
+
+  #clearKernel(): void {
+    new Uint8Array((this.#instance.exports["edge_memory"] as WebAssembly.Memory).buffer).fill(0);
+  }
+}
+
+/** An instance that has started, with its script loaded where it is an engine, and what that asked for. */
+async function start(asked: Asked): Promise<{ warming: Warming; startAsks: string[] }> {
+  const { patch, dialect, module } = asked;
+  const code = { module, userFunctions: dialects[dialect].userFunctions };
+  const journal = new WatchedJournal(new Set(), startWorld);
+  const guest = new Guest(watchedSetup(new Set(), [], startWorld), journal);
+  const instance = instantiate(code, guest);
+  const { exports } = instance;
+  if (patch !== undefined) {
+    guest.attach(exports);
+    await run(instance, "edge_start");
+  }
+  const warming = new Warming(instance, memoryOf(exports).slice());
+  if (patch !== undefined) apply(exports, decodeImage(patch));
+  else {
+    await warming.start("edge_start");
+    await warming.start("edge_wizer");
+  }
+  const startAsks = warming.takeAsked();
+  return { warming, startAsks };
+}
+
+/**
+ * Warms one servlet up. Its lists are asked for where that asks nothing of the world, and left out
+ * otherwise.
+ */
+export async function warmUp(asked: Asked): Promise<WarmUp> {
+  const { warm, startOnce, isRestorable, listed, module } = asked;
+  const isEngine = asked.patch !== undefined;
+  const isWizer = WebAssembly.Module.exports(module).some(({ name }) => name === "edge_wizer");
+  const isWanted = warm.length > 0 || startOnce || isWizer;
+  const refused = (refusal: string, startAsks: string[] = []): WarmUp => ({
+    startsOnce: isEngine,
+    startAsks,
+    ...(isWanted && { refusal }),
+  });
+  if (!isRestorable) return refused("its instances cannot be restored");
+  let begun;
+  try {
+    begun = await start(asked);
+  } catch (error) {
+    return refused(`its start functions failed: ${messageOf(error)}`);
+  }
+  let { warming, startAsks } = begun;
+  const isAlone = startAsks.length === 0 && !warming.leftSomething;
+  const beyond = startAsks.filter((one) => !REPEATABLE.has(one));
+  if (beyond.length > 0 || warming.leftSomething) {
+    return refused(
+      `it asks for ${beyond.join(", ") || "a block or a variable"} as it starts`,
+      startAsks,
+    );
+  }
+  if (!isAlone && !startOnce && !isWizer) {
+    return refused(
+      `it asks for ${startAsks.join(" and ")} as it starts: add "start": "once" to servlet.json, so that each call begins after one and the same start`,
+      startAsks,
+    );
+  }
+  if (listed && !isEngine) {
+    await listAll(warming.connect(asked)).catch(() => warming.asked.add("a list"));
+    // Lists that depend on the world are asked for in a call; it begins as if they never had been.
+    if (warming.takeAsked().length > 0) ({ warming } = await start(asked));
+  }
+  for (const { tool, arguments: args = {} } of warm) {
+    const failure = await warmCall(warming, asked, tool, args);
+    if (failure !== undefined) return refused(`the warm-up call of ${tool} ${failure}`, startAsks);
+  }
+  const hasImage = isWanted || (listed && !isEngine);
+  return {
+    startsOnce: isEngine || (isAlone && !hasImage),
+    startAsks,
+    ...(hasImage && { image: warming.image() }),
+  };
+}
+
+/** Makes one call; says what went wrong with it. */
+async function warmCall(warming: Warming, asked: Asked, tool: string, args: object) {
+  warming.takeAsked();
+  try {
+    const result = await warming.connect(asked).callTool(tool, { ...args }, nobodysCall);
+    if (result instanceof Suspended)
+      return "waits for input, which nobody can give while a bundle is made";
+    const beyond = warming.takeAsked().filter((one) => !REPEATABLE.has(one));
+    if (beyond.length > 0)
+      return `asks for ${beyond.join(", ")}: a warm-up may ask for the time and random numbers only`;
+    if (result.isError !== true) return undefined;
+    return `failed: ${result.content.map((part) => ("text" in part ? part.text : "")).join(" ")}`;
+  } catch (error) {
+    return `failed: ${messageOf(error)}`;
+  }
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
