@@ -3,26 +3,11 @@
  * through the code that will serve them.
  */
 import { Fault } from "../../errors.ts";
-import { dialects, type DialectName } from "../../servlets/dialects.ts";
+import { dialects } from "../../servlets/dialects.ts";
 import { listAll } from "../../servlets/servlet.ts";
 import { callExport } from "../../wasm/call.ts";
 import { liveWorld } from "../../wasm/world.ts";
-import { warmUp, watchedSetup } from "./warm-up.ts";
-
-export interface Asked {
-  module: WebAssembly.Module;
-  patch?: ArrayBuffer;
-  dialect: DialectName;
-  exports: string[];
-  idsAsGiven: boolean;
-  isRestorable: boolean;
-  /** Is it to be asked for its lists? */
-  listed: boolean;
-  /** Calls whose effect on its memory stays. */
-  warm: readonly { tool: string; arguments?: object }[];
-  /** Do its start functions run once for all calls, though they ask for random numbers or the time? */
-  startOnce: boolean;
-}
+import { warmUp, watchedSetup, type Asked } from "./warm-up.ts";
 
 export function answerer(servlets: Record<string, Asked>) {
   return {

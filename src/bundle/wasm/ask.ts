@@ -70,7 +70,11 @@ export async function askAll(
 }
 
 /** Everything besides its wasm that the answer depends on. */
-const aboutOf = ({ name: _, prepared: __, ...about }: ListQuestion) => about;
+const aboutOf = (question: ListQuestion) => ({
+  ...question,
+  name: undefined,
+  prepared: undefined,
+});
 
 async function runtime(): Promise<string> {
   const built = await build({

@@ -34,7 +34,7 @@ export interface Prepared {
 export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
 /** Functions that set a guest up before its image is taken: https://github.com/bytecodealliance/wizer */
-const WIZER_EXPORTS = ["wizer-initialize", "wizer.initialize"];
+const WIZER_EXPORTS = new Set(["wizer-initialize", "wizer.initialize"]);
 
 const PAGE = 65536;
 
@@ -157,7 +157,7 @@ async function transform(
       })),
       ...old.filter(({ name }) => Object.values(ENGINE_EXPORTS).includes(name)),
       ...old
-        .filter(({ name, kind }) => kind === "function" && WIZER_EXPORTS.includes(name))
+        .filter(({ name, kind }) => kind === "function" && WIZER_EXPORTS.has(name))
         .slice(0, 1)
         .map((one) => ({ ...one, name: "edge_wizer" })),
       ...starts.map(({ index }, at): Export => ({

@@ -3,7 +3,7 @@
  * lists, and after the calls that its manifest names as `warm`. Runs in workerd while a bundle is made.
  */
 import { Suspended } from "../../suspension.ts";
-import { dialects } from "../../servlets/dialects.ts";
+import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
 import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
@@ -18,7 +18,6 @@ import {
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run, type Instance } from "../../wasm/link.ts";
 import { startWorld, type World } from "../../wasm/world.ts";
-import type { Asked } from "./ask-worker.ts";
 
 /** Changes closer than this many bytes are one run: finer images are smaller, coarser ones faster. */
 const GRAIN = 64;
@@ -27,6 +26,22 @@ const REPEATABLE: ReadonlySet<string> = new Set(["the time", "random numbers", "
 
 const NO_NETWORK =
   'There is no network while a bundle is made. Set "lists": "dynamic" in servlet.json, so that the lists are asked for at run time.';
+
+/** A servlet, and how it is to be warmed up. */
+export interface Asked {
+  module: WebAssembly.Module;
+  patch?: ArrayBuffer;
+  dialect: DialectName;
+  exports: string[];
+  idsAsGiven: boolean;
+  isRestorable: boolean;
+  /** Is it to be asked for its lists? */
+  listed: boolean;
+  /** Calls whose effect on its memory stays. */
+  warm: readonly { tool: string; arguments?: object }[];
+  /** Do its start functions run once for all calls, though they ask for random numbers or the time? */
+  startOnce: boolean;
+}
 
 export interface WarmUp {
   /** True if its start functions depend on nothing, so that they run once for all calls. */
