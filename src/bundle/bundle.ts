@@ -5,7 +5,7 @@ import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
-import { memoryBytes } from "../servlets/manifest.ts";
+import { fuelOf, memoryBytes } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
@@ -73,6 +73,7 @@ export async function bundleAll(
       listed: found.manifest.lists !== "dynamic",
       warm: found.manifest.warm ?? [],
       startOnce: found.manifest.start === "once",
+      fuel: fuelOf(found.manifest),
     })),
     cache,
     progress,

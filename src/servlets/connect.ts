@@ -1,5 +1,4 @@
 import { Fault } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { callerKey } from "../callers.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { callExport, type Durability, type Setup } from "../wasm/call.ts";
@@ -8,6 +7,7 @@ import type { BundledServlet } from "./bundle.ts";
 import { configOf, guestCredentials, secretOf } from "./config.ts";
 import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
+import { fuelOf } from "./manifest.ts";
 import type { Servlet } from "./servlet.ts";
 
 /** A servlet with what its manifest and this deployment give to its calls. */
@@ -46,7 +46,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
         logLevel,
         caller: callerKey(call.principal),
         trace: call.trace,
-        fuel: manifest.compute_limit && Math.ceil(manifest.compute_limit * limits.fuelPerSecond),
+        fuel: fuelOf(manifest),
         fuelUsed: call.fuelUsed,
         signal: call.signal,
         log: (level, text) => log(bundled.name, level, text),

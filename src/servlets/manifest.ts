@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { limits } from "../limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { dialectNames } from "./dialects.ts";
 
@@ -174,6 +175,10 @@ const UNITS: Record<string, number> = {
   g: 1e9,
   gi: 1024 ** 3,
 };
+
+/** The fuel of one run that a manifest gives; undefined for the default. */
+export const fuelOf = ({ compute_limit: seconds }: Manifest): number | undefined =>
+  seconds && Math.ceil(seconds * limits.fuelPerSecond);
 
 /** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined if it is not a size. */
 export function memoryBytes(text: string): number | undefined {

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import type { Keeper, Recorded } from "../record.ts";
 import { Suspended, Wait } from "../suspension.ts";
-import { BudgetExceeded } from "./budget.ts";
+import { BudgetExceeded, type Fuel } from "./budget.ts";
 import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
@@ -75,8 +75,9 @@ export async function callIn(
   name: string,
   input: string,
   guest: Guest,
+  fuel: Fuel,
 ): Promise<Ending> {
-  guest.attach(instance.exports);
+  guest.attach(instance.exports, fuel);
   try {
     return await runIn(instance, name, input, guest);
   } catch (error) {

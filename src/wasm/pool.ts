@@ -137,7 +137,8 @@ async function newPool(program: Program): Promise<Pool> {
     if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }
   const pristine = difference(exports, new Uint8Array(0), BLOCK);
-  const pool = { pristine, idle: [], worth: 0 };
+  // Another call may have found it out meanwhile.
+  const pool: Pool = pools.get(keyOf(program)) ?? { pristine, idle: [], worth: 0 };
   pools.set(keyOf(program), pool);
   return pool;
 }

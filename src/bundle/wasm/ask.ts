@@ -17,6 +17,8 @@ export interface ListQuestion {
   listed: boolean;
   warm: readonly { tool: string; arguments?: object }[];
   startOnce: boolean;
+  /** Fuel of one call. */
+  fuel: number | undefined;
 }
 
 const answerSchema = z.object({

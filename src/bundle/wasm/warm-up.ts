@@ -41,6 +41,8 @@ export interface Asked {
   warm: readonly { tool: string; arguments?: object }[];
   /** Do its start functions run once for all calls, though they ask for random numbers or the time? */
   startOnce: boolean;
+  /** Fuel of one call. */
+  fuel?: number;
 }
 
 export interface WarmUp {
@@ -140,13 +142,13 @@ class Warming {
     this.#clearKernel();
   }
 
-  connect({ dialect, exports, idsAsGiven }: Asked): Servlet {
+  connect({ dialect, exports, idsAsGiven, fuel }: Asked): Servlet {
     return dialects[dialect].connect({
       exports,
       idsAsGiven,
       run: async (name, input) => {
         try {
-          return await callIn(this.#instance, name, input, this.#newCall());
+          return await callIn(this.#instance, name, input, this.#newCall(), { fuel });
         } finally {
           this.#clearKernel();
         }
