@@ -1,4 +1,4 @@
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { limits } from "../limits.ts";
 import type { Lists, ToolDefinition } from "../model.ts";
@@ -26,6 +26,8 @@ export interface Member {
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
+  /** What its start functions ask for where they run in each call; empty where they run once. */
+  startAsks: string[];
   /** Its lists; absent if it is asked for them at run time. */
   lists?: Lists;
   /** As Open Tool Calling describes its tools, by their own names. */
@@ -92,7 +94,7 @@ export async function bundleAll(
   return members;
 }
 
-type Ready = Omit<Member, "startsOnce" | "lists" | "definitions" | "warnings">;
+type Ready = Omit<Member, "startsOnce" | "startAsks" | "lists" | "definitions" | "warnings">;
 
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
@@ -179,12 +181,13 @@ function withAnswer(one: Ready, answer: Answer): Member {
   const { place, manifest } = one.found;
   const { unrestorable } = one.prepared;
   const startsOnce = answer.startsOnce && unrestorable === undefined;
+  const startAsks = one.prepared.patch === undefined ? answer.startAsks : [];
   const anew =
     unrestorable === undefined
       ? []
       : [`each call has a new instance, which is slower: ${unrestorable}`];
   if (manifest.lists === "dynamic" && answer.error === undefined) {
-    return { ...one, startsOnce, warnings: anew };
+    return { ...one, startsOnce, startAsks, warnings: anew };
   }
   const hint = 'Where its lists depend on the world, say "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
@@ -203,6 +206,7 @@ function withAnswer(one: Ready, answer: Answer): Member {
   return {
     ...one,
     startsOnce,
+    startAsks,
     lists,
     definitions,
     warnings: [
@@ -239,46 +243,6 @@ export function catalogOf(members: readonly Member[]): Catalog {
     );
   });
 }
-
-/** The module that the Worker imports; the same bytes for the same members. */
-export function bundleSource(members: readonly Member[], out: string): string {
-  const toSource = relative(dirname(out), "src") || ".";
-  const entries = members.map((member, at) => {
-    const { found, dialect, prepared, startsOnce, lists, definitions } = member;
-    const { $schema: _, ...manifest } = found.manifest;
-    return `{
-  name: ${JSON.stringify(found.name)},
-  dialect: ${JSON.stringify(dialect)},
-  module: wasm${at},
-  ${prepared.patch === undefined ? "" : `patch: patch${at},`}
-  startsOnce: ${startsOnce},
-  restorable: ${prepared.unrestorable === undefined},
-  hash: ${JSON.stringify(prepared.hash)},
-  exports: ${JSON.stringify(prepared.exports)},
-  manifest: ${JSON.stringify(manifest)},
-  ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
-  ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
-}`;
-  });
-  const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
-  const imports = members.flatMap(({ prepared }, at) => [
-    `import wasm${at} from ${from(prepared.path)};`,
-    ...(prepared.patch === undefined
-      ? []
-      : [`import patch${at} from ${from(prepared.patch.path)};`]),
-  ]);
-  return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
-import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
-${imports.join("\n")}
-export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
-`;
-}
-
-/** A relative path as an import specifier. */
-const path = (relativePath: string) => {
-  const slashes = relativePath.replaceAll("\\", "/");
-  return slashes.startsWith(".") ? slashes : `./${slashes}`;
-};
 
 /** Does `work` on all items, `width` at a time; results in order. */
 async function inTurns<T, R>(

@@ -3,10 +3,15 @@ import { stat } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { limits } from "../../limits.ts";
 import type { Lists } from "../../model.ts";
-import { dialectOf, type DialectName } from "../../servlets/dialects.ts";
+import { dialectOf, dialects, type DialectName } from "../../servlets/dialects.ts";
 import { memoryBytes } from "../../servlets/manifest.ts";
+import { Guest } from "../../wasm/guest.ts";
+import { Journal } from "../../wasm/journal.ts";
+import { instantiate, run } from "../../wasm/link.ts";
+import { nobody } from "../../wasm/pool.ts";
+import { liveWorld } from "../../wasm/world.ts";
 import { outline, type Import, type Outline } from "../wasm/binary.ts";
-import { bundleAll, catalogOf } from "../bundle.ts";
+import { bundleAll, catalogOf, type Member } from "../bundle.ts";
 import { isOffered } from "../wasm/check.ts";
 import { prepare, type Prepared } from "../wasm/prepare.ts";
 import { Refusal, Refusals } from "../refusal.ts";
@@ -28,6 +33,8 @@ export interface Examined {
   prepared?: Prepared | undefined;
   /** Its lists as clients see them. */
   lists?: Lists;
+  /** What its start functions ask for, where they run in each call, and how long they take here in ms. */
+  start?: { asks: string[]; ms: number };
   warnings: string[];
   /** Why it would not be bundled. */
   refusal?: string;
@@ -119,8 +126,28 @@ export async function examine(
     dialect: member.dialect,
     prepared: member.prepared,
     lists: member.lists && catalogOf([member]).lists,
+    ...(member.startAsks.length > 0 && {
+      start: { asks: member.startAsks, ms: await startMs(member) },
+    }),
     warnings: member.warnings,
   };
+}
+
+/** How long the start functions take in a new instance: the median of some, in ms. */
+async function startMs({ prepared, dialect }: Member): Promise<number> {
+  const module = await WebAssembly.compile(prepared.wasm);
+  const { userFunctions } = dialects[dialect];
+  const took: number[] = [];
+  for (let at = 0; at < 15; at++) {
+    const journal = new Journal({ hash: "", input: "" }, liveWorld, undefined);
+    const guest = new Guest({ ...nobody, world: liveWorld }, journal);
+    const instance = instantiate({ module, userFunctions }, guest);
+    guest.attach(instance.exports);
+    const before = performance.now();
+    await run(instance, "edge_start");
+    took.push(performance.now() - before);
+  }
+  return took.toSorted((a, b) => a - b)[took.length >> 1]!;
 }
 
 /** The result of `work`, or the message of its `Refusal`. */

@@ -63,6 +63,7 @@ export function report(examined: Examined): string {
     ["size", sizes(examined)],
     ["memory", memory(examined)],
     ["instances", prepared && instances(examined, prepared)],
+    ["start", starts(examined)],
     ["answers", answers(examined)],
     ["also exports", otherExports(examined)],
     ...(outline === undefined ? [] : imports(outline, examined)),
@@ -120,6 +121,16 @@ function instances({ found }: Examined, { unrestorable }: Prepared): string {
   return found.manifest.isolation === "fresh"
     ? 'a new one for each call, which is slower: "isolation" in servlet.json says so'
     : "put back to the byte after each call, and used again";
+}
+
+/** When its start functions run; undefined where that makes no difference. */
+function starts({ found, start }: Examined): string | undefined {
+  if (start !== undefined) {
+    return `in each call, as it asks for ${start.asks.join(" and ")}: ${start.ms.toFixed(2)} ms of each call on this machine. With "start": "once" in servlet.json it starts when the bundle is made: what it draws then (seeds of hash tables, Go's math/rand) is the same in each call; what it draws in a call (Go's crypto/rand) stays fresh`;
+  }
+  return found.manifest.start === "once"
+    ? "once, when the bundle is made: what it draws then is the same in each call"
+    : undefined;
 }
 
 /** The exports that the host calls. */

@@ -73,7 +73,8 @@ test("the JSON Schema of the manifest is the one that is committed", async () =>
 });
 
 test("the same input makes the same bundle, to the byte", async () => {
-  const { bundleSource, makeBundle } = await import("../../../../src/bundle/bundle.ts");
+  const { makeBundle } = await import("../../../../src/bundle/bundle.ts");
+  const { bundleSource } = await import("../../../../src/bundle/bundle-module.ts");
   const options = { folders: ["plugins"], progress: () => {} };
   const warm = await makeBundle({ ...options, cache: ".bundle" });
   const again = await makeBundle({ ...options, cache: ".bundle" });

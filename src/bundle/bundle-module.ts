@@ -1,0 +1,42 @@
+import { dirname, relative } from "node:path";
+import type { Member } from "./bundle.ts";
+
+/** The module that the Worker imports; the same bytes for the same members. */
+export function bundleSource(members: readonly Member[], out: string): string {
+  const toSource = relative(dirname(out), "src") || ".";
+  const entries = members.map((member, at) => {
+    const { found, dialect, prepared, startsOnce, lists, definitions } = member;
+    const { $schema: _, ...manifest } = found.manifest;
+    return `{
+  name: ${JSON.stringify(found.name)},
+  dialect: ${JSON.stringify(dialect)},
+  module: wasm${at},
+  ${prepared.patch === undefined ? "" : `patch: patch${at},`}
+  startsOnce: ${startsOnce},
+  restorable: ${prepared.unrestorable === undefined},
+  hash: ${JSON.stringify(prepared.hash)},
+  exports: ${JSON.stringify(prepared.exports)},
+  manifest: ${JSON.stringify(manifest)},
+  ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
+  ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
+}`;
+  });
+  const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
+  const imports = members.flatMap(({ prepared }, at) => [
+    `import wasm${at} from ${from(prepared.path)};`,
+    ...(prepared.patch === undefined
+      ? []
+      : [`import patch${at} from ${from(prepared.patch.path)};`]),
+  ]);
+  return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
+import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
+${imports.join("\n")}
+export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
+`;
+}
+
+/** A relative path as an import specifier. */
+const path = (relativePath: string) => {
+  const slashes = relativePath.replaceAll("\\", "/");
+  return slashes.startsWith(".") ? slashes : `./${slashes}`;
+};
