@@ -28,10 +28,11 @@ export function mark(marks: Uint8Array, at: number, length: number): void {
 
 /** The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. */
 export function* takeWritten(
-  marks: Uint8Array,
+  all: Uint8Array,
   length: number,
 ): Generator<{ from: number; to: number }> {
-  for (let begin = marks.indexOf(1); begin >= 0;) {
+  const marks = all.subarray(0, length / BLOCK);
+  for (let begin = marks.indexOf(1); begin >= 0; ) {
     const unmarked = marks.indexOf(0, begin);
     const end = unmarked < 0 ? marks.length : unmarked;
     marks.fill(0, begin, end);
