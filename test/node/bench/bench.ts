@@ -4,8 +4,10 @@
  * of CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
  * `--full` has longer rounds, and measures memory, durable calls and sessions too; names of rows (`npm run
  * bench -- callKey callJwt`) are for no more than these.
+ * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
- * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts).
+ * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
+ * and `-- tracking` what it costs them that their writes are marked (tracking.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -21,6 +23,7 @@ import { drive, type Load, type Measured } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";
+import { benchTracking } from "./tracking.ts";
 import { buildWorker, cpuMs, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
@@ -30,6 +33,10 @@ const { values: options, positionals: only } = parseArgs({
 });
 if (only.includes("fuel")) {
   await benchFuel();
+  process.exit(0);
+}
+if (only.includes("tracking")) {
+  await benchTracking();
   process.exit(0);
 }
 const { full, against } = options;
