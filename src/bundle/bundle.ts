@@ -123,7 +123,7 @@ async function makeReady(
   const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
-    const prepared = await prepare(plugin, limit, cache, tell);
+    const prepared = await prepare(plugin, { memoryBytes: limit }, cache, tell);
     if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {

@@ -116,7 +116,9 @@ export async function examine(
     size: plugin.length,
   };
   if (member === undefined) {
-    const { value: prepared } = await attempt(() => prepare(plugin, memoryLimit, cache, tell));
+    const { value: prepared } = await attempt(() =>
+      prepare(plugin, { memoryBytes: memoryLimit }, cache, tell),
+    );
     const exports = read?.exports.map(({ name }) => name) ?? [];
     return { ...all, dialect: manifest.dialect ?? dialectOf(exports), prepared };
   }

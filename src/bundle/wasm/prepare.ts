@@ -30,6 +30,16 @@ export interface Prepared {
   imports: string[];
 }
 
+export interface MemoryOptions {
+  /** The most memory of an instance. */
+  memoryBytes: number;
+  /** From so many pages of memory on, a guest marks what it writes. */
+  markedPages?: number;
+}
+
+/** Where nothing else is said: from there on, marks save more than they cost. */
+const MARKED_PAGES = 4;
+
 /** Further exports of the JavaScript engine, to compile and load a script. */
 export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
 
@@ -46,7 +56,7 @@ const PAGE = 65536;
  */
 export async function prepare(
   plugin: Uint8Array<ArrayBuffer>,
-  memoryBytes: number,
+  { memoryBytes, markedPages = MARKED_PAGES }: MemoryOptions,
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Prepared> {
@@ -60,13 +70,14 @@ export async function prepare(
     }
   }
   const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
-  const recipe = sha256(await ingredients(), String(maximumPages), plugin);
+  const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
+  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked}`, plugin);
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   const note = join(cache, `${recipe.slice(0, 32)}.state.txt`);
   let [wasm, state] = [await readIfThere(path), await readIfThere(note)];
   if (wasm === undefined || state === undefined) {
     progress("preparing");
-    wasm = new Uint8Array(await transform(plugin, guest, maximumPages));
+    wasm = new Uint8Array(await transform(plugin, guest, { maximumPages, isMarked }));
     state = new TextEncoder().encode(await lastingChanges(wasm));
     await writeWhole(path, wasm);
     await writeWhole(note, state);
@@ -126,7 +137,6 @@ async function ingredients(): Promise<string> {
     await version(),
     ...FEATURES,
     String(limits.tableEntries),
-    String(MARKED_PAGES),
     String(limits.tableOverhead),
     ...texts,
   );
@@ -140,7 +150,7 @@ function renamed(one: Import, kernel: Set<string>): Import {
 async function transform(
   plugin: Uint8Array,
   guest: Outline,
-  maximumPages: number,
+  { maximumPages, isMarked }: { maximumPages: number; isMarked: boolean },
 ): Promise<Uint8Array> {
   const kernel = await kernelFunctions();
   const starts = startFunctions(guest);
@@ -189,21 +199,15 @@ async function transform(
       maximumTableEntries: limits.tableEntries,
     });
     const paying = metered(bounded);
-    const initialPages = guest.memories[0]?.initial;
     await writeFile(
       file("metered.wasm"),
-      initialPages === undefined
-        ? paying
-        : tracked(paying, maximumPages, initialPages >= MARKED_PAGES),
+      guest.memories.length === 0 ? paying : tracked(paying, maximumPages, isMarked),
     );
     const out = file("optimised.wasm");
     await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
     return readFile(out);
   });
 }
-
-/** From so many pages of memory on, a guest marks what it writes: it saves more than it costs. */
-const MARKED_PAGES = Number(process.env["MARKED_PAGES"] ?? 4);
 
 const memoryExport: Export = { name: "memory", kind: "memory", index: 0 };
 const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];

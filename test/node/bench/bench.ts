@@ -4,8 +4,10 @@
  * of CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
  * `--full` has longer rounds, and measures memory, durable calls and sessions too; names of rows (`npm run
  * bench -- callKey callJwt`) are for no more than these.
+ * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
- * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts).
+ * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
+ * and `-- tracking` what it costs them that their writes are marked (tracking.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -18,8 +20,10 @@ import { measureDurable } from "./durable.ts";
 import { benchFuel } from "./fuel.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
+import { pluginRows } from "./plugins.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";
+import { benchTracking } from "./tracking.ts";
 import { buildWorker, cpuMs, freePort, residentMB, serve, type Served } from "../workerd.ts";
 
 const run = promisify(execFile);
@@ -29,6 +33,10 @@ const { values: options, positionals: only } = parseArgs({
 });
 if (only.includes("fuel")) {
   await benchFuel();
+  process.exit(0);
+}
+if (only.includes("tracking")) {
+  await benchTracking();
   process.exit(0);
 }
 const { full, against } = options;
@@ -58,7 +66,9 @@ async function echoPlugin(): Promise<Uint8Array> {
 }
 
 const { variables, jwks, newTokens, ...proofs } = await doors();
-const kinds = kindsWith(proofs);
+const ownKinds = kindsWith(proofs);
+const plugins = against === undefined ? await pluginRows(join(scratch, "plugins"), only) : {};
+const kinds: Record<string, Wanted> = { ...ownKinds, ...plugins.kinds };
 
 /** The kinds whose servlets are guests of the tests. */
 const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
@@ -81,7 +91,7 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
     [ours, []],
     [other, []],
   ]);
-  const loads = new Map<Served, Load>();
+  const loads = new Map<Served, Load & Pick<Wanted, "check">>();
   for (const served of results.keys()) {
     const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
     const own = wanted.inSession ? await ownSessions(served.port) : [];
@@ -90,10 +100,11 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [served, measured] of results) {
       const before = await cpuMs(served);
+      const load = loads.get(served)!;
       const one = await drive(
-        loads.get(served)!,
+        load,
         (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
-        wanted.check,
+        load.check,
       );
       const cpuUs = (((await cpuMs(served)) - before) * 1000) / one.count;
       if (round > 0) measured.push({ ...one, cpuUs }); // The first warms up.
@@ -128,8 +139,16 @@ const deployed = await serve(oursFolder, {
   variables: vars as Record<string, string>,
 });
 const bare = await serve(await buildPeer("bare"));
+/** Large plugins, and the small one that is their measure: each process has idle instances of its own. */
+const [large, small] =
+  plugins.folder === undefined
+    ? []
+    : await Promise.all(
+        [plugins.folder, plugins.folder].map((one) => serve(one, { durable: true })),
+      );
 const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked, deployed, bare];
+if (large && small) all.push(large, small);
 /** The same servers of the other checkout. */
 const theirs =
   against === undefined
@@ -163,8 +182,13 @@ const ownServer: Record<string, Served> = {
   callDeployed: deployed,
   callDeployedBare: deployed,
 };
-/** The most CPU time that a small call may take, as a multiple of a bare reply's. */
-const TARGETS: Record<string, number> = { callBare: 1.6, callDeployedBare: 1.9 };
+/** The most CPU time that a call may take, as a multiple of the other's. */
+const TARGETS: Record<string, number> = {
+  callBare: 1.6,
+  callDeployedBare: 1.9,
+  callTypeScript: 1 / 2.2,
+  ...plugins.targets,
+};
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
   cells
@@ -190,8 +214,13 @@ const cpuRatios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
   if (only.length > 0 && !only.includes(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
-  const mine = ownServer[name] ?? open;
-  const other = theirs ? theirs[IN_GUESTS.has(name) ? "guests" : "plain"] : (others[name] ?? peer);
+  const isPlugin = plugins.kinds?.[name] !== undefined;
+  const mine = isPlugin ? large! : (ownServer[name] ?? open);
+  const other = isPlugin
+    ? small!
+    : theirs
+      ? theirs[IN_GUESTS.has(name) ? "guests" : "plain"]
+      : (others[name] ?? peer);
   const same: Wanted = { ...wanted };
   if (theirs) delete same.peer;
   const { middle, ratio, cpuRatio } = await compare(same, mine, other);
@@ -219,7 +248,7 @@ for (const [name, target] of Object.entries(TARGETS)) {
   if (ratio === undefined || theirs !== undefined) continue;
   const verdict = ratio <= target ? "within" : "above";
   console.log(
-    `${name}: ${ratio} times the CPU time of a bare reply, ${verdict} the target of ${target}`,
+    `${name}: ${ratio} times the CPU time of the other, ${verdict} the target of ${rounded(target)}`,
   );
 }
 if (!full || only.length > 0 || theirs !== undefined) {
@@ -229,14 +258,14 @@ if (!full || only.length > 0 || theirs !== undefined) {
 
 const door = await measureNewTokens(
   locked,
-  { ...kinds.callJwt, connections: CONNECTIONS },
+  { ...ownKinds.callJwt, connections: CONNECTIONS },
   { jwks, newTokens, folder: verifierFolder, port: await freePort(), ms: ROUND_MS },
 );
 const memory: number[] = [];
 const fresh = await serve(oursFolder, { durable: true });
 all.push(fresh);
 for (let half = 0; half < 2; half++) {
-  const load = { connections: CONNECTIONS, ...kinds.callModern, port: fresh.port };
+  const load = { connections: CONNECTIONS, ...ownKinds.callModern, port: fresh.port };
   await drive(load, (count) => count >= MEMORY_CALLS, greeted);
   memory.push(await residentMB(fresh));
 }

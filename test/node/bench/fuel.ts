@@ -99,7 +99,7 @@ export const prepared = (kind: Kind) =>
   inFolder(async (file) => {
     await writeFile(file("servlet.wat"), servlet(kind));
     const plugin = await assemble(file("servlet.wat"));
-    return (await prepare(plugin, limits.memoryBytes, ".bundle", () => {})).path;
+    return (await prepare(plugin, { memoryBytes: limits.memoryBytes }, ".bundle", () => {})).path;
   });
 
 /** Nanoseconds for a unit of fuel, of each run of a prepared module; the least of several. */

@@ -2,7 +2,7 @@ const VERSION = "2026-07-28";
 
 export interface Wanted {
   /** What the other is sent, where it is not the same. */
-  peer?: Pick<Wanted, "headers" | "body" | "path">;
+  peer?: Pick<Wanted, "headers" | "body" | "path"> & Partial<Pick<Wanted, "check">>;
   headers: Record<string, string>;
   body: string;
   path?: string;
@@ -18,7 +18,11 @@ const meta = {
   "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
 };
 
-function modern(method: string, params: object, name?: string): Pick<Wanted, "headers" | "body"> {
+export function modern(
+  method: string,
+  params: object,
+  name?: string,
+): Pick<Wanted, "headers" | "body"> {
   return {
     headers: {
       "mcp-protocol-version": VERSION,

@@ -39,7 +39,7 @@ async function bySdk(plugin: Uint8Array, name: string, input: string): Promise<s
 }
 
 async function byUs(plugin: Uint8Array<ArrayBuffer>, name: string, input: string): Promise<string> {
-  const { wasm } = await prepare(plugin, 64 << 20, ".bundle", () => {});
+  const { wasm } = await prepare(plugin, { memoryBytes: 64 << 20 }, ".bundle", () => {});
   const ending = await callExport({ module: await WebAssembly.compile(wasm) }, name, input, {
     world: liveWorld,
     config: {},

@@ -78,6 +78,8 @@ describe("tables", () => {
   ])("%s: refused", async (_name, parts, message) => {
     const servlet = `${parts} (func (export "call") (result i32) (i32.const 0))`;
     const plugin = await assembled(servlet);
-    await expect(prepare(plugin, limits.memoryBytes, folder, () => {})).rejects.toThrow(message);
+    await expect(
+      prepare(plugin, { memoryBytes: limits.memoryBytes }, folder, () => {}),
+    ).rejects.toThrow(message);
   });
 });

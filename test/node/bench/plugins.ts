@@ -1,0 +1,160 @@
+/**
+ * The rows of large plugins: a call's CPU time as a multiple of a small plugin's. The plugins are not part
+ * of this project: `PLUGIN_CASES` names a folder that has one in each of `keeper` (small, in Rust), `diary`
+ * (Go), `python` (RustPython) and `ledger` (SQLite), and rows of others are left out.
+ */
+import { mkdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { bundleSource, makeBundle, type Member } from "../../../src/bundle/bundle.ts";
+import { Refusal } from "../../../src/bundle/refusal.ts";
+import { OBJECTS } from "../objects.ts";
+import { buildWorker } from "../workerd.ts";
+import { modern, type Wanted } from "./kinds.ts";
+
+/** The file of a given plugin; undefined if there is none. */
+export async function pluginFile(plugin: string): Promise<string | undefined> {
+  const file = resolve(process.env["PLUGIN_CASES"] ?? "", plugin, "plugin.wasm");
+  return (await stat(file).catch(() => undefined)) && file;
+}
+
+/** Why a row is left out whose plugin is not there. */
+export const NOT_GIVEN = "PLUGIN_CASES names no folder that has their plugin";
+
+const SMALL = "keeper";
+
+/** The servlets by the prefix of their tools: a plugin, and what its manifest says besides. */
+const SERVLETS: Record<string, { plugin: string; manifest?: object }> = {
+  [SMALL]: { plugin: "keeper" },
+  go: { plugin: "diary" },
+  "go-once": { plugin: "diary", manifest: { start: "once" } },
+  python: { plugin: "python" },
+  "python-warm": {
+    plugin: "python",
+    manifest: { warm: [{ tool: "run", arguments: { code: "1" } }] },
+  },
+  sqlite: { plugin: "ledger", manifest: { env_vars: { db_path: ":memory:" } } },
+};
+
+interface PluginRow {
+  servlet: string;
+  tool: string;
+  arguments?: object;
+  /** What the answer has in it. */
+  answer: string;
+  /** The most CPU time that it may take, as a multiple of the small plugin's call. */
+  target: number;
+}
+
+const ROWS: Record<string, PluginRow> = {
+  callGo: { servlet: "go", tool: "calls", answer: String.raw`{\"calls\":1,`, target: 3 },
+  callGoOnce: { servlet: "go-once", tool: "calls", answer: String.raw`{\"calls\":1,`, target: 1.5 },
+  callPython: {
+    servlet: "python",
+    tool: "run",
+    arguments: { code: "6 * 7" },
+    answer: '"text":"42"',
+    target: Infinity,
+  },
+  callPythonWarm: {
+    servlet: "python-warm",
+    tool: "run",
+    arguments: { code: "6 * 7" },
+    answer: '"text":"42"',
+    target: 1.6,
+  },
+  callSqlite: {
+    servlet: "sqlite",
+    tool: "query",
+    arguments: { sql: "SELECT 6 * 7" },
+    answer: '"rows":[[42]]',
+    target: 1.2,
+  },
+  /** An error that the guest returns. */
+  callFails: {
+    servlet: SMALL,
+    tool: "count_then_fail",
+    answer: "failed on purpose",
+    target: 1.2,
+  },
+  callTraps: { servlet: SMALL, tool: "count_then_trap", answer: '"isError":true', target: 1.2 },
+};
+
+const wantedOf = ({ servlet, tool, arguments: given = {}, answer }: Omit<PluginRow, "target">) => {
+  const name = `${servlet}-${tool}`;
+  return {
+    ...modern("tools/call", { name, arguments: given }, name),
+    check: (body: string) => body.includes(answer),
+  };
+};
+
+const peer = wantedOf({ servlet: SMALL, tool: "count", answer: '"calls":1}' });
+
+export interface PluginRows {
+  kinds?: Record<string, Wanted>;
+  targets?: Record<string, number>;
+  /** Of the built Worker. */
+  folder?: string;
+}
+
+/** Bundles the plugins of these rows (none: of all) in `scratch` and builds their Worker. */
+export async function pluginRows(scratch: string, only: string[]): Promise<PluginRows> {
+  const wanted = Object.entries(ROWS).filter(([name]) => only.length === 0 || only.includes(name));
+  if (wanted.length === 0) return {};
+  await rm(scratch, { recursive: true, force: true });
+  const members = new Map<string, Member>();
+  for (const name of new Set([SMALL, ...wanted.map(([, { servlet }]) => servlet)])) {
+    const member = await bundled(name, scratch);
+    if (typeof member !== "string") members.set(name, member);
+    else if (name === SMALL) return leaveOut(wanted, member);
+    else
+      leaveOut(
+        wanted.filter(([, { servlet }]) => servlet === name),
+        member,
+      );
+  }
+  const out = join(scratch, "bundle.gen.ts");
+  await writeFile(out, bundleSource([...members.values()], out));
+  const source = (path: string) => JSON.stringify(relative(scratch, path));
+  await writeFile(
+    join(scratch, "index.ts"),
+    `import { env } from "cloudflare:workers";
+import { createApp } from ${source("src/app.ts")};
+import { durableObjects } from ${source("src/durable/objects.ts")};
+import { bundle } from "./bundle.gen.ts";
+export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
+export default createApp(bundle, env);
+`,
+  );
+  const rows = wanted.filter(([, { servlet }]) => members.has(servlet));
+  return {
+    // One at a time: what a call costs with no other load.
+    kinds: Object.fromEntries(
+      rows.map(([name, row]) => [name, { ...wantedOf(row), peer, connections: 1 }]),
+    ),
+    targets: Object.fromEntries(rows.map(([name, { target }]) => [name, target])),
+    folder: await buildWorker(join(scratch, "index.ts"), join(scratch, "built")),
+  };
+}
+
+function leaveOut(rows: [string, PluginRow][], why: string): PluginRows {
+  console.log(`left out: ${rows.map(([name]) => name).join(", ")}: ${why}`);
+  return {};
+}
+
+/** A servlet of a given plugin, bundled; why it is not, where that is so. */
+async function bundled(name: string, scratch: string): Promise<Member | string> {
+  const { plugin, manifest } = SERVLETS[name]!;
+  const wasm = await pluginFile(plugin);
+  if (wasm === undefined) return NOT_GIVEN;
+  const folder = join(scratch, name);
+  await mkdir(folder, { recursive: true });
+  await symlink(wasm, join(folder, "plugin.wasm"));
+  await writeFile(join(folder, "servlet.json"), JSON.stringify({ prefix: name, ...manifest }));
+  try {
+    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+    return member!;
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
+  }
+}
