@@ -61,7 +61,7 @@ export function growFunction(maximumPages: number, { pages }: Tracker): Uint8Arr
   ]);
 }
 
-/** Marks a range of the guest's memory that has been written: its address and its length. */
+/** Marks a range of the guest's memory that is about to be written: its address and its length. */
 export function markRangeFunction(tracker: Tracker): Uint8Array {
   const [at, length, first, last] = [0, 1, 2, 3].map((local) => [0x20, local]);
   const markAt = (block: number[]) => [...block, 0x41, 1, ...storeMark(0, 0, tracker)];

@@ -7,7 +7,8 @@
  * does not trap. It reads zeros, as all that was written there has been put back, and a write there is
  * marked and put back like any other: all that a guest can learn is that some call needed more memory.
  *
- * **Marks.** A store is followed by a mark of the block that it begins in. None is needed where a store
+ * **Marks.** A store is followed by a mark of the block that it begins in; nothing in between can end the
+ * call. None is needed where a store
  * that always runs before has the same base address and a lower or equal offset, within `SPILL` bytes; its
  * mark may be moved down to lower offsets for that.
  */
@@ -188,13 +189,14 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
     return [before, bytes, mark];
   }
 
+  /** Marks first: the call may find the stack used up, and then nothing must have been written. */
   function markedRange(bytes: Uint8Array): (Uint8Array | number[])[] {
     const [to, from, length] = [0, 1, 2].map((at) => leb(scratch.of(I32, at)));
-    const operands = [...[0x21, ...length!], ...[0x21, ...from!], ...[0x22, ...to!]];
     return [
-      [...operands, 0x20, ...from!, 0x20, ...length!],
+      [...[0x21, ...length!], ...[0x21, ...from!], ...[0x22, ...to!]],
+      [0x20, ...length!, OP.call, ...leb(tracker.markRange)],
+      [...[0x20, ...to!], ...[0x20, ...from!], ...[0x20, ...length!]],
       bytes,
-      [0x20, ...to!, 0x20, ...length!, OP.call, ...leb(tracker.markRange)],
     ];
   }
 }
