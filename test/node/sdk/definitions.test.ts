@@ -47,7 +47,7 @@ describe("a definition is refused", () => {
     [
       "that completes a variable which is not there",
       { resourceTemplates: { "x:{a}": { name: "a", read, complete: { b: () => [] } } } },
-      'The resource template "x:{a}" completes "b", which it has not.',
+      'The resource template "x:{a}" completes "b", which is not one of its variables.',
     ],
     [
       "with a description that is not JSON",

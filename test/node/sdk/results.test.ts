@@ -79,7 +79,7 @@ describe("what cannot be sent is told with its place", () => {
     ["function", "is not JSON: it is a function."],
   ])("%s", async (tool, told) => {
     const { result } = await servlet.callTool(tool);
-    const whole = `What the tool "${tool}" returned ${told}`;
+    const whole = `The return value of the tool "${tool}" ${told}`;
     expect(result).toEqual({ content: [text(whole)], isError: true });
   });
 
