@@ -140,7 +140,8 @@ export interface ServletSpec<
         context: Context,
       ): K extends keyof O ? ToolReturn<O[K]> : ToolReturn<unknown>;
     };
-  } & { [K in keyof O]: { output?: O[K] } };
+    // `handler` here as well: where no tool has an inferable member, `I` has no keys, and this alone names them.
+  } & { [K in keyof O]: { output?: O[K]; handler: unknown } };
   /** By URI. */
   resources?: Record<string, ResourceSpec>;
   /** By URI template (RFC 6570). */
