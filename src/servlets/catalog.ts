@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
+import { oncePer } from "../once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
@@ -144,15 +145,13 @@ export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
 }
 
-const compiled = new WeakMap<readonly string[], readonly Pattern[]>();
+const compiled = oncePer((patterns: readonly string[]) =>
+  patterns.map((source) => new Pattern(`^(?:${source})$`, "")),
+);
 
 /** Returns a function that tests whether one of these patterns of a manifest matches a whole text. */
 export function wholeMatch(patterns: readonly string[] = []): (text: string) => boolean {
-  let all = compiled.get(patterns);
-  if (all === undefined) {
-    all = patterns.map((source) => new Pattern(`^(?:${source})$`, ""));
-    compiled.set(patterns, all);
-  }
+  const all = compiled(patterns);
   return (text) => all.some((pattern) => pattern.test(text));
 }
 
