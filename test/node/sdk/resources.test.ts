@@ -80,7 +80,7 @@ test.each<[uri: string, fault: object]>([
     "notes://wrong",
     {
       code: "servlet_failed",
-      message: "A resource gives a string, a Uint8Array, or contents with `text` or `blob`.",
+      message: "A resource must return a string, a Uint8Array, or contents with `text` or `blob`.",
     },
   ],
   ["notes://x/y", { code: "not_found", data: { uri: "notes://x/y" } }],
