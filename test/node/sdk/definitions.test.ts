@@ -104,7 +104,7 @@ describe("any other schema is refused", () => {
   });
 });
 
-describe("what differs from call to call is not there while a servlet is built", () => {
+describe("functions whose answers differ from call to call fail while a servlet is built", () => {
   test.each<[what: string, use: () => unknown]>([
     ["A timer", () => globals.setTimeout(() => {}, 1)],
     ["A timer", () => globals.setInterval(() => {}, 1)],

@@ -29,7 +29,7 @@ test("they are listed without their functions", async () => {
   ]);
 });
 
-describe("what is read", () => {
+describe("the result of reading", () => {
   test.each<[uri: string, contents: object[]]>([
     ["notes://index", [{ uri: "notes://index", mimeType: "text/plain", text: "the index" }]],
     ["notes://bytes", [{ uri: "notes://bytes", blob: "AQID" }]],

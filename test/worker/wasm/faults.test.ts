@@ -69,7 +69,7 @@ describe("a servlet's own JSON-RPC errors", () => {
   });
 });
 
-test("what an AssemblyScript servlet throws is in the log, with its place", async () => {
+test("an error of an AssemblyScript servlet is logged with its place", async () => {
   const error = vi.spyOn(console, "error").mockImplementation(() => {});
   await callTool("throw");
   expect(error.mock.calls.flat().join()).toMatch(

@@ -144,7 +144,7 @@ describe("new", () => {
   });
 });
 
-test("what a servlet says of itself is shown, and not obeyed by the terminal", async () => {
+test("a servlet's own texts are shown, and not interpreted by the terminal", async () => {
   await newServlet("notes", [folder]);
   const path = join(folder, "notes", "servlet.json");
   const manifest = JSON.parse(await readFile(path, "utf8"));
