@@ -21,7 +21,7 @@ export async function readJson(request: Request): Promise<unknown> {
   } catch {
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }
-  // A short one cannot be deep.
+  // A short text cannot be deep.
   if (text.length > 2 * limits.bodyDepth) checkShape(body);
   return body;
 }

@@ -28,7 +28,7 @@ export interface Member {
   startsOnce: boolean;
   /** What its start functions ask for where they run in each call; empty where they run once. */
   startAsks: string[];
-  /** Its lists; absent if it is asked for them at run time. */
+  /** Its lists; absent if they are dynamic. */
   lists?: Lists;
   /** As Open Tool Calling describes its tools, by their own names. */
   definitions?: Record<string, ToolDefinition>;
@@ -128,7 +128,7 @@ async function makeReady(
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
       throw new Refusal(
-        "it is no servlet: it exports neither call_tool or list_tools, nor call and describe",
+        "it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces",
       );
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
@@ -189,19 +189,17 @@ function withAnswer(one: Ready, answer: Answer): Member {
   if (manifest.lists === "dynamic" && answer.error === undefined) {
     return { ...one, startsOnce, startAsks, warnings: anew };
   }
-  const hint = 'Where its lists depend on the world, say "lists": "dynamic" in servlet.json';
+  const hint = 'If its lists depend on the outside, set "lists": "dynamic" in servlet.json';
   if (answer.lists === undefined) {
     const logs = answer.logs.length > 0 ? `\n  its log: ${answer.logs.join("\n  ")}` : "";
     throw new Refusal(
-      `${place}: it could not be asked what it offers: ${answer.error} ${hint}.${logs}`,
+      `${place}: it could not be asked for its lists: ${answer.error} ${hint}.${logs}`,
     );
   }
   const { lists, warnings } = inspect(answer.lists, place);
   const { definitions, warnings: undefinable } = define(one.found, lists);
   const calls =
-    answer.calls.length > 0
-      ? [`it calls ${answer.calls.join(", ")} when it is asked for its lists. ${hint}`]
-      : [];
+    answer.calls.length > 0 ? [`it calls ${answer.calls.join(", ")} while it lists. ${hint}`] : [];
   const empty = Object.values(lists).every((list: unknown[]) => list.length === 0);
   return {
     ...one,

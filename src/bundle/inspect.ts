@@ -115,17 +115,16 @@ function demandDialect(dialect: unknown): void {
 function headerWarnings(tool: Tool): string[] {
   const reachable = paramHeaders(tool);
   const wrong: string[] = [];
-  if (count(tool.inputSchema) > reachable.length)
-    wrong.push("it stands elsewhere than under properties");
+  if (count(tool.inputSchema) > reachable.length) wrong.push("it is outside of properties");
   for (const { header, type } of reachable) {
     if (!/^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/.test(header))
-      wrong.push(`${header} is no header name`);
+      wrong.push(`${header} is not a valid header name`);
     if (!["string", "integer", "boolean"].includes(String(type))) {
       wrong.push(`${header} is of type ${String(type)}, not string, integer or boolean`);
     }
   }
   if (new Set(reachable.map(({ header }) => header)).size < reachable.length)
-    wrong.push("one name stands twice");
+    wrong.push("a name is repeated");
   return wrong.map(
     (why) => `x-mcp-header in ${tool.name}: ${why}; clients will leave the tool out`,
   );

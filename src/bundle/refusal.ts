@@ -10,7 +10,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Collects the refusals of several servlets, so that their author is told all of them at once. */
+/** Collects the refusals of several servlets, so that all are reported together. */
 export class Refusals {
   readonly #messages: string[] = [];
 

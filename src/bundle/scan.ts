@@ -41,7 +41,7 @@ export async function scan(folders: readonly string[], refusals: Refusals): Prom
 async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) {
-    throw new Refusal(`${folder}: there is no such folder: make it, or name others in SERVLETS`);
+    throw new Refusal(`${folder}: there is no such folder. Make it, or name others in SERVLETS`);
   }
   // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
   if (
@@ -91,11 +91,11 @@ function readManifest(path: string, text: string): Manifest {
   }
   const read = manifestSchema.safeParse(normaliseKeys(value));
   if (read.success) return read.data;
-  const told = read.error.issues.map((issue) => {
+  const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys") return issue.keys.map(unknownKey).join("; ");
     return `${issue.path.join(".")}: ${issue.message}`;
   });
-  throw new Refusal(`${path}: ${told.join("; ")}`);
+  throw new Refusal(`${path}: ${messages.join("; ")}`);
 }
 
 function unknownKey(key: string): string {

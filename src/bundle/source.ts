@@ -22,7 +22,7 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
     if (files.length === 1) return { kind, files: paths(files) };
     if (files.length > 1) {
       throw new Refusal(
-        `${folder}: there is more than one .${kind} in it: leave one, in a folder of its own`,
+        `${folder}: it has more than one .${kind}: leave one, and give each other a folder of its own`,
       );
     }
   }
@@ -39,7 +39,7 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
 }
 
 /**
- * The plugin's wasm, built where it has to be. `progress` is told when that takes a while.
+ * The plugin's wasm, built where it has to be. Calls `progress` before a slow step.
  *
  * Throws a `Refusal` with the compiler's message.
  */

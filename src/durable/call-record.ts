@@ -5,6 +5,7 @@ import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Share } from "./shared.ts";
+import { hasTable } from "./tables.ts";
 import { Unreadable } from "./vault.ts";
 
 /** The stored record. */
@@ -56,7 +57,7 @@ export function callRecordObject(share: Share) {
     /** Begins the call, unless an earlier instance of this object has. */
     async #begin(call: Call, asks: string): Promise<Begun> {
       const { sql } = this.ctx.storage;
-      if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray().length > 0) {
+      if (hasTable(sql, "texts")) {
         const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
         return { asks: before, response: Promise.resolve(response) };
       }

@@ -9,6 +9,7 @@ import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/sub
 import type { Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
 import type { SessionObject } from "./session-object.ts";
+import { hasTable } from "./tables.ts";
 
 /** An open stream, and the keys that it is counted under. */
 interface Open extends Pick<Subscription, "id" | "filter"> {
@@ -154,8 +155,7 @@ export class Hub extends DurableObject {
 
   #sessions(): string[] {
     const { sql } = this.ctx.storage;
-    const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'sessions'").toArray();
-    if (tables.length === 0) return [];
+    if (!hasTable(sql, "sessions")) return [];
     return sql
       .exec<{ id: string }>("SELECT id FROM sessions")
       .toArray()

@@ -1,5 +1,6 @@
 import type { Announced, Entry } from "../record.ts";
 import { partsOf, release, valuesIn, type Part } from "../parts.ts";
+import { hasRow } from "./tables.ts";
 import { openParts, sealPart, sealParts, type Place, type Sealer } from "./vault.ts";
 
 /** Values that `prepare` writes together. */
@@ -69,8 +70,8 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     const found = this.#positions().length;
     if (found !== answers) throw new Error(`${found} of ${answers} answers were uploaded.`);
     for (const name of names) {
-      const parts = this.#sql.exec("SELECT 1 FROM texts WHERE name = ?", name).toArray();
-      if (parts.length === 0) throw new Error(`The text ${name} was not uploaded.`);
+      if (!hasRow(this.#sql, "SELECT 1 FROM texts WHERE name = ?", name))
+        throw new Error(`The text ${name} was not uploaded.`);
     }
   }
 

@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import type { SessionStore } from "./session-store.ts";
+import { hasRow } from "./tables.ts";
 
 interface Row extends Record<string, SqlStorageValue> {
   seq: number;
@@ -65,7 +66,7 @@ export class SessionEvents {
   /** True where events of a stream after this one are stored. */
   hasAfter(stream: number, after: number): boolean {
     const left = "SELECT 1 FROM events WHERE stream = ? AND seq > ? LIMIT 1";
-    return this.#sql.exec(left, stream, after).toArray().length > 0;
+    return hasRow(this.#sql, left, stream, after);
   }
 
   /** The events of a stream after this one, in order. */

@@ -5,6 +5,7 @@ import type { Json, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import { LATER_COLUMNS, SCHEMA, SENT } from "./session-rows.ts";
 import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
+import { hasRow, hasTable } from "./tables.ts";
 import type { Sealer } from "./vault.ts";
 
 /** The tables of one session, except its events. */
@@ -20,18 +21,14 @@ export class SessionStore {
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
     this.rows = new SealedRows(storage.sql, sealer);
-    const tables = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray();
-    if (tables.length === 0) return;
-    storage.sql.exec(SENT);
-    this.#row = storage.sql.exec<Row>("SELECT * FROM session").toArray()[0];
+    const { sql } = storage;
+    if (!hasTable(sql, "session")) return;
+    sql.exec(SENT);
+    this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
     for (const [name, type] of Object.entries(LATER_COLUMNS)) {
-      const columns = storage.sql.exec(
-        "SELECT 1 FROM pragma_table_info('tasks') WHERE name = ?",
-        name,
-      );
-      if (columns.toArray().length > 0) continue;
-      storage.sql.exec(`ALTER TABLE tasks ADD COLUMN ${name} ${type}`);
+      if (hasRow(sql, "SELECT 1 FROM pragma_table_info('tasks') WHERE name = ?", name)) continue;
+      sql.exec(`ALTER TABLE tasks ADD COLUMN ${name} ${type}`);
     }
   }
 
@@ -184,8 +181,7 @@ export class SessionStore {
   }
 
   isSubscribed(uri: string): boolean {
-    const found = this.#storage.sql.exec("SELECT 1 FROM subscriptions WHERE uri = ?", uri);
-    return found.toArray().length > 0;
+    return hasRow(this.#storage.sql, "SELECT 1 FROM subscriptions WHERE uri = ?", uri);
   }
 
   /** Adds a task that expires at this Unix time in ms; returns false if there are too many. */
@@ -211,16 +207,13 @@ export class SessionStore {
   }
 
   hasTask(id: string): boolean {
-    return this.#storage.sql.exec("SELECT 1 FROM tasks WHERE id = ?", id).toArray().length > 0;
+    return hasRow(this.#storage.sql, "SELECT 1 FROM tasks WHERE id = ?", id);
   }
 
   /** Stores the state of a task; returns false if the client was notified of that state before. */
   isNews(id: string, state: string): boolean {
-    const news = this.#storage.sql.exec(
-      "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1",
-      ...[state, id, state],
-    );
-    return news.toArray().length > 0;
+    const update = "UPDATE tasks SET state = ? WHERE id = ? AND state IS NOT ? RETURNING 1";
+    return hasRow(this.#storage.sql, update, state, id, state);
   }
 
   #dropOverdueTasks(): void {

@@ -5,6 +5,7 @@ import type { Announced, Entry, Head, Recorded } from "../record.ts";
 import { release } from "../parts.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Share } from "./shared.ts";
+import { hasTable } from "./tables.ts";
 
 /** The progress of an earlier request with the same state and answers. */
 export type Noted =
@@ -196,9 +197,7 @@ export function statesObject(share: Share) {
     }
 
     async #read(name: string): Promise<unknown> {
-      const { sql } = this.ctx.storage;
-      const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'texts'").toArray();
-      return tables.length === 0 ? undefined : this.#rows.text(name);
+      return hasTable(this.ctx.storage.sql, "texts") ? this.#rows.text(name) : undefined;
     }
 
     async #write(

@@ -7,6 +7,7 @@ import type { Recorded } from "../record.ts";
 import type { Suspended, WaitReason } from "../suspension.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
+import { hasTable } from "./tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -90,8 +91,7 @@ ${SealedRows.texts}${SealedRows.answers}`;
 
 /** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): Row | undefined {
-  const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'task'").toArray();
-  if (tables.length === 0) return undefined;
+  if (!hasTable(sql, "task")) return undefined;
   const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
   if (row === undefined) return undefined;
   // A task that an older version has stored.

@@ -181,7 +181,7 @@ export function taskObject(share: Share) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The server stopped ${limits.maxRuns} times in a row while it ran this task, without progress in between. Call the tool again.`;
+        const message = `The task was stopped ${limits.maxRuns} times in a row without progress, each time because its server stopped. Call the tool again.`;
         await this.#store.end(endOf(new Fault("servlet_failed", message)));
       } else {
         const end = await runTask({

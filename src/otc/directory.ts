@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { oncePer } from "../once-per.ts";
 import type { ToolDefinition } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
@@ -24,18 +25,7 @@ interface Directory {
   find(id: string): Offer;
 }
 
-const directories = new WeakMap<Catalog, Directory>();
-
-export function directoryOf(catalog: Catalog): Directory {
-  let directory = directories.get(catalog);
-  if (directory === undefined) {
-    directory = newDirectory(catalog);
-    directories.set(catalog, directory);
-  }
-  return directory;
-}
-
-function newDirectory({ versions }: Catalog): Directory {
+export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
   const offers = new Map<string, Offer>();
   for (const [servlet, entries] of Map.groupBy(versions, (entry) => entry.servlet)) {
     const definitions = servlet.definitions ?? defineNow(servlet, entries);
@@ -66,7 +56,7 @@ function newDirectory({ versions }: Catalog): Directory {
       throw new Fault("not_found", `Unknown version ${exact} of ${name}. Available: ${there}.`);
     },
   };
-}
+});
 
 /** Definitions of a servlet with dynamic lists. */
 function defineNow(servlet: BundledServlet, entries: readonly ToolEntry[]) {

@@ -3,6 +3,7 @@ import { readJson } from "../body.ts";
 import type { CallRecords } from "../durable/call-records.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, CallerQuota } from "../model.ts";
+import { oncePer } from "../once-per.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { Issue } from "../schema/schema.ts";
 import { describeIssues } from "../servlets/checks.ts";
@@ -115,16 +116,7 @@ function byParameter(issues: readonly Issue[]): Record<string, string> {
 }
 
 /** The list as JSON. It is the same for all callers, so it is serialized once. */
-function listOf(catalog: Catalog): string {
-  let list = lists.get(catalog);
-  if (list === undefined) {
-    list = JSON.stringify(directoryOf(catalog).definitions);
-    lists.set(catalog, list);
-  }
-  return list;
-}
-
-const lists = new WeakMap<Catalog, string>();
+const listOf = oncePer((catalog: Catalog) => JSON.stringify(directoryOf(catalog).definitions));
 
 function demandMethod({ method }: Request, wanted: string): void {
   if (method !== wanted && !(method === "HEAD" && wanted === "GET")) {

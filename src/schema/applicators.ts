@@ -32,7 +32,7 @@ const itemsBy =
     return everyFrom(0, end, run, (at) => run.evaluate(at, all[at]!, value[at]));
   };
 
-/** Checks what no other keyword of the schema has had to do with. */
+/** Checks the members or items that no other keyword of the schema has evaluated. */
 const unevaluated =
   (parts: (value: unknown, steps: Steps) => readonly (string | number)[] | undefined): Maker =>
   (operand, { name, evaluator }) => {
@@ -214,7 +214,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     };
   },
 
-  // What others have evaluated is known at the end.
+  // Must come last: depends on what the others have evaluated.
   unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
   unevaluatedProperties: unevaluated((value, steps) =>
     isObject(value) ? keysOf(value, steps) : undefined,

@@ -39,7 +39,7 @@ const ofNumbers =
       typeof value !== "number" || fits(value, limit) || run.fail(`must be ${words} ${limit}`);
   };
 
-/** A keyword about how many there are of something. `sizeOf` is undefined for values it is not about. */
+/** A keyword about a size. `sizeOf` returns undefined for values that the keyword ignores. */
 const ofSizes =
   (
     words: readonly [before: string, one: string, many: string],
@@ -67,7 +67,7 @@ const members = (value: unknown, { steps }: Run): number | undefined => {
 const atLeast = (size: number, limit: number): boolean => size >= limit;
 const atMost = (size: number, limit: number): boolean => size <= limit;
 
-/** Demands members, because of another one or in any case. */
+/** Requires members, always or beside another one (`because`). */
 export function requires(operand: unknown, context: Context, because?: string): Keyword {
   const names = texts(operand, context);
   const message = because === undefined ? "is required" : `is required beside \`${because}\``;
@@ -78,7 +78,7 @@ export function requires(operand: unknown, context: Context, because?: string): 
   };
 }
 
-/** Checks of an object for each of these members that it has. */
+/** Runs the check of each of these members that an object has. */
 export const whereMembers =
   (checks: readonly (readonly [name: string, check: Keyword])[]): Keyword =>
   (value, run, start) => {

@@ -2,10 +2,10 @@ import { format } from "@cfworker/json-schema";
 import { limits } from "../limits.ts";
 import type { Formats } from "./keyword.ts";
 
-/** The library's expressions take linear time, save this one; and a long text has none of the formats. */
+/** The library's checks take linear time, except that of `url`, which is replaced. */
 const all: Formats = { ...format, url: (text) => URL.canParse(text) };
 
-/** Formats that are asserted where the schema is known only at run time; in the bundle they are annotations. */
+/** Formats that are asserted for schemas of run time; for schemas of the bundle they are annotations. */
 export const FORMATS: Formats = Object.fromEntries(
   Object.entries(all).map(([name, hasFormat]) => [
     name,

@@ -3,13 +3,13 @@ import type { Pattern } from "./pattern.ts";
 import type { SchemaResource, Target } from "./references.ts";
 import type { Evaluate, Run } from "./run.ts";
 
-/** Checks one keyword. `start` is how many marks there were before the first keyword of this schema. */
+/** Checks one keyword. `start` is the number of marks before the first keyword of this schema. */
 export type Keyword = (value: unknown, run: Run, start: number) => boolean;
 
 /** Returns true if a text has a format. */
 export type Formats = Readonly<Record<string, (text: string) => boolean>>;
 
-/** The surroundings of a keyword while its schema is made ready. */
+/** The context of a keyword while its schema is compiled. */
 export interface Context {
   /** The keyword, and the schema that it is in. */
   name: string;
@@ -21,13 +21,13 @@ export interface Context {
   /** Makes the check of a schema at these keys, seen from the schema that the keyword is in. */
   evaluator(schema: unknown, ...keys: string[]): Evaluate;
   pattern(source: string): Pattern;
-  /** Where a reference leads, and the check of the schema there. */
+  /** The target of a reference, and the check of the schema there. */
   target(reference: string): Target & { evaluate: Evaluate };
   /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
   dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate>;
 }
 
-/** Makes the check of a keyword from its value; none where it asserts nothing. */
+/** Makes the check of a keyword from its value; undefined if it asserts nothing. */
 export type Maker = (operand: unknown, context: Context) => Keyword | undefined;
 
 export function number(operand: unknown, { fail }: Context): number {
@@ -59,7 +59,7 @@ export function evaluators(operand: unknown, { name, evaluator, fail }: Context)
   return operand.map((one, at) => evaluator(one, name, String(at)));
 }
 
-/** The checks of the schemas that a keyword has by name. */
+/** The checks of a keyword's schemas, by name. */
 export function namedEvaluators(keyword: string, context: Context): [string, Evaluate][] {
   const named = object(context.schema[keyword] ?? {}, context);
   return Object.entries(named).map(([key, schema]) => [
@@ -68,11 +68,11 @@ export function namedEvaluators(keyword: string, context: Context): [string, Eva
   ]);
 }
 
-/** Goes through a list to its end, or to the first failure where nobody asks for more. */
+/** Checks all items of a list, or up to the first failure if the run is quiet. */
 export const every = <T>(all: readonly T[], run: Run, check: (one: T) => boolean): boolean =>
   everyFrom(0, all.length, run, (at) => check(all[at]!));
 
-/** The same by index, from one to before another. */
+/** The same by index, from `start` to before `end`. */
 export function everyFrom(
   start: number,
   end: number,

@@ -33,7 +33,7 @@ export class Pattern {
   readonly #lookarounds: readonly { automaton: Automaton; fact: number; isBehind: boolean }[];
 
   /**
-   * Without the flag `u`, what is only valid without it is taken as well.
+   * Without the flag `u`, patterns that are valid only without it are accepted too.
    * Throws a `PatternError` if the source is not valid or cannot be matched in linear time.
    */
   constructor(source: string, flags: "u" | "" = "u") {
@@ -42,14 +42,14 @@ export class Pattern {
     this.#usesBoundaries = usesBoundaries;
     this.#whole = new Automaton(root, false);
     this.#lookarounds = lookarounds.map(({ root: inner, fact, isBehind }) => ({
-      // Whether something follows is known from the end of the text backwards.
+      // A lookahead is matched from the end of the text backwards.
       automaton: new Automaton(inner, !isBehind),
       fact,
       isBehind,
     }));
   }
 
-  /** How many instructions it has, of which each may run once for each character. */
+  /** The number of its instructions, each of which may run once per character. */
   get size(): number {
     return this.#lookarounds.reduce((sum, { automaton }) => sum + automaton.size, this.#whole.size);
   }
@@ -84,7 +84,7 @@ type Instruction =
 /** A set of instructions that wait for the next character. */
 interface State {
   waiting: readonly number[];
-  /** By facts and character: where it leads, and whether something has matched before that character. */
+  /** By facts and character: the next state, and whether something has matched before that character. */
   edges: Map<number, Edge>;
 }
 
@@ -137,13 +137,13 @@ class Automaton {
     }
   }
 
-  /** Finds where a character leads that has not been met in this state. */
+  /** Computes the edge of a character that is new in this state. */
   #follow(state: State, facts: number, character: number, steps: Steps): Edge {
     const seen = new Set([...state.waiting, this.#entry]);
     const waiting = new Set<number>();
     let isMatch = false;
     for (const at of seen) {
-      // A set is walked in order, with what is added on the way.
+      // A set is iterated in order, including elements that are added meanwhile.
       const one = this.#program[at]!;
       if (one.kind === "match") isMatch = true;
       else if (one.kind === "split") for (const to of one.to) seen.add(to);

@@ -37,7 +37,7 @@ export interface SchemaResource {
   dynamicAnchors: Map<string, unknown>;
 }
 
-/** Where a reference leads. */
+/** The target of a reference. */
 export interface Target {
   schema: unknown;
   resource: SchemaResource;
@@ -45,7 +45,7 @@ export interface Target {
   anchor?: string;
 }
 
-/** All that can be referred to within one schema; nothing is ever fetched. */
+/** Resolves references within one schema; nothing is fetched. */
 export class References {
   readonly root: SchemaResource;
   readonly resources = new Map<string, SchemaResource>();
@@ -61,7 +61,7 @@ export class References {
     return this.#homes.get(schema) ?? this.root;
   }
 
-  /** Returns undefined where the reference leads to nothing in this schema. */
+  /** The target of a reference; undefined if it is not in this schema. */
   resolve(reference: string, { uri }: SchemaResource): Target | undefined {
     const { place, fragment = "" } = parts(reference, uri) ?? {};
     const resource = place === undefined ? undefined : this.resources.get(place);
@@ -78,7 +78,7 @@ export class References {
     return resource;
   }
 
-  /** Notes what a schema and those within it are called. Not recursive, for schemas may be deep. */
+  /** Records the ids and anchors of a schema and of those within it. Not recursive, because schemas may be deep. */
   #index(schema: unknown, home: SchemaResource): void {
     const rest: [schema: unknown, home: SchemaResource][] = [[schema, home]];
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
@@ -125,7 +125,7 @@ export class References {
       schema = (schema as Json)[key];
       if (isObject(schema)) home = this.#homes.get(schema) ?? home;
     }
-    // It may stand where no keyword has schemas.
+    // It may be in a place that is not indexed, such as an unknown keyword.
     this.#index(schema, home);
     return { schema, resource: home };
   }

@@ -4,18 +4,18 @@ import { StepsExceeded, type Steps } from "./steps.ts";
 
 /** One thing that is wrong with a value. */
 export interface Issue {
-  /** Path of names and indices from the root; of a missing member too. */
+  /** Names and indices from the root; also for a missing member. */
   path: readonly string[];
   /** Message for the sender, to follow the path. Quotes names and the schema, never the value. */
   message: string;
 }
 
-/** Checks a value against one schema, and notes in the run what is wrong. */
+/** Checks a value against one schema, and records the issues in the run. */
 export type Evaluate = (value: unknown, run: Run) => boolean;
 
 type Key = string | number;
 
-/** One check of one value: where it is, and what it has found. */
+/** The state of checking one value: the current place, and the issues so far. */
 export class Run {
   readonly steps: Steps;
   readonly issues: Issue[] = [];
@@ -23,7 +23,7 @@ export class Run {
   marks: Key[] = [];
   /** The schema resources that the check has gone through, for `$dynamicRef`. */
   readonly scope: SchemaResource[] = [];
-  /** True if some keyword asks what others have evaluated. */
+  /** True if some keyword depends on what others have evaluated. */
   readonly isMarking: boolean;
   readonly #path: Key[] = [];
   #quiet = 0;
@@ -34,12 +34,12 @@ export class Run {
     this.isMarking = isMarking;
   }
 
-  /** True if only the outcome counts, and no issues are noted. */
+  /** True if only the outcome counts, and issues are not recorded. */
   get isQuiet(): boolean {
     return this.#quiet > 0;
   }
 
-  /** Notes an issue of this value, or of one of its members. */
+  /** Records an issue of this value, or of one of its members. */
   fail(message: string, ...member: Key[]): false {
     if (this.#quiet > 0 || this.issues.length >= limits.checkIssues) return false;
     this.steps.take(this.#path.length);
@@ -67,7 +67,7 @@ export class Run {
     return fits;
   }
 
-  /** Checks without noting what is wrong. */
+  /** Checks without recording issues. */
   quietly<T>(check: () => T): T {
     this.#quiet++;
     const found = check();
@@ -75,7 +75,7 @@ export class Run {
     return found;
   }
 
-  /** Throws `StepsExceeded` where schemas lead into each other too deeply; `leave` ends each. */
+  /** Enters a nested schema; `leave` ends it. Throws `StepsExceeded` if schemas are nested too deeply. */
   enter(steps: number): void {
     this.steps.take(steps);
     if (++this.#depth > limits.checkDepth) {
@@ -90,6 +90,6 @@ export class Run {
   }
 }
 
-/** A text as a message has it: not longer than people read. */
+/** A text for a message, shortened. */
 export const brief = (text: string): string =>
   text.length > limits.issueCharacters ? `${text.slice(0, limits.issueCharacters)}…` : text;

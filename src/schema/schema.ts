@@ -14,7 +14,7 @@ export { StepsExceeded } from "./steps.ts";
 
 const KEYWORDS: readonly [string, Maker][] = Object.entries({ ...ASSERTIONS, ...APPLICATORS });
 
-/** A keyword of a schema that is ready to check values. */
+/** A compiled keyword. */
 interface Ready {
   check: Keyword;
   /** True for `unevaluatedItems` and `unevaluatedProperties`, which come after all others. */
@@ -33,9 +33,9 @@ export class SchemaError extends Error {
 }
 
 /**
- * A JSON Schema, made ready for checks that take time linear in the value and end within
- * `limits.checkSteps` steps. It may be of 2020-12 or of draft 7; what only one of them has means the
- * same in both. References lead within the schema; no other document is fetched.
+ * A compiled JSON Schema. A check takes time linear in the value, and at most `limits.checkSteps` steps. Accepts
+ * 2020-12 and draft 7; keywords of one of them work in both. References stay within the schema; nothing is
+ * fetched.
  * https://json-schema.org/draft/2020-12/json-schema-validation
  *
  * Written by hand although Ajv and others exist: none bounds its steps, and Workers have no `eval`.
@@ -46,9 +46,9 @@ export class Schema {
   readonly #formats: Formats;
   readonly #references: References;
   readonly #evaluators = new Map<unknown, Evaluate>();
-  /** Schemas whose keywords are still to be read: none is read by recursion, for they may be deep. */
+  /** Schemas whose keywords are still to be read; not recursive, because schemas may be deep. */
   readonly #unread: (() => void)[] = [];
-  /** True if some keyword asks what others have evaluated. */
+  /** True if some keyword depends on what others have evaluated. */
   #isMarking = false;
   #patternSizes = 0;
   readonly #patterns = new Map<string, Pattern>();
@@ -164,7 +164,7 @@ function evaluator(keywords: readonly Ready[], resource: SchemaResource): Evalua
     const start = run.marks.length;
     let fits = true;
     for (const { check, isLate } of keywords) {
-      // What is left over is known only where all others have been satisfied.
+      // Unevaluated parts are known only if all other keywords have passed.
       if ((isLate && !fits) || check(value, run, start)) continue;
       fits = false;
       if (run.isQuiet) break;

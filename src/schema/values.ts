@@ -1,7 +1,7 @@
 import { isObject } from "../model.ts";
 import type { Steps } from "./steps.ts";
 
-/** The type of a value in the words of JSON Schema. */
+/** The JSON Schema type of a value. */
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
@@ -21,14 +21,14 @@ export function lengthOf(text: string, steps: Steps): number {
   return length;
 }
 
-/** The names of an object's members: to list them takes a step for each. */
+/** The names of an object's members. Takes a step for each. */
 export function keysOf(value: object, steps: Steps): string[] {
   const keys = Object.keys(value);
   steps.take(keys.length);
   return keys;
 }
 
-/** Compares values of JSON; the order of members is of no account. */
+/** Compares JSON values, ignoring the order of members. */
 export function isEqual(a: unknown, b: unknown, steps: Steps): boolean {
   steps.take(1);
   if (a === b) return true;
@@ -63,7 +63,7 @@ export function equalItems(
   return undefined;
 }
 
-/** One text for all values that are equal. */
+/** The same text for all equal values. */
 function canonical(value: unknown, steps: Steps): string {
   steps.take(2);
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;

@@ -18,8 +18,8 @@ import { template } from "./templates.ts";
 import type { AnySpec, Complete, ToolSpec } from "./specs.ts";
 
 /**
- * What the compiler may set (esbuild's `define`): by kind ("tools", …), the output of each list export
- * when the servlet was built without this. Then no schema is made into JSON Schema again.
+ * The output of each list export by kind ("tools", …), which the compiler may set (esbuild's `define`) after a first
+ * build without it, so that schemas are not converted to JSON Schema again.
  */
 declare const SERVLET_LISTS: Readonly<Record<string, string>> | undefined;
 
@@ -56,7 +56,7 @@ const some = (group: object): boolean => Object.keys(group).length > 0;
 const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
   Object.hasOwn(group, name) ? group[name] : undefined;
 
-/** A list's output; written once, at build time. */
+/** A list's output, serialized once, at build time. */
 function listing(kind: string, entries: () => Json[]): Answer {
   const known = typeof SERVLET_LISTS === "undefined" ? undefined : SERVLET_LISTS[kind];
   const output = known ?? json({ [kind]: entries() }, `The list of ${kind}`);
@@ -71,7 +71,7 @@ function mustBeFunction(value: unknown, what: string, where: string): void {
   if (typeof value !== "function") throw new Error(`${where} needs a function \`${what}\`.`);
 }
 
-/** What a call needs of a tool; its descriptions and JSON Schemas are in the list. */
+/** The parts of a tool that its calls need; the list has the others. */
 function callable(name: string, { handler, input, output }: ToolSpec): Callable {
   const where = `The tool "${name}"`;
   if (!/^[\w.-]{1,128}$/.test(name)) {
@@ -87,7 +87,7 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   };
 }
 
-/** A handler without parameters takes no arguments; one that has them and no `input` takes any. */
+/** The list entry. Without `input`, a handler without parameters takes no arguments, any other takes any. */
 function listedTool(name: string, tool: ToolSpec): Json {
   const { input, output, handler, ...rest } = tool;
   const what = (side: string) => `The ${side} of the tool "${name}"`;
@@ -130,7 +130,7 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
   };
 }
 
-/** A tool that throws gives a result, so that a model can mend its call. */
+/** A tool that throws returns an error result, so that a model can correct its call. */
 function toolError(error: unknown): string {
   const isForTool = error instanceof ToolError || (error instanceof AskError && !error.data);
   if (!isForTool) {
@@ -160,7 +160,9 @@ function resourceAnswers(
     if (complete) completers.set(`resource ${source}`, complete);
     for (const name of Object.keys(complete ?? {})) {
       if (names.includes(name)) continue;
-      throw new Error(`The resource template "${source}" completes "${name}", which it has not.`);
+      throw new Error(
+        `The resource template "${source}" completes "${name}", which is not one of its variables.`,
+      );
     }
     return { uriTemplate: source, ...rest };
   });

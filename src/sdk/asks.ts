@@ -4,7 +4,7 @@ import type { InputRequest } from "./types.ts";
 
 type Json = Record<string, unknown>;
 
-/** A request without a usable answer, as the host tells it. */
+/** The host's report of a request without a usable answer. */
 interface Failure {
   failed: AskError["reason"];
   method: InputRequest["method"];
@@ -19,9 +19,9 @@ export type AskAnswer = { result: Json } | Failure;
 const [MISSING_CAPABILITY, INTERNAL_ERROR] = [-32021, -32603];
 
 /**
- * Thrown where a request to the client has no usable answer. Nobody has decided anything: what a user
- * declines or cancels is a result. Unless a tool handles it, the call's result is this message as an
- * error; or, with `data`, the protocol's error for a client that lacks a capability.
+ * Thrown when a request to the client has no usable answer. It is not a decision: what a user declines or cancels is
+ * a result. If a tool does not handle it, the call's result is this message as an error; or, with `data`, the
+ * protocol's error for a client that lacks a capability.
  */
 export class AskError extends RpcError {
   override name = "AskError";
@@ -49,7 +49,7 @@ export class AskError extends RpcError {
 export const ask = (what: string, requests: object): unknown =>
   JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
 
-/** Asks the client for one thing. Throws an `AskError` where that fails. */
+/** Asks the client for one thing. Throws an `AskError` if that fails. */
 export const askOne = (method: InputRequest["method"], params: object): Json =>
   resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
 

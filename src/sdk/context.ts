@@ -33,8 +33,8 @@ interface NeverAborts {
 }
 
 /**
- * What a handler can do beyond computing. Asks wait for the client's answer, a day if need be, and throw
- * an `AskError` where there is none that can be used.
+ * The functions of the host for a handler. Asks wait for the client's answer, for a day if need be, and throw an
+ * `AskError` if there is no usable one.
  */
 export interface Context {
   /** The request's id. */
@@ -44,22 +44,22 @@ export interface Context {
   readonly client: Client;
   readonly signal: NeverAborts;
   /**
-   * The answers to an `input_required` result that this handler returned before. Throws an `AskError`
-   * where one of the requests has failed.
+   * The answers to an `input_required` result that this handler returned before. Throws an `AskError` if one of the
+   * requests has failed.
    */
   readonly inputResponses: Record<string, unknown> | undefined;
   /** The `requestState` of an `input_required` result that this handler returned before. */
   readonly requestState: string | undefined;
   /**
    * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. `timeout`
-   * is in ms; after it the user has cancelled.
+   * is in ms; after it the form counts as cancelled.
    */
   elicit<const S>(params: {
     message: string;
     schema: S;
     timeout?: number;
   }): Promise<ElicitResult<OutputOf<S>>>;
-  /** Asks the user to open a page, for what must not pass through the client. */
+  /** Asks the user to open a page, for data that must not pass through the client. */
   elicitUrl(params: {
     message: string;
     url: string | { toString(): string };
@@ -71,21 +71,21 @@ export interface Context {
   /** The folders and files that the user lets the server work on. */
   roots(): Promise<Root[]>;
   /**
-   * Asks several things at once; the answers come under the same keys. Where one request fails, the
-   * `AskError` has the answers to the others.
+   * Asks several things at once; the answers have the same keys. If one request fails, the `AskError` has the
+   * answers to the others.
    */
   requestInput<K extends string>(
     requests: Record<K, InputRequest>,
   ): Promise<Record<K, Record<string, unknown>>>;
-  /** Tells the client how far the call is, if it wants to know. */
+  /** Reports the progress of the call to the client, if it wants to know. */
   progress(progress: number, total?: number, message?: string): void;
   /** Sends a log message to the client. What the server's owner should see goes to `console`. */
   log(level: LoggingLevel, data: unknown, logger?: string): void;
   /** HTTP, to the hosts that the manifest allows. */
   readonly fetch: typeof fetch;
-  /** A value of the manifest's `env_vars`, or of what a call brings for its `requirements`. */
+  /** A value of the manifest's `env_vars`, or a credential of the call for its `requirements`. */
   config(key: string): string | undefined;
-  /** A secret that the manifest allows, or that a call brings; undefined where there is none. */
+  /** A secret that the manifest allows, or a secret of the call; undefined if there is none. */
   secret(service: string, user: string): string | undefined;
   /** Waits; a long sleep holds no memory. */
   sleep(ms: number): Promise<void>;
@@ -93,7 +93,7 @@ export interface Context {
   notifyPromptsChanged(): void;
   notifyResourcesChanged(): void;
   notifyResourceUpdated(uri: string): void;
-  /** Tells the client that the user is done with the page of an `elicitUrl`. */
+  /** Notifies the client that the user has finished the page of an `elicitUrl`. */
   notifyElicitationComplete(elicitationId: string): void;
 }
 

@@ -1,4 +1,4 @@
-/** What a schema library offers of https://standardschema.dev: zod, zod/mini, and others. */
+/** The interface https://standardschema.dev of schema libraries: zod, zod/mini, and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -25,21 +25,21 @@ export interface Issue {
 /** A JSON Schema, 2020-12. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** What a handler is given for a value of the schema `S`. */
+/** The type that a handler receives for a value of the schema `S`. */
 export type OutputOf<S> = unknown extends S
   ? Record<string, unknown>
   : S extends StandardSchema<infer _, infer Output>
     ? Output
     : FromJson<S>;
 
-/** What a handler may give for a value of the schema `S`. */
+/** The type that a handler may return for a value of the schema `S`. */
 export type InputOf<S> = unknown extends S
   ? unknown
   : S extends StandardSchema<infer Input, infer _>
     ? Input
     : FromJson<S>;
 
-/** The type that a JSON Schema written in place describes; `unknown` where it says more than is read here. */
+/** The type that a literal JSON Schema describes; `unknown` for keywords that are not supported here. */
 export type FromJson<S> = S extends { readonly const: infer Value }
   ? Value
   : S extends { readonly enum: readonly (infer Value)[] }

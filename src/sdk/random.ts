@@ -12,7 +12,7 @@ function word(): number {
   return running.words[used++]!;
 }
 
-/** In the place of the engine's `Math.random`, whose seed is that of the snapshot. */
+/** Replaces the engine's `Math.random`, whose seed is the same in every call: that of the snapshot. */
 export function random(): number {
   if (!running.call) return atBuild();
   return ((word() >>> 5) * 0x4000000 + (word() >>> 6)) / 0x20000000000000;

@@ -18,7 +18,7 @@ const isBlock = (value: unknown): value is Json =>
 
 const isContent = (value: unknown): boolean => typeof value === "string" || isBlock(value);
 
-/** A whole result, and no structured content that happens to have a member of that name. */
+/** True for a whole result, and not for structured content that happens to have a member `content`. */
 function isResult(value: unknown, hasSchema: boolean): value is Json & { content: unknown[] } {
   if (!isObject(value) || !Array.isArray(value["content"])) return false;
   if ("structuredContent" in value || "isError" in value) return true;
@@ -77,7 +77,9 @@ function contents(value: unknown, uri: unknown, mimeType: unknown): Json {
   if (typeof value === "string") return { ...frame, text: value };
   if (value instanceof Uint8Array) return { ...frame, blob: value.toBase64() };
   if (!isObject(value) || (value["text"] === undefined && value["blob"] === undefined)) {
-    throw new Error("A resource gives a string, a Uint8Array, or contents with `text` or `blob`.");
+    throw new Error(
+      "A resource must return a string, a Uint8Array, or contents with `text` or `blob`.",
+    );
   }
   const { blob, ...rest } = value;
   return { ...frame, ...rest, ...(blob !== undefined && { blob: base64(blob) }) };
@@ -102,12 +104,12 @@ const text = (value: string): Json => ({ content: [{ type: "text", text: value }
 export const failed = (message: string): string =>
   JSON.stringify({ ...text(message), isError: true });
 
-/** A tool's output schema, where the kit checks it; else whether there is one, which the host checks. */
+/** A tool's output schema if the kit checks it; else true if there is one, which the host checks. */
 export type OutputRule = StandardSchema | boolean;
 
-/** A tool's result as JSON, or a promise of it, from what its handler gave. */
+/** A tool's result as JSON, or a promise of it, from its handler's return value. */
 export function toolResult(output: OutputRule, name: string, value: unknown): unknown {
-  const what = `What the tool "${name}" returned`;
+  const what = `The return value of the tool "${name}"`;
   if (unfinished(value)) return json(value, what);
   if (isResult(value, output !== false)) {
     const { content, structuredContent, ...rest } = value;
@@ -125,13 +127,17 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   if (Array.isArray(value) && value.every(isContent)) {
     return json({ content: value.map(block) }, what);
   }
-  // What turns itself into JSON (a Date) may turn into anything.
+  // A value with `toJSON` (a Date) may become anything.
   if (typeof value === "object" && !("toJSON" in value)) return structuredText(value, what);
   return json(text(typeof value === "string" ? value : json(value, what)), what);
 }
 
 function checked(output: OutputRule, name: string, value: unknown): unknown {
-  return parsed(output, value, `The tool "${name}" returned what its output schema refuses`);
+  return parsed(
+    output,
+    value,
+    `The tool "${name}" returned a value that does not match its output schema`,
+  );
 }
 
 /** Structured content, and the same as text for clients that know only text. */
@@ -140,23 +146,25 @@ function structuredText(value: unknown, what: string): string {
   return `{"content":[{"type":"text","text":${JSON.stringify(written)}}],"structuredContent":${written}}`;
 }
 
-/** What `read` gave, as a result. */
+/** The result of a resource, from the return value of `read`. */
 export function readResult(value: unknown, uri: string, mimeType: unknown): string {
-  const what = `What the resource ${uri} gave`;
+  const what = `The return value of the resource ${uri}`;
   if (unfinished(value)) return json(value, what);
   const whole = isObject(value) && Array.isArray(value["contents"]) ? value : { contents: value };
   const all: unknown[] = Array.isArray(whole["contents"]) ? whole["contents"] : [whole["contents"]];
   return json({ ...whole, contents: all.map((one) => contents(one, uri, mimeType)) }, what);
 }
 
-/** What `get` gave, as a result. */
+/** The result of a prompt, from the return value of `get`. */
 export function promptResult(value: unknown, name: string, description: unknown): string {
-  const what = `What the prompt "${name}" gave`;
+  const what = `The return value of the prompt "${name}"`;
   if (unfinished(value)) return json(value, what);
   const given = typeof value === "string" ? [{ role: "user", content: value }] : value;
   const whole: Json = isObject(given) ? given : { messages: given };
   if (!Array.isArray(whole["messages"])) {
-    throw new Error(`The prompt "${name}" gave neither text nor messages.`);
+    throw new Error(
+      `The prompt "${name}" returned neither text nor messages. Return a string, or messages.`,
+    );
   }
   const messages = whole["messages"].map((message: Json) => ({
     ...message,

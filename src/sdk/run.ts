@@ -37,7 +37,7 @@ function fail(error: unknown): void {
 
 const unhandled = (): string => [...rejections.values()].map(traceOf).join("\n");
 
-/** What the shim drives. An answer that is a promise settles while the shim runs jobs and `turn` runs timers. */
+/** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
 export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
   return {
     exports: Object.keys(answers),

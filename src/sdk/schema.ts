@@ -16,7 +16,7 @@ export function isStandard(schema: unknown): schema is StandardSchema {
   return isObject(schema) && isObject(schema["~standard"]);
 }
 
-/** The schema as JSON Schema. Throws an error that says how to mend it; `what` names it there. */
+/** The schema as JSON Schema. Throws an error that says how to correct it; `what` names it there. */
 export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   if (!isObject(schema)) throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
   if (!isStandard(schema)) return schema;
@@ -40,7 +40,7 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   );
 }
 
-/** The same, for what must be an object. */
+/** The same for a schema that must describe an object. */
 export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   const found = jsonSchemaOf(schema, io, what);
   if (found["type"] !== "object") {
@@ -51,12 +51,12 @@ export function objectSchemaOf(schema: unknown, io: Direction, what: string): Js
   return found;
 }
 
-/** What a tool has to say to whoever called it wrongly: the result is this message, and no log is written. */
+/** An error for the tool's caller: its message becomes the result, and nothing is logged. */
 export class ToolError extends Error {
   override name = "ToolError";
 }
 
-/** The value as the schema makes it (defaults, transforms). Throws a `ToolError` that names the fields. */
+/** The value after the schema's defaults and transforms. Throws a `ToolError` that names the wrong fields. */
 export function parsed(
   schema: unknown,
   value: unknown,
@@ -83,7 +83,7 @@ function issueText({ path = [], message, ...more }: Issue): string {
   return place === "" ? said : `${place}: ${said}`;
 }
 
-/** zod/mini comes without sentences, but its issues have what they would be made of. */
+/** Details of an issue of zod/mini, which has no messages. */
 function detail(issue: Record<string, unknown>): string {
   for (const key of ["expected", "values", "format", "minimum", "maximum", "keys"]) {
     if (issue[key] !== undefined) return `: ${key} ${JSON.stringify(issue[key])}`;
@@ -92,8 +92,8 @@ function detail(issue: Record<string, unknown>): string {
 }
 
 /**
- * Lets the schema's library do what it does at first use now, at build time, so that no call has to:
- * zod compiles objects when they first parse.
+ * Uses the schema once, at build time, so that calls need not initialize it: zod compiles objects when they first
+ * parse.
  */
 export function warm(schema: unknown): void {
   if (!isStandard(schema)) return;
@@ -101,6 +101,6 @@ export function warm(schema: unknown): void {
     const result = schema["~standard"].validate({});
     if (result instanceof Promise) result.catch(() => {});
   } catch {
-    // An empty object may be more than the author's refinements expect.
+    // The author's refinements may not expect an empty object.
   }
 }

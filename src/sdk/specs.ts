@@ -25,7 +25,7 @@ export type ToolOutput =
   | InputRequired
   | object;
 
-/** What a tool's handler may give where its output schema is `O`. */
+/** The return type of a tool's handler with the output schema `O`. */
 export type ToolReturn<O> = unknown extends O
   ? ToolOutput | Promise<ToolOutput>
   :
@@ -34,7 +34,7 @@ export type ToolReturn<O> = unknown extends O
       | InputRequired
       | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
 
-/** What may stand for a `T` where it is only read. */
+/** A `T` that is only read. */
 type Given<T> = T extends readonly (infer E)[]
   ? readonly Given<E>[]
   : T extends object
@@ -55,7 +55,7 @@ export interface ToolSpec<I = unknown, O = unknown> extends ToolFrame<I> {
   handler(args: OutputOf<I>, context: Context): ToolReturn<O>;
 }
 
-/** What a resource gives when it is read. Bytes become base64. */
+/** The return type of a resource's `read`. Bytes become base64. */
 export type ResourceOutput =
   | string
   | Uint8Array
@@ -76,7 +76,7 @@ export interface ResourceSpec extends ResourceFrame {
   read(uri: string, context: Context): ResourceOutput | Promise<ResourceOutput>;
 }
 
-/** Gives what `value` may become; the host keeps the first hundred. */
+/** Returns completions of `value`; the host uses the first hundred. */
 export type Complete = (
   value: string,
   settled: { arguments: Readonly<Record<string, string>> },
@@ -105,7 +105,7 @@ export interface PromptMessage {
   content: ContentBlock | string;
 }
 
-/** What a prompt gives: text of the user, or messages. */
+/** The return type of a prompt's `get`: text of the user, or messages. */
 export type PromptOutput =
   | string
   | readonly PromptMessage[]
@@ -140,7 +140,8 @@ export interface ServletSpec<
         context: Context,
       ): K extends keyof O ? ToolReturn<O[K]> : ToolReturn<unknown>;
     };
-  } & { [K in keyof O]: { output?: O[K] } };
+    // `handler` here as well: where no tool has an inferable member, `I` has no keys, and this alone names them.
+  } & { [K in keyof O]: { output?: O[K]; handler: unknown } };
   /** By URI. */
   resources?: Record<string, ResourceSpec>;
   /** By URI template (RFC 6570). */
@@ -151,7 +152,7 @@ export interface ServletSpec<
   rootsChanged?(context: Context): unknown;
 }
 
-/** A spec whose schemas nobody looks at as types any more. */
+/** A spec without the types of its schemas. */
 export interface AnySpec {
   tools?: Record<string, ToolSpec>;
   resources?: Record<string, ResourceSpec>;

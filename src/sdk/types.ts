@@ -1,5 +1,5 @@
 /**
- * The shapes of MCP that handlers give and are given.
+ * The shapes of MCP that handlers return and receive.
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 
@@ -58,7 +58,7 @@ export interface InputRequired {
   requestState?: string;
 }
 
-/** What is asked of the client; `method` is MCP's. */
+/** A request to the client. */
 export interface InputRequest {
   method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   params?: Record<string, unknown>;
@@ -89,7 +89,7 @@ export interface SamplingMessage {
   content: ContentBlock | ContentBlock[];
 }
 
-/** What `context.sample` asks of the client's model. */
+/** Params of `context.sample`, for the client's model. */
 export interface SampleParams {
   messages: SamplingMessage[];
   maxTokens: number;
@@ -123,13 +123,13 @@ export type LoggingLevel =
   | "alert"
   | "emergency";
 
-/** The client that made the request, as it said of itself. */
+/** The client that made the request, as it describes itself. */
 export interface Client {
   capabilities: Record<string, unknown>;
   name?: string;
   version?: string;
   /** The revision of MCP that it speaks. */
   protocolVersion?: string;
-  /** Who is calling: `anonymous`, or the name of what they proved to hold. */
+  /** Who is calling: `anonymous`, or the name that their credential proves. */
   principal?: string;
 }

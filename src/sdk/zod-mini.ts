@@ -1,4 +1,4 @@
-/** What servlets get for `zod/mini`: its schemas do not know their JSON Schema, so this brings what does. */
+/** The `zod/mini` of servlets, with the converter to JSON Schema that it lacks. */
 import { toJSONSchema } from "zod/v4/core";
 import { convertWith } from "./schema.ts";
 

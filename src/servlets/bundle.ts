@@ -13,11 +13,11 @@ export interface BundledServlet {
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
-  /** SHA-256 of both, in hex. */
+  /** SHA-256 of the module and the patch, in hex. */
   hash: string;
   exports: readonly string[];
   manifest: Manifest;
-  /** Its lists, by its own names; absent if it is asked for them at run time. */
+  /** Its lists, by its own names; absent if they are dynamic. */
   lists?: Lists;
   /** Definitions for Open Tool Calling by the tools' own names; absent if `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;

@@ -1,6 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists, Prompt, Resource, ResourceTemplate, Tool } from "../model.ts";
+import { oncePer } from "../once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
@@ -144,15 +145,13 @@ export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
 }
 
-const compiled = new WeakMap<readonly string[], readonly Pattern[]>();
+const compiled = oncePer((patterns: readonly string[]) =>
+  patterns.map((source) => new Pattern(`^(?:${source})$`, "")),
+);
 
 /** Returns a function that tests whether one of these patterns of a manifest matches a whole text. */
 export function wholeMatch(patterns: readonly string[] = []): (text: string) => boolean {
-  let all = compiled.get(patterns);
-  if (all === undefined) {
-    all = patterns.map((source) => new Pattern(`^(?:${source})$`, ""));
-    compiled.set(patterns, all);
-  }
+  const all = compiled(patterns);
   return (text) => all.some((pattern) => pattern.test(text));
 }
 
@@ -165,7 +164,7 @@ export function listedName(own: string, prefix: string | undefined): string {
   return name.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 128) || "_";
 }
 
-/** Schemas of the bundle were checked when it was made; those of dynamic lists are checked leniently. */
+/** The bundle step has checked the schemas of static lists; those of dynamic lists are checked leniently. */
 function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }: Tool) {
   const use = lists === undefined ? { isLenient: true, formats: FORMATS } : {};
   return {
@@ -176,7 +175,7 @@ function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }
   };
 }
 
-/** The first template that a URI may be of. Throws `invalid_params` where that takes too long to find. */
+/** The first template that matches a URI. Throws `invalid_params` if matching takes too many steps. */
 export function templateFor(
   uri: string,
   templates: readonly TemplateEntry[],
@@ -186,20 +185,20 @@ export function templateFor(
     return templates.find(({ matches }) => matches(uri, steps));
   } catch (error) {
     if (!(error instanceof StepsExceeded)) throw error;
-    const text = `The URI of ${uri.length} characters ${error.message} against the resource templates: use a shorter one.`;
+    const text = `The URI of ${uri.length} characters ${error.message} against the resource templates. Use a shorter one.`;
     throw new Fault("invalid_params", text);
   }
 }
 
-/** A resource that is to be read. */
+/** A resource to read. */
 export interface FoundResource extends Partial<Source> {
   /** Its URI. */
   own: string;
-  /** The URI as far as its caller has not made it up: for the log. */
+  /** The part of the URI that the caller did not choose, for the log. */
   subject: string;
 }
 
-/** The resource with this URI, or that of the first template it may be of. */
+/** The listed resource with this URI, or the first template that matches it. */
 export function findResource(
   { resources, templates }: Catalog,
   uri: string,
@@ -210,7 +209,7 @@ export function findResource(
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }
 
-/** A URI that nothing lists: only its scheme goes to the log. */
+/** A URI that matches no list entry: only its scheme goes to the log. */
 export const unlistedResource = (uri: string): FoundResource => ({
   own: uri,
   subject: `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`,

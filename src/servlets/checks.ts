@@ -30,7 +30,7 @@ interface Use {
 
 const checks = new WeakMap<object, Check>();
 
-/** The check of a schema, compiled at its first use and kept as long as the schema. */
+/** The check of a schema, compiled at its first use and cached as long as the schema exists. */
 export function checkOf(schema: object, use: Use): Check {
   let check = checks.get(schema);
   if (check === undefined) {

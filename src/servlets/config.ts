@@ -22,7 +22,7 @@ export function configOf(
         if (value !== undefined) return value;
         throw new Fault(
           "servlet_failed",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set.`,
+          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set. Set it, and deploy again.`,
           { cause: whole },
         );
       },
@@ -43,7 +43,7 @@ const allowedTo = ({ manifest }: BundledServlet, { service, user }: Asked) =>
 const variableOf = ({ service, user }: Asked): string =>
   `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 
-/** A secret of the deployment, if the manifest lets the servlet have it. */
+/** A secret of the deployment, if the manifest allows it to the servlet. */
 export function secretOf(
   servlet: BundledServlet,
   variables: Variables,
@@ -53,7 +53,7 @@ export function secretOf(
   return allowed && variables[allowed.variable ?? variableOf(asked)];
 }
 
-/** A caller's credentials, by the keys that the servlet uses. */
+/** A caller's credentials, as the servlet looks them up. */
 export function guestCredentials(
   servlet: BundledServlet,
   credentials: CallCredentials,

@@ -10,7 +10,7 @@ import { dialects } from "./dialects.ts";
 import { fuelOf } from "./manifest.ts";
 import type { Servlet } from "./servlet.ts";
 
-/** A servlet with what its manifest and this deployment give to its calls. */
+/** A servlet that is configured by its manifest and this deployment. */
 export function connected(bundled: BundledServlet, deployment: Deployment): Servlet {
   const { manifest, exports } = bundled;
   const { variables, logLevel, log, record, isolation, world = liveWorld } = deployment;
@@ -34,7 +34,7 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
         throw new Fault(
           "invalid_params",
-          `The servlet ${bundled.name}, or this server, has been deployed anew since this call began, so the call cannot go on. Call again.`,
+          `The servlet ${bundled.name} or this server was updated after this call began, so the call cannot continue. Call again.`,
         );
       }
       const setup: Setup & Durability = {

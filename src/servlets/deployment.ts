@@ -5,7 +5,7 @@ import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { Scopes } from "./scopes.ts";
 
-/** One run of a servlet in the run log, which never has its input or output. */
+/** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
   /** When it was begun, in ISO 8601. */
   time: string;
@@ -13,17 +13,17 @@ interface RunLine {
   /** The revision of MCP that its client speaks. */
   protocol: string | undefined;
   servlet: string;
-  /** The function of the servlet that was run, and the tool, prompt, resource or template that it was run for. */
+  /** The export that was run, and the tool, prompt, resource or template that the call named. */
   export: string;
   subject: string | undefined;
-  /** How it has ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
+  /** How it ended: `returned`, `refused`, `trapped`, `waits`, or the code of a fault. */
   outcome: string;
   /** By the platform's clock, which stands still while a guest computes. */
   ms: number;
   /** Length of its input and its output, in characters. */
   given: number;
   gave: number;
-  /** Recorded answers of an earlier run that it was given. */
+  /** Number of recorded answers that were replayed. */
   replayed: number;
 }
 
@@ -42,8 +42,8 @@ export interface Deployment {
   /** Where and how runs are logged; absent if they are not. */
   record?: Recording | undefined;
   /**
-   * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each one
-   * that was put back with a newborn.
+   * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each restored
+   * instance with a new one.
    */
   isolation?: "restored" | "fresh" | "checked";
   /** Patterns of the configured scopes. */

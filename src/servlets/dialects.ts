@@ -12,7 +12,7 @@ export const dialects = {
 export type DialectName = keyof typeof dialects;
 export const dialectNames = Object.keys(dialects) as DialectName[];
 
-/** The dialect of a plugin with these exports; undefined for what is no servlet. */
+/** The dialect of a plugin with these exports; undefined if it is not a servlet. */
 export function dialectOf(exports: readonly string[]): DialectName | undefined {
   const has = (name: string) => exports.includes(name);
   // First: newer plugins also export the names of the older interface, with another input.

@@ -59,7 +59,7 @@ export const manifestSchema = z
       .regex(/^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$/, "must be three numbers, such as 1.0.0")
       .describe("The version of its tools in Open Tool Calling. 1.0.0 by default."),
     requirements: requirementsSchema.describe(
-      "Credentials that a call of Open Tool Calling must bring. The servlet finds each in its config by its id (the user's by user_id), a secret also in the keyring, a token also by get_access_token.",
+      "Credentials that a call of Open Tool Calling must provide. The servlet finds each in its config by its id (the user's by user_id), a secret also in the keyring, a token also by get_access_token.",
     ),
     lists: z
       .enum(["baked", "dynamic"])
@@ -187,7 +187,7 @@ export function memoryBytes(text: string): number | undefined {
   return Math.floor(Number(number) * (unit ? UNITS[unit.toLowerCase()]! : 1));
 }
 
-/** A manifest as read from JSON, its camelCase keys turned into the ones of the schema. */
+/** A manifest as read from JSON, with its camelCase keys renamed to those of the schema. */
 export function normaliseKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(

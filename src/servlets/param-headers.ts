@@ -1,4 +1,5 @@
 import { isObject, type Tool } from "../model.ts";
+import { oncePer } from "../once-per.ts";
 
 /** An argument that modern requests repeat in a header. */
 interface ParamHeader {
@@ -9,20 +10,11 @@ interface ParamHeader {
   type: unknown;
 }
 
-const paramHeadersOf = new WeakMap<Tool, ParamHeader[]>();
-
 /**
  * Arguments of a tool that are repeated in headers: properties with `x-mcp-header`, at any depth of `properties`.
  * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
  */
-export function paramHeaders(tool: Tool): ParamHeader[] {
-  let found = paramHeadersOf.get(tool);
-  if (found === undefined) {
-    found = inSchema(tool.inputSchema, []);
-    paramHeadersOf.set(tool, found);
-  }
-  return found;
-}
+export const paramHeaders = oncePer((tool: Tool) => inSchema(tool.inputSchema, []));
 
 function inSchema(schema: unknown, path: string[]): ParamHeader[] {
   if (!isObject(schema) || !isObject(schema["properties"])) return [];

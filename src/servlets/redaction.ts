@@ -4,11 +4,11 @@ import type { CallCredentials } from "../call-context.ts";
 export type Redact = (text: string, most?: number) => string;
 
 /**
- * Redacts the credentials of a call in texts, ignoring case: as they are, each of their longer lines, and
- * as encoded in JSON, in URLs, in forms and in base64 (as in Basic).
+ * Redacts the credentials of a call in texts, ignoring case: verbatim, each of their longer lines, and as encoded in
+ * JSON, in URLs, in forms and in base64 (as in Basic).
  *
- * Takes time linear in the lengths. No regular expression is made of secrets: V8 refuses one that is too
- * large with an error that quotes it.
+ * Takes time linear in the lengths. Regular expressions are not used: V8 rejects one that is too large with an error
+ * that quotes it.
  */
 export function hiding({ secrets, tokens }: CallCredentials): Redact {
   const values = [...secrets.values(), ...tokens.values()].filter((value) => value !== "");
@@ -20,7 +20,7 @@ export function hiding({ secrets, tokens }: CallCredentials): Redact {
   };
 }
 
-/** Shorter parts of a secret occur by chance, and reveal little. */
+/** Shorter parts of a secret occur by chance and reveal little. */
 const SHORTEST_PART = 6;
 
 function formsOf(value: string): string[] {
@@ -46,7 +46,7 @@ function base64In(bytes: Uint8Array, skip: number): string {
   return padded.toBase64().slice(Math.ceil((skip * 8) / 6), Math.floor((padded.length * 8) / 6));
 }
 
-/** In lower case, character by character: `toLowerCase` looks at the neighbours of Σ, and makes two of İ. */
+/** Lower case, one character for each: `toLowerCase` depends on the neighbours of Σ, and turns İ into two. */
 const folded = (text: string): string =>
   text.replace(/[Σς]/g, "σ").replaceAll("İ", "i").toLowerCase();
 
@@ -66,7 +66,7 @@ function needleOf(text: string): Needle {
   return { text, borders };
 }
 
-/** How much of the needle is matched after one more character, where `matched` of it was before. */
+/** The length of the needle that is matched after one more character, if `matched` was before. */
 function extended({ text, borders }: Needle, matched: number, code: number): number {
   let length = matched;
   while (length > 0 && text.charCodeAt(length) !== code) length = borders[length]!;
@@ -77,7 +77,7 @@ function redact(whole: string, most: number, needles: readonly Needle[]): string
   const longest = Math.max(...needles.map(({ text }) => text.length));
   const text = whole.slice(0, most + longest);
   const searched = folded(text);
-  /** By where a match begins, where the longest such one ends. */
+  /** By the start of a match, the end of the longest match there. */
   const ends = new Uint32Array(text.length);
   for (const needle of needles) {
     const { length } = needle.text;

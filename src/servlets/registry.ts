@@ -51,7 +51,7 @@ export class Registry {
     this.servlets = newest(bundle.servlets);
   }
 
-  /** True if some lists are made at run time. */
+  /** True if some lists are dynamic. */
   readonly isDynamic: boolean;
   /** True if scopes narrow this registry. */
   readonly isNarrow: boolean;
@@ -70,7 +70,7 @@ export class Registry {
     return narrow;
   }
 
-  /** Throws `insufficient_scope` for an entry of the full registry that its caller may not use. Its message and data name a scope that would be enough. */
+  /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the caller may not use. */
   demand({ servlet, own }: Partial<Source> = {}): void {
     if (servlet === undefined || own === undefined) return;
     if (this.#narrower?.may(servlet.name, own) !== false) return;
@@ -91,12 +91,12 @@ export class Registry {
   readonly servlets: readonly BundledServlet[];
 
   /**
-   * All entries. Servlets with dynamic lists are asked for them every `limits.dynamicListMs`, without a
-   * principal: the lists are the same for every caller.
+   * All entries. Dynamic lists are refreshed every `limits.dynamicListMs`, without a principal: they are the same
+   * for every caller.
    */
   async catalog(): Promise<Catalog> {
     if (this.#catalog !== undefined && this.#catalog.until > Date.now()) return this.#catalog.value;
-    // No promise is kept: in Workers one request must not wait for what another one does.
+    // The promise is not cached: in Workers one request cannot wait for I/O of another.
     const value = await this.#merge();
     const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
     this.#catalog = { value, until };
@@ -110,7 +110,7 @@ export class Registry {
     throw new Fault("invalid_params", `Unknown tool: ${name}. See tools/list.`);
   }
 
-  /** Calls a tool of the catalog, if its arguments fit. */
+  /** Calls a tool of the catalog after checking its arguments. */
   async callTool(
     entry: ToolEntry,
     args: Json,
@@ -122,7 +122,7 @@ export class Registry {
     return { content: [{ type: "text", text }], isError: true };
   }
 
-  /** Calls a tool of any version. Its arguments have been checked. */
+  /** Calls a tool of any version, with checked arguments. */
   async callEntry(
     entry: ToolEntry,
     args: Json,
@@ -149,7 +149,7 @@ export class Registry {
     return found ?? unlistedResource(uri);
   }
 
-  /** Reads a resource by the servlet that lists it, else by each that can read, until one knows it. */
+  /** Reads a resource by the servlet that lists it, or else by each that can read, until one succeeds. */
   async readResource(
     { servlet: listed, own: uri }: FoundResource,
     call: CallContext,
@@ -222,7 +222,7 @@ export class Registry {
     return completes ? complete(request, call) : { completion: { values: [] } };
   }
 
-  /** The servlets that want to know of changed roots, of those that offer their caller anything. */
+  /** The servlets that handle changed roots, among those that offer their caller anything. */
   async rootsListeners(): Promise<BundledServlet[]> {
     const { versions, prompts, resources, templates } = await this.catalog();
     const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
@@ -267,13 +267,13 @@ export class Registry {
       })),
     );
     const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
-      const text = `its ${kind} entry ${name} is hidden by that of ${first}: give one of them a prefix`;
+      const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
       if (!this.isNarrow) this.#deployment.log(second, "warn", text);
     };
     return merge(servlets, onClash, this.#narrower?.may);
   }
 
-  /** Asks a servlet for its lists at run time; one that fails has empty lists until the next time. */
+  /** Asks a servlet for its dynamic lists; if that fails, they are empty until the next refresh. */
   async #ask(bundled: BundledServlet): Promise<Lists> {
     try {
       return await listAll(this.servlet(bundled));

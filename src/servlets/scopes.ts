@@ -2,8 +2,8 @@ import { fits } from "../glob.ts";
 import { limits } from "../limits.ts";
 
 /**
- * The patterns that each scope stands for: `servlet:name`, where the name is that of a tool or a prompt, or
- * the URI of a resource. `*` stands for any characters on its own side of the first colon.
+ * The patterns of each scope: `servlet:name`, with the name of a tool or prompt or the URI of a resource. `*` stands
+ * for any characters on its side of the first colon.
  */
 export type Scopes = Readonly<Record<string, readonly string[]>>;
 
@@ -16,7 +16,7 @@ export function mayBy(scopes: readonly string[], configured: Scopes): May {
   return (servlet, name) => patterns.some((pattern) => grants(pattern, servlet, name));
 }
 
-/** URIs contain colons and may be chosen by callers, so a name must never match the servlet's part. */
+/** Splits at the first colon only: URIs contain colons and may be chosen by callers, so they must not match the servlet's part. */
 function grants(pattern: string, servlet: string, name: string): boolean {
   const colon = pattern.indexOf(":");
   if (colon < 0) return false;
@@ -41,7 +41,7 @@ export function scopeFor(servlet: string, name: string, configured: Scopes): str
   return Object.entries(configured).find(isEnough)?.[0] ?? `${servlet}:${name}`;
 }
 
-/** A client may name a pattern of its own: none that is needed is longer than `limits.idCharacters`. */
+/** A client may request a pattern of its own, of at most `limits.idCharacters`. */
 function patternsOf(scope: string, configured: Scopes): readonly string[] {
   if (Object.hasOwn(configured, scope)) return configured[scope]!;
   return scope.includes(":") && scope.length <= limits.idCharacters ? [scope] : [];

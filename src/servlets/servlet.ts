@@ -27,9 +27,8 @@ export interface CompletionRequest {
 }
 
 /**
- * One servlet, whatever dialect it was written for. Names are the servlet's own. Results are valid in
- * the newest MCP; a servlet that fails in a tool gives a result with `isError`, so that a model can
- * correct its call. Every other failure is thrown as a `Fault`.
+ * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool
+ * returns a result with `isError`, so that a model can correct its call. Every other failure is thrown as a `Fault`.
  */
 export interface Servlet {
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
@@ -55,7 +54,7 @@ type Run = (name: string, input: string, call: CallContext) => Promise<Ending>;
 export interface Interface {
   /** Names of its exports. */
   exports: readonly string[];
-  /** Request ids and progress tokens go in as the client gave them, not as strings. */
+  /** True if request ids and progress tokens are passed as the client sent them, not as strings. */
   idsAsGiven: boolean;
   run: Run;
 }
@@ -88,14 +87,23 @@ export function outputOf(ending: Ending): Json {
   try {
     output = JSON.parse(ending.output);
   } catch {
-    throw new Fault("servlet_failed", "The servlet's output is not JSON.");
+    throw new Fault(
+      "servlet_failed",
+      "The servlet's output is not JSON. Report this to its author.",
+    );
   }
   if (!isObject(output))
-    throw new Fault("servlet_failed", "The servlet's output is not an object.");
-  // A short one cannot be deep.
+    throw new Fault(
+      "servlet_failed",
+      "The servlet's output is not a JSON object. Report this to its author.",
+    );
+  // A short text cannot be deep.
   const isLong = ending.output.length > 2 * limits.outputDepth;
   if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined) {
-    throw new Fault("servlet_failed", "The servlet's output is nested too deeply.");
+    throw new Fault(
+      "servlet_failed",
+      `The servlet's output is nested too deeply (limit ${limits.outputDepth} levels). Report this to its author.`,
+    );
   }
   if (isObject(output["error"]) && typeof output["error"]["code"] === "number") {
     throw chosenError(output["error"]["code"], output["error"]);
@@ -110,7 +118,7 @@ export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome
   if (ending.kind === "returned" && output["resultType"] === "input_required") {
     return inputRequired(output, ending.fuelUsed);
   }
-  delete output["resultType"]; // What a result is to its client is the server's to say.
+  delete output["resultType"]; // The server sets it.
   return read(output);
 }
 
@@ -147,7 +155,7 @@ export function failedTool(ending: Ending): CallToolResult | undefined {
 /** The error of a servlet that does not handle a client's lack of a capability. */
 const MISSING_CAPABILITY = -32021;
 
-/** The JSON-RPC error that a servlet chose. Codes that the specification keeps for itself are not its to use. */
+/** The JSON-RPC error that a servlet chose. Reserved codes of the specification are replaced. */
 function chosenError(code: number, error: Json): Fault {
   const message = typeof error["message"] === "string" ? error["message"] : "The servlet failed.";
   const data = error["data"];

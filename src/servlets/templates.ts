@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import type { Steps } from "../schema/steps.ts";
 
-/** Returns true if its template may stand for a URI. Throws `StepsExceeded`. */
+/** Returns true if a URI matches the template. Throws `StepsExceeded`. */
 export type TemplateMatcher = (uri: string, steps: Steps) => boolean;
 
 /**

@@ -1,6 +1,6 @@
 import type { Manifest } from "./manifest.ts";
 
-/** The toolkit and version of a servlet, for callers who name tools by them. */
+/** A servlet's name and manifest, which determine its toolkit and version. */
 interface Versioned {
   name: string;
   manifest: Manifest;
@@ -8,22 +8,22 @@ interface Versioned {
 
 const DEFAULT_VERSION = "1.0.0";
 
-/** The toolkit's name as it was given: the manifest's, or the servlet's own. */
+/** The toolkit's name: the manifest's, or else the servlet's. */
 export const toolkitOf = ({ name, manifest }: Versioned): string => manifest.toolkit ?? name;
 
 export const versionOf = ({ manifest }: Versioned): string => manifest.version ?? DEFAULT_VERSION;
 
-/** A name in the characters that ids may have. */
+/** A name reduced to the characters of ids. */
 export const folded = (name: string): string => name.replace(/[^A-Za-z0-9_]+/g, "_") || "_";
 
-/** For sorting versions `x.y.z`, the oldest first. */
+/** Compares versions `x.y.z`, the oldest first. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((version) => version.split(".").map(Number));
   const at = left!.findIndex((number, index) => number !== right![index]);
   return at < 0 ? 0 : left![at]! - right![at]!;
 }
 
-/** The servlets with the newest version of their toolkit, which clients see that know no versions. */
+/** The servlets with the newest version of their toolkit: those for clients without versions. */
 export function newest<T extends Versioned>(servlets: readonly T[]): T[] {
   const versions = new Map<string, string>();
   for (const servlet of servlets) {

@@ -32,7 +32,7 @@ export function* takeWritten(
   length: number,
 ): Generator<{ from: number; to: number }> {
   const marks = all.subarray(0, length / BLOCK);
-  for (let begin = marks.indexOf(1); begin >= 0; ) {
+  for (let begin = marks.indexOf(1); begin >= 0;) {
     const unmarked = marks.indexOf(0, begin);
     const end = unmarked < 0 ? marks.length : unmarked;
     marks.fill(0, begin, end);

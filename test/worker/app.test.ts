@@ -49,7 +49,7 @@ describe("pages and health", () => {
     },
   );
 
-  test("what servlets say of themselves is text on it, not markup", async () => {
+  test("texts of servlets are text on it, not markup", async () => {
     const [first] = bundle.servlets;
     const evil = { ...first!, manifest: { description: "<script>alert(1)</script>" } };
     const text = await (await get("/", {}, createApp({ servlets: [evil] }, {}))).text();

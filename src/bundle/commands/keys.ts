@@ -145,7 +145,7 @@ switch (command) {
   }
   case "push":
     if (!existsSync(FILE)) {
-      fail(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Bring it from where
+      fail(`There is no ${FILE} here, and without it all keys of the deployed Worker would be lost. Copy it from where
 the keys were made, or make new ones in their place: npm run keys -- create NAME`);
     }
     execFileSync("npx", ["wrangler", "secret", "put", "API_KEYS"], {

@@ -49,8 +49,8 @@ export function table(members: readonly Member[]): string {
       .join("  ")
       .trimEnd();
   const gzip = members.reduce((sum, { size }) => sum + size.gzip, 0);
-  const warnings = members.flatMap(({ found, warnings: told }) =>
-    told.map((one) => printableLines(`warning: ${found.name}: ${one}`)),
+  const warnings = members.flatMap(({ found, warnings: own }) =>
+    own.map((one) => printableLines(`warning: ${found.name}: ${one}`)),
   );
   return [
     "",

@@ -10,7 +10,7 @@ import { ENGINE_EXPORTS } from "../wasm/prepare.ts";
 const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
 const SHIM = join(import.meta.dirname, "engine.wat");
 
-/** The engine as a plugin, before it is prepared; `progress` is told where it has to be made. */
+/** The engine as a plugin, before it is prepared; Calls `progress` if it has to be built. */
 export function enginePlugin(
   cache: string,
   progress: (doing: string) => void,

@@ -56,8 +56,8 @@ export async function bundleScript(entry: string): Promise<Script> {
     };
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
-    const told = await formatMessages(error.errors, { kind: "error", color: false });
-    throw new Refusal(`${entry}: it could not be bundled:\n${told.join("").trim()}`);
+    const messages = await formatMessages(error.errors, { kind: "error", color: false });
+    throw new Refusal(`${entry}: it could not be bundled:\n${messages.join("").trim()}`);
   }
 }
 
@@ -196,8 +196,9 @@ export async function checkTypes(
   try {
     await run(process.execPath, [tsc, "-p", config, "--pretty", "false"]);
   } catch (error) {
-    const told = error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
-    throw new Refusal(`The types are not right:\n${told.trim()}`);
+    const output =
+      error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
+    throw new Refusal(`The servlet's types are not right. Correct these errors:\n${output.trim()}`);
   }
   await writeWhole(note, "");
 }

@@ -47,8 +47,8 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const body = Body.content(request) === null ? undefined : await request.arrayBuffer();
   const content = host.http(JSON.stringify({ url, method, headers }), body);
   const status = host.httpStatus();
-  const told = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
-  // What failed has no status, and the reason where headers would be.
-  if (status === 0) throw new TypeError(told["error"] ?? `fetch failed: ${url}`);
-  return Response.at(url, content, { status, headers: told });
+  const fields = JSON.parse(host.httpHeaders() || "{}") as Record<string, string>;
+  // A failed request has the status 0, and its reason in place of the headers.
+  if (status === 0) throw new TypeError(fields["error"] ?? `fetch failed: ${url}`);
+  return Response.at(url, content, { status, headers: fields });
 }

@@ -65,12 +65,14 @@ export class Headers {
 function keyOf(given: unknown): string {
   const name = String(given);
   if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return name.toLowerCase();
-  throw new TypeError(`"${name}" is no name of a header.`);
+  throw new TypeError(`"${name}" is not a valid header name.`);
 }
 
 function valueOf(value: unknown): string {
   const text = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
   // oxlint-disable-next-line no-control-regex
   if (!/[\0\n\r]|[^\0-\xff]/.test(text)) return text;
-  throw new TypeError("A header's value holds characters that it may not.");
+  throw new TypeError(
+    "The header value has invalid characters: only Latin-1 without NUL and line breaks is allowed.",
+  );
 }

@@ -1,7 +1,7 @@
 import { binaryOf, encodeUtf8 } from "./text.ts";
 
 /**
- * What is percent-encoded where, besides controls and what is not ASCII:
+ * The percent-encode sets, without controls and non-ASCII characters:
  * https://url.spec.whatwg.org/#percent-encoded-bytes
  */
 export const FRAGMENT = ' "<>`';

@@ -16,7 +16,7 @@ function bodyOf(body: BodyInit): { bytes: Uint8Array<ArrayBuffer>; type?: string
   };
 }
 
-/** What Request and Response have in common: a body that is read once, as it is whole. */
+/** The body of a Request or Response, which can be read once. */
 export class Body {
   readonly headers: Headers;
   #bytes: Uint8Array<ArrayBuffer> | null = null;

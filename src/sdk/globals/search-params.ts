@@ -3,7 +3,7 @@ import { bytesOf, decodeUtf8 } from "./text.ts";
 
 type Init = string | URLSearchParams | Iterable<readonly [string, string]> | Record<string, string>;
 
-/** What a URL is told of each change to its `searchParams`. */
+/** Callbacks of URLs for changes of their `searchParams`. */
 export const owners = /* @__PURE__ */ new WeakMap<URLSearchParams, (query: string) => void>();
 
 const decoded = (text: string): string =>

@@ -14,7 +14,7 @@ export const bufferOf = (source: ArrayBufferLike | ArrayBufferView): Uint8Array 
     ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
     : new Uint8Array(source);
 
-/** UTF-8 bytes as text; what is no UTF-8 becomes U+FFFD, or undefined where that is not wanted. */
+/** UTF-8 bytes as text. Invalid bytes become U+FFFD if `replace`, else the result is undefined. */
 export function decodeUtf8(bytes: Uint8Array, replace: true): string;
 export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined;
 export function decodeUtf8(bytes: Uint8Array, replace: boolean): string | undefined {

@@ -1,7 +1,7 @@
 import { decodeBytes, encode } from "./percent.ts";
 import { bytesOf, decodeUtf8 } from "./text.ts";
 
-/** https://url.spec.whatwg.org/#host-parsing; undefined where there is no such host. */
+/** https://url.spec.whatwg.org/#host-parsing; undefined for an invalid host. */
 export function hostOf(text: string, special: boolean): string | undefined {
   if (text.startsWith("[")) {
     return text.endsWith("]") ? ipv6(text.slice(1, -1)) : undefined;

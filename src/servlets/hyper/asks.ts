@@ -6,13 +6,13 @@ import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction } from "../../wasm/host-function.ts";
 import { plainAnswer } from "./plain-answers.ts";
 
-/** `askClient` for guests that know results only. Throws `missing_capability` (see `plainAnswer`). */
+/** `askClient` for guests that expect a result for each ask. Throws `missing_capability` (see `plainAnswer`). */
 export async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
   const answers = Object.entries(await askClient(guest, asks));
   return Object.fromEntries(answers.map(([key, answer]) => [key, plainAnswer(answer)]));
 }
 
-/** The key of a request for which the guest gave none: `ask_1`, `ask_2`, … */
+/** The key of an ask to which the guest gave none: `ask_1`, `ask_2`, … */
 export const nextKey = ({ journal }: Guest): string => `ask_${journal.position + 1}`;
 
 export async function askOne(guest: Guest, ask: Ask): Promise<Json> {
@@ -46,7 +46,7 @@ export function askOf(method: Ask["method"], given: Json): Ask {
   const { timeout, ...rest } = given;
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
-  // JSON has no infinity, which 1e999 is.
+  // The guest may write 1e999, which is read as infinity, which JSON cannot express.
   return { method, params, timeoutMs: Math.min(timeout, limits.taskMs) };
 }
 

@@ -20,14 +20,14 @@ const changes =
   (guest) =>
     guest.notify({ method }, 0);
 
-/** The token that the call has brought for the `id` or the `client_id` that a guest asks with. */
+/** The caller's token for the `id` or `client_id` in the guest's request. */
 function callersToken({ setup }: Guest, { id, client_id, scopes = null }: Json): Json | undefined {
   const name = id ?? client_id;
   const token = typeof name === "string" ? setup.credentials?.token(name) : undefined;
   return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
 }
 
-/** hyper-mcp's functions of `extism:host/user`, and ours beside them: each takes and gives a block of JSON. */
+/** Functions of `extism:host/user`, those of hyper-mcp and others: each takes and returns a block of JSON. */
 export const userFunctions: HostFunctions = {
   create_elicitation: asks("elicitation/create", "create_elicitation"),
   create_message: asks("sampling/createMessage", "create_message"),
@@ -39,9 +39,9 @@ export const userFunctions: HostFunctions = {
     return guest.put(JSON.stringify(await plainAnswers(guest, asked)));
   },
   /**
-   * For guests that tell failures from results. One request: `{method, params}` → `{result}`, or
+   * For guests that distinguish failures from results. One request: `{method, params}` → `{result}`, or
    * `{failed, method, message, requiredCapabilities?}` (see `AskFailure`). Or several: `{key: request}` →
-   * `{key: answer}`; where one cannot be asked, others may have no answer.
+   * `{key: answer}`; if one cannot be asked, others may have no answer.
    */
   ask_client: async (guest, block: bigint) => {
     const given = guest.json(block, "ask_client");
@@ -62,8 +62,8 @@ export const userFunctions: HostFunctions = {
   notify_prompt_list_changed: changes("notifications/prompts/list_changed"),
   notify_resource_list_changed: changes("notifications/resources/list_changed"),
   /**
-   * Extism's `http_request` for guests that go on when it fails: the status is 0 then, and the headers
-   * are `{"error": why}`.
+   * Extism's `http_request` for guests that handle its failure: the status is then 0, and the headers are
+   * `{"error": why}`.
    */
   http_fetch: async (guest, head: bigint, body: bigint) => {
     try {
@@ -74,11 +74,11 @@ export const userFunctions: HostFunctions = {
       return 0n;
     }
   },
-  /** `null` is "no token". */
+  /** Returns `null` if no token was granted. */
   get_access_token: async (guest, block: bigint) => {
     const asked = guest.json(block, "get_access_token");
-    const brought = callersToken(guest, asked);
-    if (brought !== undefined) return guest.put(JSON.stringify(brought));
+    const provided = callersToken(guest, asked);
+    if (provided !== undefined) return guest.put(JSON.stringify(provided));
     const token = await accessToken(asked, {
       request: (head, body) => recordedRequest(guest, head, body),
       elicit: (params) => askOne(guest, askOf("elicitation/create", params)),
@@ -95,7 +95,7 @@ export const userFunctions: HostFunctions = {
     const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
     return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
   },
-  /** Servlets of before December 2024 ask here for config, and get it as JSON. */
+  /** Config as JSON, for servlets written before December 2024. */
   config_get: (guest, key: bigint) => {
     const value = config(guest, key);
     return value === undefined ? 0n : guest.put(JSON.stringify(value));

@@ -3,15 +3,15 @@ import type { Answer, AskFailure } from "../../asks.ts";
 import type { Json } from "../../model.ts";
 
 /**
- * Answers for guests that know results only, in the shapes that hyper-mcp's host gives them. Guests that
- * are to tell failures from answers call `ask_client`, or look into `request.inputAnswers`.
+ * Answers for guests that expect a result for each ask, in the shapes of hyper-mcp's host. Guests that distinguish
+ * failures call `ask_client`, or read `request.inputAnswers`.
  */
 
 /**
- * The result that stands for an answer. A client that cannot be asked declines, as on hyper-mcp's host;
- * after any other failure the user has not decided, so the request was cancelled.
+ * The result, or the one that stands for a failure. A client that cannot be asked counts as declining, as on
+ * hyper-mcp's host; any other failure counts as cancelling, since the user has not decided.
  *
- * Throws `missing_capability` where the failure ends the call of such a guest.
+ * Throws `missing_capability` if the failure ends the call of such a guest.
  */
 export function plainAnswer(answer: Answer): Json {
   if ("result" in answer) return answer.result;

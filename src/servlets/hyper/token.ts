@@ -4,7 +4,7 @@ import { isObject, type Json } from "../../model.ts";
 import { GuestError } from "../../wasm/guest.ts";
 import type { GuestResponse } from "../../wasm/http.ts";
 
-/** Side effects that a grant needs. Given the same answers, it makes the same requests. */
+/** The side effects of a grant. With the same answers it makes the same requests. */
 export interface Means {
   /** An HTTP request of the guest. Throws a `GuestError` where it is refused or fails. */
   request(head: Json, body: Uint8Array): Promise<GuestResponse>;
@@ -68,8 +68,7 @@ const decoder = new TextDecoder();
  * Written by hand although oauth4webapi exists: that refuses answers which the reference host takes
  * (`verification_url`, `expires_in: null`, `interval: 0`, other token types), and has no polling.
  *
- * Throws a `GuestError`, which holds no secret, where a key of `asked` is wrong or a request is refused
- * or fails.
+ * Throws a `GuestError` without secrets if a key of `asked` is wrong, or a request is refused or fails.
  */
 export async function accessToken(asked: Json, does: Means): Promise<Json | null> {
   const read = credentialsSchema.safeParse(asked);
@@ -121,7 +120,7 @@ async function poll(
       if (error === "slow_down") pause += POLL_SECS * 1000;
       else if (error !== "authorization_pending") return tokenOf(granted, does);
     } catch (error) {
-      // A host that has answered is one that the guest may reach: then it is worth another try.
+      // A host that has answered before is allowed and reachable, so a retry may succeed.
       if (answers === 0 || !(error instanceof GuestError)) throw error;
       pause *= 2;
     }

@@ -30,7 +30,7 @@ const connect = ({ exports, run }: Interface): Servlet => ({
   async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
     if (kind === "tools") {
       const described = outputOf(await run("describe", "", call));
-      // Early servlets describe their one tool without a list around it.
+      // Early servlets describe their only tool without a list.
       return validList(kind, "tools" in described ? described["tools"] : [described]);
     }
     const name = LIST_EXPORTS[kind];
@@ -39,7 +39,7 @@ const connect = ({ exports, run }: Interface): Servlet => ({
   },
 
   async callTool(name, args, call) {
-    // Exactly these keys, and always `arguments`: some guests refuse others, some trap without.
+    // Exactly these keys, and always `arguments`: some guests reject other keys, some trap without it.
     const ending = await run("call", request("tools/call", { name, arguments: args }), call);
     return failedTool(ending) ?? outcomeOf(ending, toolResult);
   },

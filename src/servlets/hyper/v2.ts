@@ -98,8 +98,8 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
 };
 
 /**
- * The client's answers, for a servlet that has returned what it asks and is called again. Where
- * one has failed, `inputAnswers` has them as `Answers`, so that a servlet can tell that from a decision.
+ * The client's answers, for a servlet that returned an input request and is called again. If one has failed,
+ * `inputAnswers` has all as `Answers`, so that a servlet can distinguish a failure from a decision.
  */
 function givenTo({ input }: CallContext): Json | undefined {
   if (input === undefined) return undefined;
@@ -112,7 +112,7 @@ function givenTo({ input }: CallContext): Json | undefined {
   };
 }
 
-/** The guest's `context`. The schema wants strings for ids and tokens, and `_meta` always. */
+/** The guest's `context`. Its schema requires `_meta`, and strings for ids and tokens. */
 function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boolean): Json {
   const { progressToken: token } = meta;
   return {

@@ -1,4 +1,4 @@
-/** Content blocks and resource contents, in all the ways in which plugins write them. */
+/** Content blocks and resource contents, in all variants that plugins write. */
 import { isObject, type ContentBlock, type Json, type ReadResourceResult } from "../../model.ts";
 import { bad, base64, nameOf, present, string, withoutEmpty } from "./members.ts";
 
@@ -57,7 +57,7 @@ function without(block: Json, resource: Json): Json {
   );
 }
 
-/** A resource's contents: flat, or with `text` or `blob` as an object of its own; `uri` where it has none. */
+/** A resource's contents: flat, or with `text` or `blob` as an object; `uri` is the default for its URI. */
 export function contents(
   value: unknown,
   uri: string | undefined,

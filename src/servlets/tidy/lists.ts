@@ -20,13 +20,13 @@ export function validList<K extends keyof Lists>(kind: K, value: unknown): Lists
       entry["outputSchema"] = withProperties(entry["outputSchema"]);
     if (kind === "prompts" && entry["arguments"] !== undefined) {
       entry["arguments"] = array(entry["arguments"], "a prompt's arguments")
-        // One without a name cannot be given: the prompt is still of use with the others.
+        // An argument without a name cannot be sent; the others still work.
         .filter((argument) => isObject(argument) && isString(argument["name"]))
         .map((argument) => present(argument, "a prompt's argument"));
     }
     return entry;
   });
-  // What an entry must have is checked above; the rest is as its servlet wrote it.
+  // The required members are checked above; the rest is as the servlet wrote it.
   return entries as unknown[] as Lists[K];
 }
 

@@ -1,4 +1,4 @@
-/** The members of objects that servlets give: those that clients reject are left out, or end the call. */
+/** Members of objects from servlets: those that clients reject are left out, or end the call. */
 import { Fault } from "../../errors.ts";
 import { isObject, type Json } from "../../model.ts";
 
@@ -6,7 +6,7 @@ export const bad = (what: string) =>
   new Fault("servlet_failed", `The servlet's output is not valid: ${what}.`);
 
 export const isString = (value: unknown): value is string => typeof value === "string";
-/** JSON has no others: what a guest writes as 1e999 would go out as null. */
+/** JSON has finite numbers only: a guest's 1e999 would become null. */
 export const isNumber = (value: unknown) => Number.isFinite(value);
 const isBoolean = (value: unknown) => typeof value === "boolean";
 const isList = (fits: (one: unknown) => boolean) => (value: unknown) =>
@@ -17,7 +17,7 @@ const isOneOf = (all: unknown[]) => (value: unknown) => all.includes(value);
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** As RFC 3339 writes it, and of a day that there is: `Date` takes 30 February for 2 March. */
+/** True for RFC 3339 with an existing day: `Date` reads 30 February as 2 March. */
 function isDateTime(value: unknown): boolean {
   const day = typeof value === "string" ? DATE_TIME.exec(value)?.[1] : undefined;
   if (day === undefined || Number.isNaN(Date.parse(day))) return false;
@@ -38,7 +38,7 @@ const FITS: Fits = {
   annotations: (value) => isObject(value) && !saysNothing(value),
 };
 
-/** The same for what stands in members. */
+/** The same for nested objects. */
 const ICON: Fits = {
   mimeType: isString,
   sizes: isList(isString),
@@ -47,7 +47,7 @@ const ICON: Fits = {
 const EXECUTION: Fits = { taskSupport: isOneOf(["required", "optional", "forbidden"]) };
 const SCHEMA: Fits = { $schema: isString, properties: isObject, required: isList(isString) };
 
-/** The object without those of these members that do not fit. */
+/** The object without the members that fail their check. */
 function fitting(value: Json, fits: Fits): Json {
   const kept = { ...value };
   for (const [key, fit] of Object.entries(fits)) if (!fit(kept[key])) delete kept[key];
@@ -81,7 +81,7 @@ export function present(value: unknown, what: string): Json {
   return kept;
 }
 
-/** `{"audience": null, "priority": 0}` is what generated code writes where there are no annotations. */
+/** True for `{"audience": null, "priority": 0}`, which generated code writes for absent annotations. */
 const saysNothing = (annotations: Json): boolean =>
   Object.values(annotations).every(
     (value) => value === 0 || (Array.isArray(value) && value.length === 0),
@@ -108,13 +108,13 @@ export function array(value: unknown, what: string): unknown[] {
   return value;
 }
 
-/** Without those of these members that are no text, or the empty one. */
+/** The object without those of these members that are empty or not a string. */
 export function withoutEmpty(block: Json, keys: string[]): Json {
   const kept = { ...block };
   for (const key of keys) if (kept[key] === "" || !isString(kept[key])) delete kept[key];
   return kept;
 }
 
-/** Its name, or what else it is known by. */
+/** Its name, or else its key. */
 export const nameOf = ({ name }: Json, key: string): string =>
   typeof name === "string" && name !== "" ? name : key;

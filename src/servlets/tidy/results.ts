@@ -1,5 +1,5 @@
 /**
- * Results of servlets, made valid MCP. Plugins of other hosts were never held to the specification:
+ * Results of servlets, made valid MCP. Plugins of other hosts were never validated:
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import { limits } from "../../limits.ts";
@@ -20,24 +20,24 @@ export function toolResult(output: Json): CallToolResult {
   return {
     ...result,
     content: array(blocks, "the result's content").map(content),
-    ...(result["isError"] === undefined ? {} : { isError: isYes(result["isError"]) }),
+    ...(result["isError"] === undefined ? {} : { isError: isTrue(result["isError"]) }),
   };
 }
 
-/** Structured content for clients that read text only; where it is large, it is not said twice. */
+/** Structured content as text, for clients that read text only; a large one is not repeated. */
 function inText(structured: unknown): Json {
   const text = JSON.stringify(structured);
   if (text.length <= limits.repeatedCharacters) return { type: "text", text };
   return {
     type: "text",
-    text: "The result is in `structuredContent`: it is too long to be repeated here.",
+    text: "The result is in `structuredContent`. It is too long to be repeated here.",
   };
 }
 
-/** An error must not pass for a success: only what any language takes for no is no. */
-const isYes = (value: unknown): boolean => Boolean(value) && value !== "false";
+/** Reads `isError`. An error must not pass for a success, so only values that every language reads as false are false. */
+const isTrue = (value: unknown): boolean => Boolean(value) && value !== "false";
 
-/** `contents`, or the older `content` with blocks that leave out the uri. */
+/** Reads `contents`, or the older `content`, whose blocks have no uri. */
 export function readResult(output: Json, uri: string): ReadResourceResult {
   const { contents: newer, content: older, ...rest } = present(output, "the result");
   const all = array(newer ?? older, "the result's contents");

@@ -1,7 +1,7 @@
 /** The host functions that `npm run bench -- fuel` measures: all that reach nobody. */
 import { offered } from "../../../src/bundle/wasm/check.ts";
 import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
-import { one, type Row } from "./fuel-instructions.ts";
+import { one, type Row } from "./fuel-rows.ts";
 
 /** Where a plugin imports what a prepared servlet imports from here. */
 const PLUGIN_NAMESPACES: Record<string, string> = {

@@ -25,8 +25,8 @@ import {
   exceptionRows,
   plainDeclarations,
   plainRows,
-  type Row,
 } from "./fuel-instructions.ts";
+import type { Row } from "./fuel-rows.ts";
 
 const FAIR = 4;
 /** Little, so that most runs are over before the machine does something else. */

@@ -5,7 +5,8 @@
  */
 import { mkdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { bundleSource, makeBundle, type Member } from "../../../src/bundle/bundle.ts";
+import { bundleSource } from "../../../src/bundle/bundle-module.ts";
+import { makeBundle, type Member } from "../../../src/bundle/bundle.ts";
 import { Refusal } from "../../../src/bundle/refusal.ts";
 import { OBJECTS } from "../objects.ts";
 import { buildWorker } from "../workerd.ts";

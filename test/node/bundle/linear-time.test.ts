@@ -7,7 +7,7 @@ import { lists } from "./modules.ts";
 
 const { bundle } = bundling();
 
-describe("what cannot be evaluated in linear time", () => {
+describe("schemas and patterns that cannot be evaluated in linear time", () => {
   const inspected = (schema: object, uriTemplate = "x:y") =>
     inspect(
       {

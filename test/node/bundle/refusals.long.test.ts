@@ -235,7 +235,7 @@ test("all refusals are told at once", async () => {
     () => "",
     ({ message: text }: Error) => text,
   );
-  expect(message).toMatch(/a\/servlet\.wat: it is no servlet/);
+  expect(message).toMatch(/a\/servlet\.wat: it is not a servlet/);
   expect(message).toMatch(/b\/servlet\.json: it is not JSON/);
   expect(message).toMatch(/c: it could not be asked/);
   expect(message).toMatch(/d\/servlet\.ts/);

@@ -18,7 +18,7 @@ test(
   },
 );
 
-test("what is hostile is answered as it should be", async () => {
+test("hostile requests get valid answers", async () => {
   const folder = inject("worker");
   const hostile = { seed: 20260728, steps: 150, folder, isMeasured: false };
   const { failures, answers } = await fuzzHostile(hostile);

@@ -5,6 +5,7 @@ import { changed } from "./change.ts";
 import { Chance } from "./chance.ts";
 import { exchange, messageOf } from "./client.ts";
 import { ABLE, draftOf, modern, type Draft, type Json } from "./draft.ts";
+import { objectSchema } from "./hostile-schemas.ts";
 import * as hostile from "./hostile-values.ts";
 import { wrongWith, type Got } from "./judge.ts";
 import { variables } from "./settings.ts";
@@ -48,8 +49,8 @@ const LIMITS = { guestFuel: 500_000_000, waitMs: 400, httpMs: 300 };
 function listed(chance: Chance) {
   const tools = Array.from({ length: TOOLS }, (_, at) => ({
     name: `tool_${at}`,
-    inputSchema: chance.of(0.8) ? hostile.objectSchema(chance, 8000) : { type: "object" },
-    ...(chance.of(0.5) && { outputSchema: hostile.objectSchema(chance, 8000) }),
+    inputSchema: chance.of(0.8) ? objectSchema(chance, 8000) : { type: "object" },
+    ...(chance.of(0.5) && { outputSchema: objectSchema(chance, 8000) }),
   }));
   const templates = Array.from({ length: TEMPLATES }, (_, at) => ({
     name: `template_${at}`,
@@ -128,7 +129,7 @@ const KINDS: Readonly<Record<string, (playing: Playing) => Promise<Got>>> = {
     return send(call(`hostile-tool_${chance.below(TOOLS)}`, isObject ? value : { x: value }));
   },
   async form({ chance, send }) {
-    const requestedSchema = hostile.objectSchema(chance, 200_000);
+    const requestedSchema = objectSchema(chance, 200_000);
     const step = { do: "inputs", keys: ["k"], schema: requestedSchema, catches: true };
     const args = { steps: [step] };
     const asked = await send(call("plan", args));

@@ -8,7 +8,8 @@ import { exchange, messageOf } from "./client.ts";
 import { modern, type Draft, type Json, type Sent } from "./draft.ts";
 import { wrongWith, type Got } from "./judge.ts";
 import type { Catalog } from "./requests.ts";
-import { play, type Sending } from "./scenes.ts";
+import { play } from "./scenes.ts";
+import type { Sending } from "./stage.ts";
 import { fuzzHostile } from "./hostile.ts";
 import { variables } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import { changedText, changedTree } from "./change.ts";
+import { changedText } from "./change.ts";
 import type { Chance } from "./chance.ts";
 import { messageOf } from "./client.ts";
 import {
@@ -12,36 +12,16 @@ import {
   PRINCIPALS,
   TASKS,
   type Asked,
-  type Draft,
   type Json,
   type Name,
 } from "./draft.ts";
-import { isObject, type Got } from "./judge.ts";
-import { oddValue } from "./odd.ts";
-import { anything, asking, fitting, idOf, said, told, type Catalog } from "./requests.ts";
+import { isObject } from "./judge.ts";
+import { anything, asking, idOf, told } from "./requests.ts";
+
+import { session } from "./session-scene.ts";
+import { answerTo, otherThan, type Stage } from "./stage.ts";
 
 /** What clients do, from a first request to what comes of it: each scene stands by itself. */
-
-export interface Sending {
-  /** How many things are changed in it; by chance where it is left out. */
-  changes?: number;
-  patienceMs?: number;
-  onMessage?: (message: Json) => Promise<void>;
-  leaveMs?: number | undefined;
-}
-
-/** Where a scene is played. */
-export interface Stage {
-  chance: Chance;
-  catalog: Catalog;
-  /** Sends a request, and judges what comes; undefined where the client has left before. */
-  send(draft: Draft, sending?: Sending): Promise<Got | undefined>;
-  /** Fails the scene. */
-  fail(why: string): never;
-}
-
-const otherThan = (as: Name, chance: Chance): Name =>
-  chance.pick(PRINCIPALS.filter((name) => name !== as));
 
 const CAPABILITIES = [{}, {}, ABLE, TASKS, { ...ABLE, ...TASKS }];
 
@@ -69,20 +49,6 @@ async function strangers(stage: Stage): Promise<void> {
       ...(method === "subscriptions/listen" && { patienceMs: 60 }),
     });
   }
-}
-
-/** What a client answers, most often as it should. */
-function answerTo(request: Json, as: Name, chance: Chance): unknown {
-  const schema: unknown = request["params"]?.["requestedSchema"];
-  const answers: Record<string, unknown> = {
-    "elicitation/create": chance.of(0.8)
-      ? { action: "accept", content: fitting(schema, as, chance) }
-      : { action: chance.pick(["decline", "cancel"]) },
-    "sampling/createMessage": { role: "assistant", content: said(as), model: "m" },
-    "roots/list": { roots: [{ uri: "file:///home/ada", name: markOf(as) }] },
-  };
-  const answer = answers[String(request["method"])] ?? {};
-  return chance.of(0.75) ? answer : chance.of(0.5) ? changedTree(answer, chance) : oddValue(chance);
 }
 
 function answersTo(requests: unknown, as: Name, chance: Chance): Json {
@@ -162,104 +128,6 @@ async function tasks(stage: Stage): Promise<void> {
     const message = seen === undefined ? {} : messageOf(seen);
     if (isThief && seen && message["error"] === undefined) stage.fail("a task is another's too");
     requests = message["result"]?.["inputRequests"] ?? requests;
-  }
-}
-
-/** A session: its calls, its streams, what it is asked, and its end. */
-async function session(stage: Stage): Promise<void> {
-  const { chance } = stage;
-  const as = chance.pick(["alice", "bob"] as const);
-  const version = chance.pick(LEGACY);
-  const capabilities = chance.of(0.8)
-    ? { ...ABLE, ...(chance.of(0.3) && { tasks: { requests: { elicitation: { create: {} } } } }) }
-    : {};
-  const params = {
-    protocolVersion: version,
-    capabilities,
-    clientInfo: { name: markOf(as), version: "1" },
-  };
-  const opening = legacy(as, { jsonrpc: "2.0", id: 0, method: "initialize", params }, version);
-  const opened = await stage.send(opening, { changes: chance.of(0.85) ? 0 : 1 });
-  const id = opened?.session;
-  if (id === undefined) return;
-  const post = (body: unknown, sending: Sending = {}) =>
-    stage.send(legacy(as, body, version, id), { patienceMs: 80, ...sending });
-  const eventIds: string[] = ["0-0-0"];
-  if (chance.of(0.9))
-    await post({ jsonrpc: "2.0", method: "notifications/initialized" }, { changes: 0 });
-  const onMessage = async ({ id: asked, method, params: about }: Json) => {
-    if (method === undefined || asked === undefined || chance.of(0.2)) return;
-    const result = answerTo({ method, params: about }, as, chance);
-    const answer = chance.of(0.9) ? { result } : { error: { code: -1, message: "no" } };
-    await post({ jsonrpc: "2.0", id: asked, ...answer }, { changes: Number(chance.of(0.2)) });
-  };
-  for (let left = 1 + chance.below(5); left > 0; left--) {
-    const kind = chance.below(12);
-    if (kind < 6) {
-      const asked = chance.of(0.5) ? asking(as, chance) : anything(stage, as);
-      const task = chance.of(0.1) ? { task: { ttl: 1000 } } : {};
-      const body = {
-        jsonrpc: "2.0",
-        id: idOf(chance),
-        method: asked.method,
-        params: { ...asked.params, ...task, _meta: { progressToken: "p" } },
-      };
-      const got = await post(chance.of(0.1) ? [body, { ...body, id: "second" }] : body, {
-        onMessage,
-      });
-      eventIds.push(...(got?.eventIds ?? []));
-    } else if (kind < 8) {
-      const lastId = chance.of(0.7)
-        ? chance.pick(eventIds)
-        : changedText(chance.pick(eventIds), chance);
-      const draft = draftOf(as, undefined, {
-        "mcp-session-id": id,
-        "mcp-protocol-version": version,
-        accept: "text/event-stream",
-        ...(chance.of(0.7) && { "last-event-id": lastId }),
-      });
-      await stage.send({ ...draft, method: "GET" }, { patienceMs: 40, onMessage });
-    } else if (kind === 8) {
-      const thief = as === "alice" ? "bob" : "alice";
-      const draft = legacy(thief, { jsonrpc: "2.0", id: 1, method: "ping" }, version, id);
-      const method = chance.pick(["GET", "POST", "DELETE"]);
-      const got = await stage.send(
-        { ...draft, method, body: method === "POST" ? draft.body : undefined },
-        { changes: 0, patienceMs: 40 },
-      );
-      if (got && got.status !== 404) stage.fail("a session is another's too");
-    } else {
-      const method = chance.pick([
-        "ping",
-        "tasks/list",
-        "tasks/get",
-        "tasks/result",
-        "logging/setLevel",
-        "resources/subscribe",
-        "notifications/cancelled",
-        "notifications/roots/list_changed",
-        "initialize",
-      ]);
-      const about = {
-        level: "debug",
-        uri: "told:x",
-        requestId: idOf(chance),
-        taskId: "0".repeat(64),
-      };
-      await post(
-        {
-          jsonrpc: "2.0",
-          ...(!method.startsWith("notif") && { id: idOf(chance) }),
-          method,
-          params: about,
-        },
-        { onMessage },
-      );
-    }
-  }
-  if (chance.of(0.8)) {
-    const draft = draftOf(as, undefined, { "mcp-session-id": id, "mcp-protocol-version": version });
-    await stage.send({ ...draft, method: "DELETE" }, { changes: Number(chance.of(0.1)) });
   }
 }
 

@@ -116,7 +116,7 @@ test.each([1, 2, 3, 4])("random schemas mean the same as to Ajv, seed %j", (seed
   expect(valid).toBeGreaterThan(100);
 });
 
-describe("what is wrong is told by its place, what was expected and what came", () => {
+describe("an issue names its place, the expected and the actual value", () => {
   const person = {
     type: "object",
     properties: {

@@ -155,7 +155,7 @@ test("requestInput asks several things at once, and gives the answers by key", a
   ]);
 });
 
-describe("what is told", () => {
+describe("notifications", () => {
   const others = [
     { method: "notifications/message", params: { level: "warning", data: { a: 1 }, logger: "me" } },
     { method: "notifications/message", params: { level: "info", data: "text" } },

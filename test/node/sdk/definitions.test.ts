@@ -47,7 +47,7 @@ describe("a definition is refused", () => {
     [
       "that completes a variable which is not there",
       { resourceTemplates: { "x:{a}": { name: "a", read, complete: { b: () => [] } } } },
-      'The resource template "x:{a}" completes "b", which it has not.',
+      'The resource template "x:{a}" completes "b", which is not one of its variables.',
     ],
     [
       "with a description that is not JSON",
@@ -104,7 +104,7 @@ describe("any other schema is refused", () => {
   });
 });
 
-describe("what differs from call to call is not there while a servlet is built", () => {
+describe("functions whose answers differ from call to call fail while a servlet is built", () => {
   test.each<[what: string, use: () => unknown]>([
     ["A timer", () => globals.setTimeout(() => {}, 1)],
     ["A timer", () => globals.setInterval(() => {}, 1)],

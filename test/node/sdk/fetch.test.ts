@@ -155,7 +155,7 @@ describe("a request that fails is rejected, and the servlet goes on", () => {
   });
 });
 
-describe("what cannot be sent is not", () => {
+describe("invalid requests are not sent", () => {
   test.each<[tool: string, said: string]>([
     ["aborted", "Error: stopped"],
     ["get_with_body", "TypeError: A request with GET has no body."],

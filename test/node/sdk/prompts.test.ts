@@ -68,7 +68,11 @@ test.each<[name: string, fault: object]>([
   ["throws", { code: "servlet_failed", message: "no prompt" }],
   [
     "wrong",
-    { code: "servlet_failed", message: 'The prompt "wrong" gave neither text nor messages.' },
+    {
+      code: "servlet_failed",
+      message:
+        'The prompt "wrong" returned neither text nor messages. Return a string, or messages.',
+    },
   ],
 ])("%s fails as a whole", async (name, fault) => {
   await expect(servlet.getPrompt(name)).rejects.toMatchObject(fault);

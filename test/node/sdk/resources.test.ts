@@ -29,7 +29,7 @@ test("they are listed without their functions", async () => {
   ]);
 });
 
-describe("what is read", () => {
+describe("the result of reading", () => {
   test.each<[uri: string, contents: object[]]>([
     ["notes://index", [{ uri: "notes://index", mimeType: "text/plain", text: "the index" }]],
     ["notes://bytes", [{ uri: "notes://bytes", blob: "AQID" }]],
@@ -80,7 +80,7 @@ test.each<[uri: string, fault: object]>([
     "notes://wrong",
     {
       code: "servlet_failed",
-      message: "A resource gives a string, a Uint8Array, or contents with `text` or `blob`.",
+      message: "A resource must return a string, a Uint8Array, or contents with `text` or `blob`.",
     },
   ],
   ["notes://x/y", { code: "not_found", data: { uri: "notes://x/y" } }],

@@ -51,7 +51,7 @@ test.each<[tool: string, result: object]>([
   expect(await servlet.callTool(tool)).toEqual({ result, notifications: [], asked: [], logs: [] });
 });
 
-describe("what is thrown is told to the model, and with its stack to the log", () => {
+describe("a thrown error goes to the model, and with its stack to the log", () => {
   test.each<[tool: string, told: string, log: string]>([
     ["rejects", "too far", "error: RangeError: too far\n    at handler (test/node/sdk/servlets/"],
     ["throws_text", "just text", "error: just text"],
@@ -69,7 +69,7 @@ test("a ToolError is told to the model alone", async () => {
   expect(logs).toEqual([]);
 });
 
-describe("what cannot be sent is told with its place", () => {
+describe("an error about a value that is not JSON names its place", () => {
   const KINDS = 'A block of content needs a "type": text, image, audio, resource, resource_link; ';
 
   test.each<[tool: string, told: string]>([
@@ -79,7 +79,7 @@ describe("what cannot be sent is told with its place", () => {
     ["function", "is not JSON: it is a function."],
   ])("%s", async (tool, told) => {
     const { result } = await servlet.callTool(tool);
-    const whole = `What the tool "${tool}" returned ${told}`;
+    const whole = `The return value of the tool "${tool}" ${told}`;
     expect(result).toEqual({ content: [text(whole)], isError: true });
   });
 

@@ -101,7 +101,7 @@ describe("Headers", () => {
     expect(ours).toEqual(nodes);
   });
 
-  test("what a name and a value may be", async () => {
+  test("valid names and values", async () => {
     const { ours, nodes } = await both("header_name", [
       ["X-Fine_1", "é"],
       ["", "x"],

@@ -125,7 +125,7 @@ describe("URL", () => {
     expect(ours).toEqual(nodes);
   });
 
-  test("what is set", async () => {
+  test("members that are set", async () => {
     const values: Record<Part, string[]> = {
       href: ["x:y", "nope"],
       protocol: ["https", "ws:", "foo", "file:", "1"],

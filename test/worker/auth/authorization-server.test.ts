@@ -120,7 +120,7 @@ test("one app on two devices stays connected on both", async () => {
   }
 });
 
-describe("what is not let in", () => {
+describe("requests that are refused", () => {
   test.each<[string, (visit: ReturnType<typeof visitor>) => Promise<Response>]>([
     [
       "a form without a page",

@@ -83,7 +83,7 @@ describe("fetches are bounded", () => {
     configureLimits({ documentFetches });
   });
 
-  test("by what is known already, good or bad, until that is old", async () => {
+  test("by a cached document or refusal, until it expires", async () => {
     const visit = visitor(await ownersApp());
     answer = (url) =>
       url === CLIENT ? Response.json(documentOf(url)) : new Response("", { status: 404 });

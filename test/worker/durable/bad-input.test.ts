@@ -78,16 +78,16 @@ describe("a state", () => {
     const round = await planned({ do: "elicit" });
     const asked = { ...round, ...(method !== undefined && { method }) };
     const answer = await goOn(asked, { ask_1: accept("x") }, other);
-    expect(answer).toMatchObject(refused(/is of another call. Call again/));
+    expect(answer).toMatchObject(refused(/belongs to another call. Call again/));
   });
 
   test("of a resource is refused for another one, and for a prompt", async () => {
     const round = await begin("resources/read", { uri: "plan://resource" });
     const name = accept("Ada", "name");
     const other = await goOn(round, { ask_1: name }, { uri: "test://static-text" });
-    expect(other).toMatchObject(refused(/is of another call/));
+    expect(other).toMatchObject(refused(/belongs to another call/));
     const prompt = { ...round, method: "prompts/get", params: { name: "plan_prompt" } };
-    expect(await goOn(prompt, { ask_1: name })).toMatchObject(refused(/is of another call/));
+    expect(await goOn(prompt, { ask_1: name })).toMatchObject(refused(/belongs to another call/));
   });
 
   test("is of its call whatever the order of the arguments, and whatever else is sent", async () => {
@@ -102,21 +102,19 @@ describe("a state", () => {
     const server = await keyed("ada", "bob");
     const round = await beginTool("plan", steps({ do: "elicit" }), { server, ...as("ada") });
     const answer = await goOn(round, { ask_1: accept("x") }, {}, as("bob"));
-    expect(answer).toMatchObject(refused(/is another caller's. Call again/));
+    expect(answer).toMatchObject(refused(/belongs to another caller. Call again/));
     expect((await goOn(round, { ask_1: accept("x") }, {}, { headers: {} })).status).toBe(401);
     expect(saidIn(await goOn(round, { ask_1: accept("x") }))).toEqual(["x"]);
     const anonymous = await planned({ do: "elicit" });
     const named = await goOn(anonymous, { ask_1: accept("x") }, {}, { server, ...as("bob") });
-    expect(named).toMatchObject(refused(/is another caller's/));
+    expect(named).toMatchObject(refused(/belongs to another caller/));
   });
 
   test("of a servlet that was deployed anew since is refused", async () => {
     const round = await planned({ do: "elicit" });
     const server = serverOf(changed("durable", () => ({ hash: "0".repeat(64) })));
     const answer = await goOn(round, { ask_1: accept("x") }, {}, { server });
-    expect(answer).toMatchObject(
-      refused(/servlet durable, or this server, has been deployed anew.*Call again/),
-    );
+    expect(answer).toMatchObject(refused(/servlet durable or this server was updated.*Call again/));
   });
 
   test("is good where another servlet was deployed anew", async () => {

@@ -114,7 +114,7 @@ describe("an object that dies, alone or with all others, wherever something is a
         }
       }
     },
-    30_000,
+    120_000,
   );
 });
 

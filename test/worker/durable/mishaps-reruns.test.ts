@@ -137,14 +137,20 @@ describe("a key ring that cannot be reached", () => {
   });
 
   test("when a task is made, makes none", async () => {
+    const world = newWorld();
     Sealer.prototype.seal = async () => {
       throw new Error("the key ring is not there");
     };
-    const { status, error } = await callOf("plan_always", { steps: [ELICIT] }, withTasks);
+    const { status, error } = await callOf(
+      "plan_always",
+      { steps: [http("POST", "/a")] },
+      withTasks,
+    );
     Object.assign(Sealer.prototype, { seal });
     expect({ status, error }).toEqual({
       status: 500,
-      error: { code: -32603, message: "Internal error" },
+      error: { code: -32603, message: expect.stringMatching(/^Internal error\./) },
     });
+    expect(world.seen).toEqual([]);
   });
 });

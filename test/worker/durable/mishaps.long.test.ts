@@ -119,7 +119,7 @@ describe("a request that must not be repeated", () => {
 
 const STEPS = [ELICIT, { do: "inputs", keys: ["a", "b"] }, http("POST", "/a"), { do: "random" }];
 
-describe("what comes twice", () => {
+describe("requests that come twice", () => {
   const expectWhole = (result: Json, world: Server) => {
     expect(saidIn(result)).toEqual([
       TYPED,

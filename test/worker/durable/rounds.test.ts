@@ -226,7 +226,7 @@ test("null for an optional member of a form is left out", async () => {
   expect(result!["structuredContent"]).toMatchObject({ outcome: "approved", note: "" });
 });
 
-test("what is returned is not asked of a client that cannot answer it either", async () => {
+test("returned requests are not sent to a client that cannot answer them either", async () => {
   const { error } = await callOf("rounds", { rounds: 1 }, { capabilities: { sampling: {} } });
   expect(error?.code).toBe(-32021);
 });

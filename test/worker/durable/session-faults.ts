@@ -242,7 +242,7 @@ export interface Called {
 }
 
 /** The server has lost the call, and says so. */
-export const isLost = ({ error }: Json): boolean => String(error?.message).endsWith("call again.");
+export const isLost = ({ error }: Json): boolean => String(error?.message).endsWith("Call again.");
 
 /** Done before a message is taken; the connection may be dropped before. */
 export type Between = (message: Json, drop: () => Promise<void>) => Promise<unknown>;

@@ -188,7 +188,7 @@ describe("a guest that cannot tell failures from results", () => {
   });
 });
 
-describe("what a client does too early", () => {
+describe("messages that come too early", () => {
   test("initialize in a session is refused, and the session goes on", async () => {
     const client = await begin();
     const params = { protocolVersion: "2024-11-05", capabilities: {} };
@@ -234,7 +234,7 @@ describe("what a client does too early", () => {
   });
 });
 
-describe("what a client has not declared", () => {
+describe("asks that a client has not declared", () => {
   const NOTHING = [{}, { elicitation: true, sampling: 1, roots: "yes" }, { tasks: {} }];
   test.each(NOTHING.map((one) => [one]))("is not asked of it: %j", async (capabilities) => {
     const client = await begin({ capabilities });

@@ -121,7 +121,7 @@ describe("a call whose session dies before its task is", () => {
 
 describe("a call whose session dies while the world answers it", () => {
   test.each([
-    ["PUT", /: call again\.$/],
+    ["PUT", /ended\. Call again\.$/],
     ["POST", /outcome is unknown/],
   ])("%s", async (method, message) => {
     newWorld();

@@ -180,7 +180,7 @@ test.each([["one after the other"], ["at once"]])(
   },
 );
 
-describe("what a call says is not lost where an object dies before it is there", () => {
+describe("a call's notifications are not lost if an object dies before they are stored", () => {
   const trial = async (
     steps: Json[],
     cut: (held: () => boolean, client: SessionClient, faults: SessionFaults) => Promise<unknown>,

@@ -163,7 +163,7 @@ describe("a POST", () => {
   });
 });
 
-describe("what older versions do not know", () => {
+describe("members that older versions do not know", () => {
   test.each([
     ["2024-11-05", "text"],
     ["2025-03-26", "audio"],

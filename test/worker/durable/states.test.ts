@@ -108,7 +108,7 @@ describe("the state", () => {
       expect(saidIn(answer)).toEqual([{ a: accept("A"), b: accept("B") }]);
     });
 
-    test("what was wrong in the answers can be mended", async () => {
+    test("wrong answers can be corrected", async () => {
       const round = await beginTool("plan", steps({ do: "elicit" }), sent);
       expect((await goOn(round, { ask_1: { action: "perhaps" } })).error?.code).toBe(-32602);
       expect(saidIn(await goOn(round, { ask_1: accept("once") }))).toEqual(["once"]);

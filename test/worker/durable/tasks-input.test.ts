@@ -79,7 +79,7 @@ describe("input in the middle", () => {
     expect(saidIn(await until(id, "completed"))).toEqual([{ a: large, b: accept("B") }]);
   });
 
-  test("answers to what was not asked are ignored", async () => {
+  test("answers to unknown asks are ignored", async () => {
     const id = await planned(ELICIT);
     const asking = await until(id, "input_required");
     const others = { ask_2: accept("x"), constructor: accept("y"), "": accept("z") };
@@ -163,7 +163,7 @@ describe("input in the middle", () => {
     });
   });
 
-  test("what is not answered by its deadline is cancelled, by an alarm", async () => {
+  test("an ask without an answer by its deadline is cancelled, by an alarm", async () => {
     const id = await planned({ ...ELICIT, timeout: 2 * HOUR }, { do: "config" });
     await until(id, "input_required");
     await later(id, 2 * HOUR);

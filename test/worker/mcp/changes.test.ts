@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { changes } from "../../../src/mcp/wire/changes.ts";
 import type { Notification } from "../../../src/model.ts";
 
-test("an update of what is no URI is nothing to hear of", async () => {
+test("an update without a valid URI is ignored", async () => {
   const published: Notification[][] = [];
   const hub = { publish: (all: Notification[]) => Promise.resolve(void published.push(all)) };
   const tell = changes({ hub: () => hub as never }, () => {});

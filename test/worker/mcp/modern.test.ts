@@ -41,7 +41,7 @@ describe("results", () => {
   });
 });
 
-describe("what a request must have", () => {
+describe("required parts of a request", () => {
   const call = () => modern("tools/call", { name: "greet", arguments: { name: "Ada" } });
 
   test.each([
@@ -182,7 +182,7 @@ describe("methods", () => {
   });
 });
 
-describe("what a call says on the way", () => {
+describe("notifications during a call", () => {
   const chatter = async (meta: object) => {
     const { body, headers } = modern("tools/call", { name: "chatter" }, { ...meta });
     return post(body, headers);
@@ -231,7 +231,7 @@ describe("what a call says on the way", () => {
   });
 });
 
-test("what a guest is told of its request", async () => {
+test("the request as a guest sees it", async () => {
   const { body, headers } = modern(
     "tools/call",
     { name: "echo_input", arguments: { a: null } },

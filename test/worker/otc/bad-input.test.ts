@@ -162,7 +162,7 @@ describe("422", () => {
   });
 });
 
-describe("what is no row of the specification", () => {
+describe("other invalid requests", () => {
   test("an oversized body is not read", async () => {
     const body = JSON.stringify({
       request: { ...SMALL, input: { x: "x".repeat(limits.bodyBytes) } },

@@ -114,7 +114,7 @@ describe("a call that comes again", () => {
     await abortAllDurableObjects();
     await dying;
     const { message } = failureOf(await run(id, {}, { what: "slow" }));
-    expect(message).toContain("not known what came of it");
+    expect(message).toContain("its outcome is unknown");
   });
 });
 

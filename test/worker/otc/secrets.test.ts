@@ -38,8 +38,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-describe("the tool is lent", () => {
-  test("what it needs, by config, keyring and token", async () => {
+describe("a tool gets", () => {
+  test("its credentials, by config, keyring and token", async () => {
     expect(valueOf(await call("otc.Look", {}, { context: CONTEXT }))).toEqual({
       google: TOKEN,
       key: SECRET,

@@ -170,7 +170,7 @@ describe("lists that are known only at run time", () => {
   });
 });
 
-describe("what a user answers to a form", () => {
+describe("a user's answer to a form", () => {
   const form = (schema: object) => ({ do: "inputs", keys: ["a"], schema });
   const refused: [string, object, RegExp][] = [
     ["with a pattern", object(PATTERN), /`value` must match the pattern/],

@@ -24,7 +24,7 @@ async function told(text: string, through?: string): Promise<Answer> {
   return answerOf(await post(body, headers));
 }
 
-describe("what a guest must not give is its own fault", () => {
+describe("invalid output is the servlet's failure", () => {
   test.each([
     ['{"content":[{"data":"aGk=","mimeType":{"toString":1,"valueOf":1}}]}', /mimeType is not/],
     ['{"content":[{"type":"image","data":"not base64"}]}', /data is not base64/],
@@ -64,7 +64,7 @@ describe("what a guest must not give is its own fault", () => {
   });
 });
 
-describe("what plugins of other hosts give becomes valid MCP", () => {
+describe("output of plugins for other hosts becomes valid MCP", () => {
   const content = async (name: string) => (await callTool(name)).result?.["content"];
 
   test("without nulls, empty strings and annotations that say nothing", async () => {

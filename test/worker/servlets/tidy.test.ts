@@ -18,7 +18,7 @@ const SCHEMAS = {
   prompts: ListPromptsResultSchema,
 };
 
-describe("a list loses what no client takes, and nothing else", () => {
+describe("a list loses the members that clients reject, and no others", () => {
   const object = { type: "object", properties: {} };
   const tool = { name: "a", inputSchema: object };
   const link = { uri: "a:b", name: "a:b" };
@@ -85,7 +85,7 @@ test.each([
   expect(found?.annotations).toEqual(isKept ? { lastModified } : undefined);
 });
 
-describe("what is encoded in base64", () => {
+describe("base64", () => {
   test.each(["", "aGk=", "aGk", "aG\r\nk=", "QUJD".repeat(1000)])("is taken as %.20j", (data) => {
     const blocks = [
       { type: "image", data },

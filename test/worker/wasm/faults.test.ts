@@ -44,7 +44,7 @@ describe("output that is no result is the servlet's fault, and no tool's answer"
   test.each([
     ["no_output", /no output/],
     ["not_json", /not JSON/],
-    ["not_an_object", /not an object/],
+    ["not_an_object", /not a JSON object/],
     ["not_a_result", /content is not an array/],
     ["output_beyond_memory", /no output/],
     ["bad_structure", /outputSchema of bad_structure: `n` must be an integer/],
@@ -69,7 +69,7 @@ describe("a servlet's own JSON-RPC errors", () => {
   });
 });
 
-test("what an AssemblyScript servlet throws is in the log, with its place", async () => {
+test("an error of an AssemblyScript servlet is logged with its place", async () => {
   const error = vi.spyOn(console, "error").mockImplementation(() => {});
   await callTool("throw");
   expect(error.mock.calls.flat().join()).toMatch(

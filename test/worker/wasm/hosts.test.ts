@@ -5,7 +5,7 @@ import { isAllowed } from "../../../src/wasm/hosts.ts";
 const isReached = (address: string, patterns = ["*"]) =>
   URL.canParse(address) && isAllowed(new URL(address), patterns);
 
-describe("what is not on the public internet is not reached, however it is written", () => {
+describe("hosts outside the public internet are not reached, in any spelling", () => {
   test.each([
     ...["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0X7F.1", "017700000001"],
     ...["0177.0.0.1", "0x7f.0.0.0x1", "127.0.0.1.", "127.255.255.254", "%31%32%37.0.0.1"],

@@ -144,7 +144,7 @@ describe("new", () => {
   });
 });
 
-test("what a servlet says of itself is shown, and not obeyed by the terminal", async () => {
+test("a servlet's own texts are shown, and not interpreted by the terminal", async () => {
   await newServlet("notes", [folder]);
   const path = join(folder, "notes", "servlet.json");
   const manifest = JSON.parse(await readFile(path, "utf8"));
@@ -230,7 +230,11 @@ describe("inspect", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
     ["a.wasm", "hello", /it is not WebAssembly/],
     ["a.wasm", new Uint8Array([0, 97, 115, 109, 13, 0, 1, 0]), /it is a component/],
-    ["a.wasm", new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]), /dialect +none.*it is no servlet/s],
+    [
+      "a.wasm",
+      new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]),
+      /dialect +none.*it is not a servlet/s,
+    ],
     ["a.wat", "(module (oops", /wasm-as/],
     ["a.wat", plugin("(memory 5000)"), /312\.5 MiB to begin with.*raise memory_limit/s],
     [

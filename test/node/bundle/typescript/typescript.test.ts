@@ -46,7 +46,7 @@ async function call(source: string, script = {}, more: Record<string, string> = 
 
 const textOf = ({ content }: { content: unknown }) => (content as { text: string }[])[0]?.text;
 
-describe("what is wrong before it runs is told with its place", () => {
+describe("an error at build time names its place", () => {
   test.each<[what: string, source: string, message: RegExp]>([
     ["a syntax error", `${KIT}export default defineServlet({`, /servlet\.ts:2:\d+/],
     [
@@ -85,7 +85,7 @@ export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
   });
 });
 
-describe("what goes wrong while it runs is an answer that a model can read", () => {
+describe("an error at run time is an answer that a model can read", () => {
   test.each<[what: string, body: string, message: RegExp]>([
     ["an error", 'throw new Error("the moon is wrong");', /^the moon is wrong$/],
     ["a promise that cannot settle", 'await new Promise(() => {}); return "";', /never settle/],

@@ -39,7 +39,7 @@ async function both(parts: string) {
 const run = (body: string, result = "i32") =>
   `(func $run (export "run") (result ${result}) (local $i i32) (local $v v128) ${body})`;
 
-describe("what is counted computes the same", () => {
+describe("a metered module computes the same", () => {
   test.each<[string, string]>([
     [
       "numbers",
@@ -114,7 +114,7 @@ describe("what is counted computes the same", () => {
   });
 });
 
-describe("what is counted grows with what is done", () => {
+describe("the counted fuel grows with the work", () => {
   const turns = (body: string) =>
     run(
       `(loop $l ${body} (local.set $i (i32.add (local.get $i) (i32.const 1))) (br_if $l (i32.lt_u (local.get $i) (i32.const 1000)))) (i32.const 0)`,

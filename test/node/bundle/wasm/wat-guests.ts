@@ -26,7 +26,7 @@ export async function programOf(
   plugin: Uint8Array<ArrayBuffer>,
   memoryBytes = limits.memoryBytes,
 ): Promise<Program & { module: WebAssembly.Module }> {
-  const { wasm, unrestorable } = await prepare(plugin, memoryBytes, ".bundle", () => {});
+  const { wasm, unrestorable } = await prepare(plugin, { memoryBytes }, ".bundle", () => {});
   return {
     module: await WebAssembly.compile(wasm),
     restorable: unrestorable === undefined,

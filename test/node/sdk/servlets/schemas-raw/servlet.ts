@@ -50,3 +50,7 @@ export default defineServlet({
     anything: { handler: (args) => ({ given: args }) },
   },
 });
+
+/** For the compiler alone: a servlet whose only tool has nothing but a handler with parameters. */
+export const alone = () =>
+  defineServlet({ tools: { echo: { handler: (args) => Object.keys(args) } } });

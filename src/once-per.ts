@@ -1,0 +1,14 @@
+/** A function that makes one value for each object, and keeps it as long as the object. */
+export function oncePer<K extends object, V extends object | string>(
+  make: (key: K) => V,
+): (key: K) => V {
+  const made = new WeakMap<K, V>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) {
+      value = make(key);
+      made.set(key, value);
+    }
+    return value;
+  };
+}
