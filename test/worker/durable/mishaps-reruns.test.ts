@@ -141,7 +141,11 @@ describe("a key ring that cannot be reached", () => {
     Sealer.prototype.seal = async () => {
       throw new Error("the key ring is not there");
     };
-    const { status, error } = await callOf("plan_always", { steps: [http("POST", "/a")] }, withTasks);
+    const { status, error } = await callOf(
+      "plan_always",
+      { steps: [http("POST", "/a")] },
+      withTasks,
+    );
     Object.assign(Sealer.prototype, { seal });
     expect({ status, error }).toEqual({
       status: 500,
