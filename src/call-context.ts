@@ -37,6 +37,8 @@ export interface CallContext {
   meta: Json;
   principal: Principal;
   client: Client;
+  /** The session that it belongs to; absent for clients without sessions. */
+  session?: string | undefined;
   /** The name or URI of what is called, for the log. */
   subject?: string;
   /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
@@ -60,9 +62,9 @@ export interface CallContext {
    * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
    * continue here, a `Fault` if it should not continue at all.
    */
-  gate?(ms: number): void;
+  gate?(ms: number): Promise<void> | void;
   /** Called before an HTTP request is sent that must not be sent twice. */
-  sending?(): void;
+  sending?(): Promise<void> | void;
   /** Delivers a notification of the servlet. Never throws. */
   notify(notification: Notification): void;
   ask: Asker;

@@ -110,6 +110,8 @@ export const limits = {
   errorCharacters: 16 * 1024,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
+  /** Calls that wait for the state of one servlet in one scope. */
+  queuedCalls: 100,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
   /** Memory of all idle instances of one isolate. */

@@ -3,6 +3,7 @@ import { sharedSecret } from "./auth/otc.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
+import { statefulRunner } from "./durable/servlet-states.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { vaultOf } from "./durable/state-vault.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -18,7 +19,10 @@ import { isScope } from "./servlets/scopes.ts";
 export function wire(bundle: Bundle, env: object) {
   const settings = readSettings(env);
   configureLimits(settings.LIMITS ?? {});
-  const registry = new Registry(bundle, deploymentOf(settings, env));
+  const registry = new Registry(bundle, {
+    ...deploymentOf(settings, env),
+    runStateful: statefulRunner(env),
+  });
   const names = registry.servlets.map(({ name }) => name);
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   return {

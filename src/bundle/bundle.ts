@@ -5,7 +5,7 @@ import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
-import { fuelOf, memoryBytes } from "../servlets/manifest.ts";
+import { fuelOf, keepsState, memoryBytes } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
@@ -71,6 +71,7 @@ export async function bundleAll(
       prepared,
       dialect,
       idsAsGiven: found.manifest.request_ids === "as-given",
+      allowedHosts: found.manifest.allowed_hosts ?? [],
       isRestorable: prepared.unrestorable === undefined,
       listed: found.manifest.lists !== "dynamic",
       warm: found.manifest.warm ?? [],
@@ -123,7 +124,14 @@ async function makeReady(
   const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
-    const prepared = await prepare(plugin, { memoryBytes: limit }, cache, tell);
+    const keeps = keepsState(found.manifest);
+    const memory = { memoryBytes: limit, ...(keeps && { markedPages: 0 }) };
+    const prepared = await prepare(plugin, memory, cache, tell);
+    if (keeps && prepared.unrestorable !== undefined) {
+      throw new Refusal(
+        `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
+      );
+    }
     if (script !== undefined) return await makeLoaded(found, prepared, script, cache);
     const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
     if (dialect === undefined || dialectOf(prepared.exports) === undefined) {

@@ -4,6 +4,7 @@ import { callRecordObject } from "./call-record.ts";
 import { Hub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
+import { servletStateObject } from "./servlet-state.ts";
 import { sessionObject } from "./session.ts";
 import { shareOf } from "./shared.ts";
 import { statesObject } from "./states.ts";
@@ -18,6 +19,7 @@ export function durableObjects(bundle: Bundle) {
     Hub,
     KeyRing,
     Quota,
+    ServletState: servletStateObject(bundle, share),
     Session: sessionObject(bundle, share),
     States: statesObject(share),
     Task: taskObject(share),

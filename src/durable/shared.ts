@@ -1,11 +1,14 @@
 import { deploymentOf, readSettings } from "../env.ts";
 import type { Bundle } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
+import { statefulRunner } from "./servlet-states.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** The parts that all Durable Objects of an isolate share. */
 interface Shared {
   registry: Registry;
+  deployment: Deployment;
   sealer: Sealer;
 }
 
@@ -23,6 +26,7 @@ export function shareOf(bundle: Bundle): Share {
         "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
       );
     }
-    return (shared = { registry: new Registry(bundle, deploymentOf(settings, env)), sealer });
+    const deployment = { ...deploymentOf(settings, env), runStateful: statefulRunner(env) };
+    return (shared = { registry: new Registry(bundle, deployment), deployment, sealer });
   };
 }

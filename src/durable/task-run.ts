@@ -38,6 +38,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
   try {
     const outcome = await runTaskCall(call, run.registry, {
       ...call,
+      session: call.owner?.session,
       ...(recorded && { recorded }),
       fuelUsed: store.row.fuel,
       signal: () => signal,

@@ -3,6 +3,7 @@ import type { CallContext } from "../call-context.ts";
 import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
+import type { BundledServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
 
 /** One run of a servlet in the run log, without its input and output. */
@@ -48,6 +49,12 @@ export interface Deployment {
   isolation?: "restored" | "fresh" | "checked";
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
+  /** Runs an export of a servlet that keeps state, where that is; without it such servlets begin anew in each call. */
+  runStateful?(
+    servlet: BundledServlet,
+    run: { export: string; input: string },
+    call: CallContext,
+  ): Promise<Ending>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

@@ -107,6 +107,11 @@ export const manifestSchema = z
       .describe(
         "Where a call's instance comes from: a used one that was restored byte by byte (by default), or a new one each time.",
       ),
+    state: z
+      .enum(["call", "session", "caller", "server"])
+      .describe(
+        "What its memory and variables last for: each call begins anew (call, by default), or where the last successful call of the same session, the same caller, or of anybody (server) has left them. A client without sessions has the state of its caller.",
+      ),
     start: z
       .enum(["call", "once"])
       .describe(
@@ -175,6 +180,9 @@ const UNITS: Record<string, number> = {
   g: 1e9,
   gi: 1024 ** 3,
 };
+
+/** True if the servlet's calls begin where an earlier one has left its memory. */
+export const keepsState = ({ state = "call" }: Manifest): boolean => state !== "call";
 
 /** The fuel of one run that a manifest gives; undefined for the default. */
 export const fuelOf = ({ compute_limit: seconds }: Manifest): number | undefined =>

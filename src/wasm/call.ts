@@ -21,6 +21,15 @@ export type Ending =
   /** By a `Wait`: the guest is gone, and the call can be run again. */
   | { kind: "suspended"; suspended: Suspended };
 
+/** Where a call's instance comes from, and what becomes of it. */
+export interface Source {
+  take(program: Program, guest: Guest): Promise<Instance>;
+  /** Called when the guest is gone; `hasReturned` if it came to its end by itself. */
+  giveBack(program: Program, instance: Instance, hasReturned: boolean): Promise<void> | void;
+}
+
+const pool: Source = { take: borrow, giveBack };
+
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
   recorded?: Recorded | undefined;
@@ -41,18 +50,23 @@ export async function callExport(
   name: string,
   input: string,
   setup: Setup & Durability,
+  source = pool,
 ): Promise<Ending> {
   const { recorded, keeper, world, seed } = setup;
   const begun = recorded ?? { hash: program.hash ?? "", input, ...(seed && { seed }) };
-  const journal = new Journal(begun, world, keeper);
+  const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal);
-  const instance = await borrow(program, guest);
+  const instance = await source.take(program, guest);
+  let hasReturned = false;
   try {
     guest.attach(instance.exports, setup);
-    if (instance.exports["edge_start"] !== undefined && !isBornStarted(program)) {
+    const hasStarted = isBornStarted(program) || instance.hasStarted === true;
+    if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await run(instance, "edge_start");
     }
-    return await runIn(instance, name, recorded?.head.input ?? input, guest);
+    const ending = await runIn(instance, name, recorded?.head.input ?? input, guest);
+    hasReturned = true;
+    return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
     if (!(reason instanceof Wait)) return unwound(guest, reason);
@@ -65,7 +79,7 @@ export async function callExport(
     return { kind: "suspended", suspended };
   } finally {
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
-    giveBack(program, instance);
+    await source.giveBack(program, instance, hasReturned);
   }
 }
 

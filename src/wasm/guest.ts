@@ -61,7 +61,7 @@ export class Guest extends GuestMemory {
     this.pay(limits.answerFuel);
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
-    this.setup.gate?.(ms);
+    await this.setup.gate?.(ms);
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
       const answer = this.#held(await live(), question);
@@ -151,6 +151,12 @@ export class Guest extends GuestMemory {
       clearTimeout(timer);
       this.budget.addWait(Date.now() - began);
     }
+  }
+
+  /** Sets a variable that an earlier call has left. */
+  setVariable(name: string, value: Uint8Array): void {
+    this.vars.set(name, value);
+    this.varBytes += stringBytes(name) + value.length;
   }
 
   log(level: LogLevel, line: string): void {

@@ -82,7 +82,7 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
   if (intent !== undefined && !next.headers.has(KEY_HEADER)) {
     next.headers.set(KEY_HEADER, intent.key);
   }
-  if (methodClass === "once") guest.setup.sending?.();
+  if (methodClass === "once") await guest.setup.sending?.();
   return guest.wait(async (signal) => {
     for (let redirects = 0; ; redirects++) {
       const response = await send(guest, next, signal);

@@ -93,9 +93,13 @@ export interface Body {
   marks?: { memory: Uint8Array; kernel: Uint8Array };
 }
 
-/** True if a memory has grown since these views were made. */
-export const isDetached = ({ memory, kernel }: Body): boolean =>
-  memory.buffer.detached || kernel.buffer.detached;
+/** The views of an instance, made anew where a memory has grown. */
+export function currentBody(instance: { exports: WebAssembly.Exports; body?: Body }): Body {
+  const { body } = instance;
+  if (body !== undefined && !body.memory.buffer.detached && !body.kernel.buffer.detached)
+    return body;
+  return (instance.body = bodyOf(instance.exports));
+}
 
 export function bodyOf(exports: WebAssembly.Exports): Body {
   const { memory, edge_marks: marks, edge_pages: pages } = exports;
@@ -111,18 +115,24 @@ export function bodyOf(exports: WebAssembly.Exports): Body {
 }
 
 /** Puts an instance back into the state of an image, to the byte. Its memories may be larger. */
-export function restore({ memory, kernel, globals, pages, marks }: Body, image: Image): void {
-  if (marks === undefined) {
-    putBack(memory, image.runs, 0, memory.length);
-    kernel.fill(0);
-  } else {
+export function restore(body: Body, image: Image): void {
+  const { memory, globals, pages, marks } = body;
+  if (marks === undefined) putBack(memory, image.runs, 0, memory.length);
+  else {
     for (const { from, to } of takeWritten(marks.memory, memory.length)) {
       putBack(memory, image.runs, from, to);
     }
-    for (const { from, to } of takeWritten(marks.kernel, kernel.length)) kernel.fill(0, from, to);
   }
+  clearKernel(body);
   if (pages !== undefined) pages.value = image.pages;
   for (let at = 0; at < globals.length; at++) globals[at]!.value = image.globals[at];
+}
+
+/** Makes the kernel new again. */
+export function clearKernel({ kernel, marks }: Body): void {
+  if (marks === undefined) kernel.fill(0);
+  else
+    for (const { from, to } of takeWritten(marks.kernel, kernel.length)) kernel.fill(0, from, to);
 }
 
 /** Writes one range of a memory as it is with these runs, which are in order. */
@@ -189,14 +199,21 @@ export function apply(exports: WebAssembly.Exports, { pages, globals, runs }: Im
   for (const [at, global] of globalsOf(exports).entries()) global.value = globals[at];
 }
 
+/** Values of globals as texts; those of i64 end in n. */
+export const globalsText = (values: readonly (number | bigint)[]): string[] =>
+  values.map((value) =>
+    typeof value === "bigint" ? `${value}n` : Object.is(value, -0) ? "-0" : String(value),
+  );
+
+export const globalsFrom = (texts: readonly string[]): (number | bigint)[] =>
+  texts.map((text) => (text.endsWith("n") ? BigInt(text.slice(0, -1)) : Number(text)));
+
 /** An image as bytes: the length of a head in JSON, the head, then the bytes of the runs. */
 export function encodeImage({ pages, globals, runs }: Image): Uint8Array<ArrayBuffer> {
   const head = encoder.encode(
     JSON.stringify({
       pages,
-      globals: globals.map((value) =>
-        typeof value === "bigint" ? `${value}n` : Object.is(value, -0) ? "-0" : String(value),
-      ),
+      globals: globalsText(globals),
       runs: runs.map(({ at, bytes }) => [at, bytes.length]),
     }),
   );
@@ -230,9 +247,7 @@ export function decodeImage(encoded: ArrayBuffer): Image {
   let offset = 4 + length;
   return {
     pages: head.pages,
-    globals: head.globals.map((text) =>
-      text.endsWith("n") ? BigInt(text.slice(0, -1)) : Number(text),
-    ),
+    globals: globalsFrom(head.globals),
     runs: head.runs.map(([at, size]) => {
       const bytes = new Uint8Array(encoded, offset, size);
       offset += size;

@@ -31,6 +31,7 @@ export class Journal {
   readonly #entries: Entry[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
+  readonly #keepsState: boolean;
   /** Notifications that earlier runs have sent. */
   readonly #told: number;
   /** True if the keeper does not have it yet. */
@@ -48,7 +49,9 @@ export class Journal {
     begun: Recorded | (Pick<Head, "hash" | "input"> & Partial<Pick<Head, "seed">>),
     world: World,
     keeper: Keeper | undefined,
+    keepsState = false,
   ) {
+    this.#keepsState = keepsState;
     const recorded = "head" in begun ? begun : undefined;
     this.#begun =
       "head" in begun ? begun.head : { version: JOURNAL_VERSION, time: world.now(), ...begun };
@@ -173,6 +176,12 @@ export class Journal {
   }
 
   #diverged(entry: Entry, what: string): Fault {
+    if (this.#keepsState) {
+      return new Fault(
+        "servlet_failed",
+        "The state of this servlet has changed since the call began to wait, and with it what the call asks for, so it cannot go on. Nothing was changed. Call again.",
+      );
+    }
     return new Fault(
       "servlet_failed",
       `The servlet did not do the same again, so its call cannot go on. Its answer ${this.#at + 1} was to "${entry.what}", and now it asked for ${what === entry.what ? "the same with other content" : `"${what}"`}. Most likely something in it depends on more than its input and the host's answers, such as the order of a hash table.`,

@@ -27,6 +27,8 @@ export interface Instance {
   exports: WebAssembly.Exports;
   /** True if it imports a function that suspends it. */
   suspends: boolean;
+  /** True if its start functions have run in an earlier call whose state it has. */
+  hasStarted?: boolean;
   /** Looked up when it is first put back. */
   body?: Body;
 }

@@ -2,11 +2,10 @@ import { limits } from "../limits.ts";
 import { Guest, type Setup } from "./guest.ts";
 import {
   apply,
-  bodyOf,
+  currentBody,
   decodeImage,
   difference,
   fingerprint,
-  isDetached,
   restore,
   type Image,
 } from "./image.ts";
@@ -71,6 +70,11 @@ export async function borrow(program: Program, guest: Guest): Promise<Instance> 
   return newborn(program, pool ?? (await newPool(program)), guest);
 }
 
+/** A new instance in its pristine state. */
+export async function makeInstance(program: Program, guest: Guest): Promise<Instance> {
+  return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
+}
+
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program, guest);
   if (isBornStarted(program)) apply(instance.exports, pristine);
@@ -84,13 +88,11 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
   if (program.restorable !== true || pool === undefined) return;
-  if (instance.body === undefined || isDetached(instance.body)) {
-    instance.body = bodyOf(instance.exports);
-  }
+  const body = currentBody(instance);
   const bytes = bytesOf(instance);
   if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
-  if (instance.body.marks === undefined && bytes > limits.restoredBytes) return;
-  restore(instance.body, pool.pristine);
+  if (body.marks === undefined && bytes > limits.restoredBytes) return;
+  restore(body, pool.pristine);
   if (program.checked === true) {
     pool.fingerprint ??= fingerprint(newborn(program, pool, newGuest()).exports);
     if (fingerprint(instance.exports) !== pool.fingerprint) {

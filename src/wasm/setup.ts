@@ -24,6 +24,8 @@ export interface Setup {
   allowedHosts: readonly string[];
   /** May POST and PATCH requests be sent again where a crash left their outcome unknown? */
   resends?: boolean;
+  /** Does the servlet keep state from call to call? Then a run may go elsewhere than an earlier one has gone. */
+  keepsState?: boolean;
   /** A secret that the manifest lets the servlet have. */
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
@@ -42,7 +44,7 @@ export interface Setup {
   notify(notification: Notification): void;
   ask: Asker;
   /** See `CallContext`. */
-  gate?(ms: number): void;
-  sending?(): void;
+  gate?(ms: number): Promise<void> | void;
+  sending?(): Promise<void> | void;
   credentials?: GuestCredentials;
 }

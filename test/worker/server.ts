@@ -65,9 +65,11 @@ export interface Answer {
   error?: { code: number; message: string; data?: any };
 }
 
-/** The one JSON message of a response. */
+/** The one JSON message of a response; on a busy machine it may come as an event, after signs of life. */
 export async function answerOf(response: Response): Promise<Answer> {
-  const body = (await response.json()) as Omit<Answer, "status">;
+  const text = await response.text();
+  const [, event] = /^data: (.*)$/m.exec(text) ?? [];
+  const body = JSON.parse(event ?? text) as Omit<Answer, "status">;
   return { status: response.status, ...body };
 }
 

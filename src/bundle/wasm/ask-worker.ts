@@ -18,7 +18,7 @@ export function answerer(servlets: Record<string, Asked>) {
       const calls = new Set<string>();
       const logs: string[] = [];
       if (!asked.listed) return Response.json({ ...answer, calls: [], logs });
-      const { dialect, exports, idsAsGiven, module, patch } = asked;
+      const { dialect, exports, idsAsGiven, module, patch, allowedHosts } = asked;
       const { connect, userFunctions } = dialects[dialect];
       const program = {
         module,
@@ -30,7 +30,12 @@ export function answerer(servlets: Record<string, Asked>) {
         exports,
         idsAsGiven,
         run: (name, input) =>
-          callExport(program, name, input, watchedSetup(calls, logs, liveWorld)),
+          callExport(
+            program,
+            name,
+            input,
+            watchedSetup(calls, logs, { world: liveWorld, allowedHosts }),
+          ),
       });
       try {
         const lists = await listAll(servlet);

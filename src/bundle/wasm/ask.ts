@@ -13,6 +13,7 @@ export interface ListQuestion {
   prepared: Prepared;
   dialect: DialectName;
   idsAsGiven: boolean;
+  allowedHosts: readonly string[];
   isRestorable: boolean;
   listed: boolean;
   warm: readonly { tool: string; arguments?: object }[];

@@ -17,6 +17,7 @@ import {
 } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run, type Instance } from "../../wasm/link.ts";
+import { nobody } from "../../wasm/pool.ts";
 import { startWorld, type World } from "../../wasm/world.ts";
 
 /** Changes closer than this many bytes are one run: finer images are smaller, coarser ones faster. */
@@ -34,6 +35,7 @@ export interface Asked {
   dialect: DialectName;
   exports: string[];
   idsAsGiven: boolean;
+  allowedHosts: readonly string[];
   isRestorable: boolean;
   /** Is it to be asked for its lists? */
   listed: boolean;
@@ -57,7 +59,11 @@ export interface WarmUp {
 }
 
 /** Everything that a guest may use while a bundle is made: nothing, but it is noted what it asks for. */
-export function watchedSetup(asked: Set<string>, logs: string[], world: World): Setup {
+export function watchedSetup(
+  asked: Set<string>,
+  logs: string[],
+  { world, allowedHosts }: Pick<Setup, "world"> & { allowedHosts: readonly string[] },
+): Setup {
   const noting = <T>(what: string, value: T): T => {
     asked.add(what);
     return value;
@@ -72,7 +78,8 @@ export function watchedSetup(asked: Set<string>, logs: string[], world: World): 
       { getOwnPropertyDescriptor: () => noting("config_get", undefined) },
     ),
     get allowedHosts() {
-      return noting("http_request", ["*"]);
+      // Its own too: private hosts must be named.
+      return noting("http_request", ["*", ...allowedHosts]);
     },
     secret: () => noting("get_keyring_secret", undefined),
     logLevel: "warn",
@@ -117,12 +124,13 @@ class Warming {
   leftSomething = false;
   readonly #instance: Instance;
   readonly #before: Uint8Array;
-  readonly #world = virtualWorld();
+  readonly #outside: { world: World; allowedHosts: readonly string[] };
   readonly #logs: string[] = [];
 
-  constructor(instance: Instance, before: Uint8Array) {
+  constructor(instance: Instance, before: Uint8Array, allowedHosts: readonly string[]) {
     this.#instance = instance;
     this.#before = before;
+    this.#outside = { world: virtualWorld(), allowedHosts };
   }
 
   /** What it has asked for since this was last called. */
@@ -161,8 +169,8 @@ class Warming {
   }
 
   #newCall(): Guest {
-    const setup = watchedSetup(this.asked, this.#logs, this.#world);
-    const guest = new Guest(setup, new WatchedJournal(this.asked, this.#world));
+    const setup = watchedSetup(this.asked, this.#logs, this.#outside);
+    const guest = new Guest(setup, new WatchedJournal(this.asked, this.#outside.world));
     this.#instance.guest = guest;
     return guest;
   }
@@ -177,14 +185,14 @@ async function start(asked: Asked): Promise<{ warming: Warming; startAsks: strin
   const { patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
   const journal = new WatchedJournal(new Set(), startWorld);
-  const guest = new Guest(watchedSetup(new Set(), [], startWorld), journal);
+  const guest = new Guest(nobody, journal);
   const instance = instantiate(code, guest);
   const { exports } = instance;
   if (patch !== undefined) {
     guest.attach(exports);
     await run(instance, "edge_start");
   }
-  const warming = new Warming(instance, memoryOf(exports).slice());
+  const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);
   if (patch !== undefined) apply(exports, decodeImage(patch));
   else {
     await warming.start("edge_start");

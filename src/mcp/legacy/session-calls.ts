@@ -159,6 +159,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
     const context: CallContext = {
       ...kept,
+      session: this.#parts.id,
       signal: () => stop.signal,
       notify(notice) {
         nth++;

@@ -18,8 +18,8 @@ describe("files that are no servlet", () => {
     ],
     ["a.wasm", new Uint8Array([0, 97, 115, 109, 13, 0, 1, 0]), /component/],
     ["a.wat", "(module (oops", /wasm-as/],
-    ["a.wat", "(module)", /no servlet: it exports neither/],
-    ["a.wat", '(module (func (export "call") (result i32) (i32.const 0)))', /no servlet/],
+    ["a.wat", "(module)", /not a servlet: it exports neither/],
+    ["a.wat", '(module (func (export "call") (result i32) (i32.const 0)))', /not a servlet/],
     ["a.wat", plugin('(import "env" "f" (func))'), /imports env\.f, which is not offered/],
     ["a.wat", plugin('(import "extism:host/env" "f" (func))'), /imports extism:host\/env\.f/],
     [

@@ -1,0 +1,147 @@
+/**
+ * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
+ * what it asks and stores goes back by RPC.
+ */
+import { RpcTarget } from "cloudflare:workers";
+import type { Answers, Asks } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import { Fault, type FaultCode, logError } from "../errors.ts";
+import type { Notification } from "../model.ts";
+import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
+import type { CallParts } from "../servlets/connect.ts";
+import { Suspended, Wait, type WaitReason } from "../suspension.ts";
+import type { Ending } from "../wasm/call.ts";
+
+/** What came of some work, as a value: exceptions lose their class on their way between objects. */
+export type Settled<T> =
+  | { value: T }
+  | { wait: WaitReason }
+  | { code: FaultCode; message: string; data?: unknown; servletCode?: number };
+
+export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (error instanceof Wait) return { wait: error.reason };
+    const { code, message, data, servletCode, cause } = Fault.from(error);
+    if (code === "internal") logError(cause);
+    return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
+  }
+}
+
+/** The value. Throws what the work has thrown. */
+export function unsettled<T>(settlement: Settled<T>): T {
+  if ("value" in settlement) return settlement.value;
+  if ("wait" in settlement) throw new Wait(settlement.wait);
+  const { code, message, ...details } = settlement;
+  throw new Fault(code, message, details);
+}
+
+/** An ending as a value that passes between objects. */
+export type PlainEnding =
+  | Exclude<Ending, { kind: "suspended" }>
+  | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
+
+export function plainEnding(ending: Ending): PlainEnding {
+  if (ending.kind !== "suspended") return ending;
+  const { reason, fuelUsed, recorded } = ending.suspended;
+  return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
+}
+
+export function endingOf(plain: PlainEnding): Ending {
+  if (plain.kind !== "suspended") return plain;
+  const { reason, fuelUsed, recorded } = plain;
+  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
+}
+
+/** The functions of a call's context, for the object in which its guest runs. */
+export class CallHooks extends RpcTarget {
+  readonly #call: CallContext;
+  readonly #signal: AbortSignal;
+
+  constructor(call: CallContext, signal: AbortSignal) {
+    super();
+    this.#call = call;
+    this.#signal = signal;
+  }
+
+  ask(asks: Asks): Promise<Settled<Answers>> {
+    return settled(() => this.#call.ask(asks, this.#signal));
+  }
+  gate(ms: number): Promise<Settled<void>> {
+    return settled(() => this.#call.gate?.(ms));
+  }
+  sending(): Promise<Settled<void>> {
+    return settled(() => this.#call.sending?.());
+  }
+  async notify(notification: Notification): Promise<void> {
+    this.#call.notify(notification);
+  }
+  begin(head: Head): Promise<Settled<void>> {
+    return settled(() => this.#call.keeper?.begin(head));
+  }
+  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
+    return settled(async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false);
+  }
+  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>> {
+    return settled(() => this.#call.keeper?.keep(position, entry, notices));
+  }
+}
+
+/** The hooks of a call that is somewhere else. */
+export interface RemoteHooks {
+  ask(asks: Asks): Promise<Settled<Answers>>;
+  gate(ms: number): Promise<Settled<void>>;
+  sending(): Promise<Settled<void>>;
+  notify(notification: Notification): Promise<void>;
+  begin(head: Head): Promise<Settled<void>>;
+  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
+  keep(position: number, entry: Entry, notices: number): Promise<Settled<void>>;
+}
+
+/** Which hooks a call has: those that it lacks are not called. */
+export interface HooksThere {
+  gate: boolean;
+  sending: boolean;
+  keeper: boolean;
+  intend: boolean;
+}
+
+export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere => ({
+  gate: gate !== undefined,
+  sending: sending !== undefined,
+  keeper: keeper !== undefined,
+  intend: keeper?.intend !== undefined,
+});
+
+export function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
+  if (!there.keeper) return undefined;
+  return {
+    begin: async (head) => unsettled(await hooks.begin(head)),
+    keep: async (position, entry, notices) => unsettled(await hooks.keep(position, entry, notices)),
+    ...(there.intend && {
+      intend: async (position: number, key: string, method: MethodClass) =>
+        unsettled(await hooks.intend(position, key, method)),
+    }),
+  };
+}
+
+/** A run of a servlet's export in the state of its scope. */
+export interface StatefulRun {
+  /** Unique, to cancel it by. */
+  id: string;
+  servlet: string;
+  export: string;
+  input: string;
+  call: CallParts;
+  recorded?: Recorded | undefined;
+  seed?: string | undefined;
+  there: HooksThere;
+}
+
+/** RPC type of the object that has the state of a servlet. */
+export interface StateObject extends Rpc.DurableObjectBranded {
+  /** Runs an export, and stores what it has changed before its ending is returned. */
+  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
+  cancel(id: string): void;
+}

@@ -1,0 +1,122 @@
+/** What a servlet keeps from call to call in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+import {
+  bodyOf,
+  clearKernel,
+  currentBody,
+  globalsFrom,
+  globalsText,
+  type Body,
+} from "../wasm/image.ts";
+import type { Instance } from "../wasm/link.ts";
+import { BLOCK, takeWritten } from "../wasm/marks.ts";
+import type { Sealer } from "./vault.ts";
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
+`;
+
+/** What belongs to the instance besides its memory. */
+interface Rest {
+  pages: number;
+  globals: string[];
+  /** Extism's variables, in base64. */
+  vars: [name: string, value: string][];
+}
+
+/** Extism's variables. */
+export type Variables = ReadonlyMap<string, Uint8Array>;
+
+/** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
+export class CorruptState extends Error {}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export class StateRows {
+  readonly #sql: SqlStorage;
+  readonly #sealer: Sealer;
+
+  constructor(sql: SqlStorage, sealer: Sealer) {
+    this.#sql = sql;
+    this.#sealer = sealer;
+    sql.exec(TABLES);
+  }
+
+  /** The hash of the build that the state belongs to; undefined before the first call. */
+  get hash(): string | undefined {
+    return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
+  }
+
+  /** Forgets the memory, as another build cannot use it. */
+  clear(): void {
+    this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+  }
+
+  /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
+  async load(instance: Instance): Promise<Variables> {
+    const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
+    if (row === undefined) return new Map();
+    const { pages, globals, vars } = JSON.parse(
+      decoder.decode(await this.#open(row.bytes, "rest")),
+    ) as Rest;
+    const { exports } = instance;
+    const size = exports["edge_pages"] as WebAssembly.Global;
+    if (pages > (size.value as number)) {
+      (exports["memory"] as WebAssembly.Memory).grow(pages - (size.value as number));
+      size.value = pages;
+    }
+    const body = (instance.body = bodyOf(exports));
+
+    for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
+      body.memory.set(await this.#open(bytes, `block ${nth}`), nth * BLOCK);
+    }
+    for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
+    instance.hasStarted = true;
+    return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
+  }
+
+  /** Seals what a call has changed, clears its marks, and returns a synchronous function that writes it. */
+  async prepare(instance: Instance, vars: Variables, hash: string): Promise<() => void> {
+    const body = currentBody(instance);
+    const blocks: { nth: number; bytes: Uint8Array }[] = [];
+    for (const nth of writtenBlocks(body)) {
+      const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
+      blocks.push({ nth, bytes: await this.#sealer.seal(bytes, `block ${nth}`) });
+    }
+    clearKernel(body);
+    const rest: Rest = {
+      pages: body.pages!.value as number,
+      globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
+      vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
+    };
+    const sealed = await this.#sealer.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    return () => {
+      for (const { nth, bytes } of blocks) {
+        this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, bytes);
+      }
+      this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+    };
+  }
+
+  async #open(sealed: ArrayBuffer, place: string): Promise<Uint8Array> {
+    const opened = await this.#sealer.open(new Uint8Array(sealed), place);
+    if (opened === undefined) throw new CorruptState();
+    return opened;
+  }
+}
+
+interface Block extends Record<string, SqlStorageValue> {
+  nth: number;
+  bytes: ArrayBuffer;
+}
+
+/** The numbers of the blocks that were written, in order; clears their marks. */
+function writtenBlocks({ marks, memory }: Body): Set<number> {
+  const blocks = new Set<number>();
+  if (marks === undefined) return blocks; // It has no memory but the kernel's.
+  for (const { from, to } of takeWritten(marks.memory, memory.length)) {
+    for (let nth = from / BLOCK; nth * BLOCK < to; nth++) blocks.add(nth);
+  }
+  return blocks;
+}

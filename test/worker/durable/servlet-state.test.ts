@@ -1,0 +1,67 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { abortAllDurableObjects } from "cloudflare:test";
+import { expect, test, vi } from "vitest";
+import { begin, goOn, send, type Sent } from "./client.ts";
+
+/** Servlets whose memory is where the last successful call of the same caller has left it. */
+
+const text = async (name: string, sent: Sent = {}): Promise<string> => {
+  const { result, error } = await send("tools/call", { name: `counting-${name}` }, sent);
+  return error?.message ?? (result!["content"] as { text: string }[])[0]!.text;
+};
+
+let callers = 0;
+/** A caller that nobody has been yet: anonymous, from an address of its own. */
+const newCaller = (): Sent => ({
+  headers: { "cf-connecting-ip": `203.0.113.${++callers}` },
+});
+
+test("the memory of a successful call is where the next one of the same caller begins", async () => {
+  const [ada, bob] = [newCaller(), newCaller()];
+  expect(await text("next", ada)).toBe("1");
+  expect(await text("next", ada)).toBe("2");
+  expect(await text("next", bob)).toBe("1");
+  expect(await text("next", ada)).toBe("3");
+});
+
+test("a call that is stopped changes nothing; an error of the servlet itself is an answer", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  const caller = newCaller();
+  expect(await text("next", caller)).toBe("1");
+  expect(await text("spin", caller)).toMatch(/comput/);
+  expect(await text("next", caller)).toBe("2");
+  expect(await text("fail", caller)).toMatch(/failed on purpose/);
+  expect(await text("next", caller)).toBe("4");
+});
+
+test("concurrent calls are made one after another", async () => {
+  const caller = newCaller();
+  const count = 60;
+  const said = await Promise.all(Array.from({ length: count }, () => text("next", caller)));
+  const numbers = said.map(Number).toSorted((a, b) => a - b);
+  expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+});
+
+test("state outlives its object", async () => {
+  const caller = newCaller();
+  expect(await text("next", caller)).toBe("1");
+  await abortAllDurableObjects();
+  expect(await text("next", caller)).toBe("2");
+  expect(await text("next", caller)).toBe("3");
+});
+
+test("a call that waits does not hold the state, and goes on with it as it then is", async () => {
+  const caller = newCaller();
+  expect(await text("next", caller)).toBe("1");
+  const round = await begin("tools/call", { name: "counting-note" }, caller);
+  const [key] = Object.keys(round.requests);
+  const answer = { [key!]: { action: "accept", content: { text: "one" } } };
+  const { result } = await goOn(round, answer);
+  expect(result).toMatchObject({ content: [{ text: "one" }] });
+
+  const late = await begin("tools/call", { name: "counting-note" }, caller);
+  expect(await text("next", caller)).toBe("2");
+  const { error } = await goOn(late, answer);
+  expect(error!.message).toMatch(/state of this servlet has changed.*Call again/);
+  expect(await text("next", caller)).toBe("3");
+});
