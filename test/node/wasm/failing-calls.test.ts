@@ -111,11 +111,11 @@ describe("an instance serves the next call", () => {
     ["catches what ends it and writes on", "suspended", suspending],
   ])("of one that %s: %s", async (name, kind, setup) => {
     for (let round = 0; round < 5; round++) {
-      const ended = await call(name, setup?.()).then(
-        ({ kind: how }) => how,
-        ({ code }) => code as string,
+      const end = await call(name, setup?.()).then(
+        (ending) => ending.kind,
+        (error) => error.code ?? error,
       );
-      expect(ended).toBe(kind);
+      expect(end).toBe(kind);
       expect(idleInstances(program)).toBe(1);
       expect(await call("looks around")).toMatchObject({ kind: "returned" });
       expect(idleInstances(program)).toBe(1);
