@@ -22,7 +22,7 @@ import {
 } from "./session-faults.ts";
 import { sessionOf } from "./session-steps.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 /** Sessions and their tasks that die wherever something is awaited. */
 prepare();
