@@ -42,6 +42,8 @@ if (only.includes("tracking")) {
 const { full, against } = options;
 const ROUNDS = full ? 15 : 9;
 const ROUND_MS = full ? 1000 : 400;
+/** Enough for about 100 calls with pauses: CPU time is counted in ticks of 10 ms. */
+const SPACED_ROUND_MS = 1200;
 const MEMORY_CALLS = 200_000;
 const CONNECTIONS = 16;
 const scratch = join(".bundle", "bench");
@@ -67,8 +69,9 @@ async function echoPlugin(): Promise<Uint8Array> {
 
 const { variables, jwks, newTokens, ...proofs } = await doors();
 const ownKinds = kindsWith(proofs);
-const plugins = against === undefined ? await pluginRows(join(scratch, "plugins"), only) : {};
-const kinds: Record<string, Wanted> = { ...ownKinds, ...plugins.kinds };
+const plugins =
+  against === undefined ? await pluginRows(join(scratch, "plugins"), only) : undefined;
+const kinds: Record<string, Wanted> = { ...ownKinds, ...plugins?.kinds };
 
 /** The kinds whose servlets are guests of the tests. */
 const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
@@ -100,14 +103,17 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [served, measured] of results) {
       const before = await cpuMs(served);
-      const load = loads.get(served)!;
+      const { pauseMs, ...load } = loads.get(served)!;
+      const isWarmUp = round === 0;
+      const isSpaced = pauseMs !== undefined;
+      const [warmUpMs, roundMs] = isSpaced ? [2000, SPACED_ROUND_MS] : [500, ROUND_MS];
       const one = await drive(
-        load,
-        (_count, ms) => ms > (round === 0 ? 500 : ROUND_MS),
+        isSpaced && !isWarmUp ? { ...load, pauseMs } : load,
+        (_count, ms) => ms > (isWarmUp ? warmUpMs : roundMs),
         load.check,
       );
       const cpuUs = (((await cpuMs(served)) - before) * 1000) / one.count;
-      if (round > 0) measured.push({ ...one, cpuUs }); // The first warms up.
+      if (!isWarmUp) measured.push({ ...one, cpuUs });
     }
   }
   const middle = (served: Served, key: keyof Round) =>
@@ -141,7 +147,7 @@ const deployed = await serve(oursFolder, {
 const bare = await serve(await buildPeer("bare"));
 /** Large plugins, and the small one that is their measure: each process has idle instances of its own. */
 const [large, small] =
-  plugins.folder === undefined
+  plugins === undefined
     ? []
     : await Promise.all(
         [plugins.folder, plugins.folder].map((one) => serve(one, { durable: true })),
@@ -186,8 +192,7 @@ const ownServer: Record<string, Served> = {
 const TARGETS: Record<string, number> = {
   callBare: 1.6,
   callDeployedBare: 1.9,
-  callTypeScript: 1 / 2.2,
-  ...plugins.targets,
+  ...plugins?.targets,
 };
 const rounded = (value: number) => Number(value.toFixed(2));
 const row = (cells: (string | number)[]) =>
@@ -214,7 +219,7 @@ const cpuRatios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
   if (only.length > 0 && !only.includes(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
-  const isPlugin = plugins.kinds?.[name] !== undefined;
+  const isPlugin = plugins?.kinds[name] !== undefined;
   const mine = isPlugin ? large! : (ownServer[name] ?? open);
   const other = isPlugin
     ? small!
@@ -248,7 +253,7 @@ for (const [name, target] of Object.entries(TARGETS)) {
   if (ratio === undefined || theirs !== undefined) continue;
   const verdict = ratio <= target ? "within" : "above";
   console.log(
-    `${name}: ${ratio} times the CPU time of the other, ${verdict} the target of ${rounded(target)}`,
+    `${name}: ${ratio} times the CPU time of the other, ${verdict} the target of ${target}`,
   );
 }
 if (!full || only.length > 0 || theirs !== undefined) {

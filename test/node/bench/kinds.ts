@@ -8,6 +8,8 @@ export interface Wanted {
   path?: string;
   check: (body: string) => boolean;
   connections?: number;
+  /** Between an answer and the connection's next request. */
+  pauseMs?: number;
   /** Each connection has a session of its own. */
   inSession?: true;
 }

@@ -21,6 +21,8 @@ export interface Load {
   own?: Record<string, string>[];
   /** What its requests have in their heads besides, each the next. */
   turns?: Record<string, string>[];
+  /** Between an answer and the connection's next request. */
+  pauseMs?: number;
 }
 
 /** A whole HTTP request, ready to be written over and over. */
@@ -88,6 +90,8 @@ export async function drive(
         } else if (until(times.length, now - began)) {
           socket.end();
           resolve();
+        } else if (load.pauseMs !== undefined) {
+          setTimeout(send, load.pauseMs);
         } else {
           send();
         }
