@@ -52,8 +52,9 @@ const python = { tool: "run", arguments: { code: "6 * 7" }, answer: '"text":"42"
 const sqlite = { tool: "query", arguments: { sql: "SELECT 6 * 7" }, answer: '"rows":[[42]]' };
 
 /**
- * Calls of large plugins, one after another. Those with pauses between them cost more, as the machine has
- * done other things meanwhile and a Worker mostly lives so: their targets are the ones that count.
+ * Each is measured twice: calls that follow each other at once, and `Spaced` ones, with pauses between them.
+ * A spaced call costs several times more, the small plugin's too; few Workers are busy all the time, so the
+ * targets are for these.
  */
 const LARGE_ROWS: Record<string, PluginRow> = {
   callGo: { servlet: "go", ...go, target: 3 },
