@@ -112,6 +112,10 @@ export const limits = {
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
+  /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
+  keptInstanceBytes: 32 * 1024 * 1024,
+  /** How long the state of a servlet in a session is kept after its last call. */
+  sessionStateMs: 7 * 24 * 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
   /** Memory of all idle instances of one isolate. */

@@ -6,7 +6,6 @@ import { programOf, setupOf } from "../servlets/connect.ts";
 import { Turns } from "./turns.ts";
 import { callExport, type Program, type Source } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
-import type { Instance } from "../wasm/link.ts";
 import { makeInstance } from "../wasm/pool.ts";
 import {
   keeperOf,
@@ -19,8 +18,9 @@ import {
   type StatefulRun,
   type StateObject,
 } from "./remote-hooks.ts";
+import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { Share } from "./shared.ts";
-import { CorruptState, StateRows, type Variables } from "./state-rows.ts";
+import { CorruptState, StateRows } from "./state-rows.ts";
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -32,8 +32,6 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     readonly #rows: StateRows;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
-    /** An instance in the stored state and its variables, if they are in memory. */
-    #kept: { instance: Instance; vars: Variables } | undefined;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -87,8 +85,14 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return callExport(program, run.export, run.input, setup, this.#source(servlet));
     }
 
+    override async alarm(): Promise<void> {
+      takeKept(this);
+      await this.ctx.storage.deleteAll();
+      this.#rows.create();
+    }
+
     /** A new instance in the stored state. */
-    async #load(program: Program, guest: Guest) {
+    async #load(program: Program, guest: Guest): Promise<Kept> {
       const instance = await makeInstance(program, guest);
       try {
         return { instance, vars: await this.#rows.load(instance) };
@@ -99,15 +103,15 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source({ name, hash }: BundledServlet): Source {
+    #source({ name, hash, manifest }: BundledServlet): Source {
       return {
         take: async (program, guest) => {
           if (this.#rows.hash !== undefined && this.#rows.hash !== hash) {
             console.warn(`[${name}] Its build has changed: its memory begins anew.`);
             this.#rows.clear();
+            takeKept(this);
           }
-          const { instance, vars } = this.#kept ?? (await this.#load(program, guest));
-          this.#kept = undefined;
+          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest));
           instance.guest = guest;
           for (const [variable, value] of vars) guest.setVariable(variable, value);
           return instance;
@@ -117,10 +121,16 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           if (!hasReturned || instance.guest === undefined) return;
           const { vars } = instance.guest;
           const write = await this.#rows.prepare(instance, vars, hash);
-          this.ctx.storage.transactionSync(write);
+          this.ctx.storage.transactionSync(() => {
+            write();
+            // Nobody can come back to the state of a session that is over.
+            if (manifest.state === "session") {
+              void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
+            }
+          });
           instance.guest = undefined;
           instance.hasStarted = true;
-          this.#kept = { instance, vars };
+          keepInstance(this, { instance, vars });
         },
       };
     }
@@ -128,4 +138,4 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 }
 
 const CORRUPT =
-  "The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. Its operator can delete it: npm run servlets -- state.";
+  "The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. A changed build of the servlet begins anew: ask its operator for one.";

@@ -40,7 +40,12 @@ export class StateRows {
   constructor(sql: SqlStorage, sealer: Sealer) {
     this.#sql = sql;
     this.#sealer = sealer;
-    sql.exec(TABLES);
+    this.create();
+  }
+
+  /** Makes the tables, where they are not there. */
+  create(): void {
+    this.#sql.exec(TABLES);
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */

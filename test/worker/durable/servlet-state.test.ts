@@ -1,6 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { abortAllDurableObjects } from "cloudflare:test";
-import { expect, test, vi } from "vitest";
+import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { configureLimits, limits } from "../../../src/limits.ts";
 import { begin, goOn, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
@@ -9,6 +11,8 @@ const text = async (name: string, sent: Sent = {}): Promise<string> => {
   const { result, error } = await send("tools/call", { name: `counting-${name}` }, sent);
   return error?.message ?? (result!["content"] as { text: string }[])[0]!.text;
 };
+
+const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
 let callers = 0;
 /** A caller that nobody has been yet: anonymous, from an address of its own. */
@@ -64,4 +68,36 @@ test("a call that waits does not hold the state, and goes on with it as it then 
   const { error } = await goOn(late, answer);
   expect(error!.message).toMatch(/state of this servlet has changed.*Call again/);
   expect(await text("next", caller)).toBe("3");
+});
+
+test("more calls than may wait for their turn are refused, and change nothing", async () => {
+  const caller = newCaller();
+  const { queuedCalls } = limits;
+  onTestFinished(() => configureLimits({ queuedCalls }));
+  configureLimits({ queuedCalls: 5 });
+  const requests = Array.from({ length: 40 }, async () => {
+    const { status, result } = await send("tools/call", { name: "counting-next" }, caller);
+    return status === 429 ? "refused" : (result!["content"] as { text: string }[])[0]!.text;
+  });
+  const said = await Promise.all(requests);
+  const refused = said.filter((one) => one === "refused").length;
+  expect(refused).toBeGreaterThan(0);
+  expect(Number(await text("next", caller))).toBe(said.length - refused + 1);
+});
+
+test("state that was altered is refused, and a build with another hash begins anew", async () => {
+  const caller = newCaller();
+  const before = await listDurableObjectIds(states);
+  expect(await text("next", caller)).toBe("1");
+  const known = new Set(before.map(String));
+  const [id] = (await listDurableObjectIds(states)).filter((one) => !known.has(String(one)));
+  const exec = (query: string) =>
+    runInDurableObject(states.get(id!), (_object, { storage }) => void storage.sql.exec(query));
+  await exec("UPDATE blocks SET bytes = zeroblob(length(bytes))");
+  await abortAllDurableObjects();
+  expect(await text("next", caller)).toMatch(/can no longer be read/);
+  expect(await text("next", caller)).toMatch(/can no longer be read/);
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  await exec("UPDATE state SET hash = 'another'");
+  expect(await text("next", caller)).toBe("1");
 });
