@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { dialects } from "../../servlets/dialects.ts";
 import { hostFunctions } from "../../wasm/link.ts";
 import { Refusal } from "../refusal.ts";
-import { outline, type Import, type Outline } from "./binary.ts";
+import { outline, SECTION, type Import, type Outline } from "./binary.ts";
 import { checkBounds } from "./bounds.ts";
+import { Reader, sections } from "./bytes.ts";
+import { readBody } from "./function-body.ts";
 import { checkType } from "./import-types.ts";
 
 /** Exports of a servlet that some dialect calls. */
@@ -90,6 +92,14 @@ export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
     }
   }
   return guest;
+}
+
+/** Throws a `Refusal` at an instruction that is not supported: binaryen's message would name its own files. */
+export function checkInstructions(plugin: Uint8Array): void {
+  const code = sections(plugin).find(({ id }) => id === SECTION.code);
+  if (code === undefined) return;
+  const reader = new Reader(code.body);
+  for (const body of reader.list(() => reader.take(reader.number()))) readBody(body, 0, []);
 }
 
 /** True if the host or the kernel has this import of a plugin. */

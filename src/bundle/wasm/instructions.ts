@@ -1,3 +1,4 @@
+import { Refusal } from "../refusal.ts";
 import type { Reader } from "./bytes.ts";
 
 /** The parts of an instruction that determine control flow and cost. */
@@ -41,7 +42,7 @@ export const OP = {
 } as const;
 
 /**
- * Reads one instruction of those that binaryen's FEATURES allow; throws at any other.
+ * Reads one instruction of those that binaryen's FEATURES allow; throws a `Refusal` at any other.
  * https://webassembly.github.io/spec/core/binary/instructions.html, and for the older exceptions
  * https://github.com/WebAssembly/exception-handling/blob/main/proposals/exception-handling/legacy/Exceptions.md
  */
@@ -105,8 +106,10 @@ const isPlain = (opcode: number): boolean =>
   (opcode >= 0x45 && opcode <= 0xc4) ||
   opcode === 0xd1;
 
-const unknown = (opcode: number, sub = 0) =>
-  new Error(`there is no instruction ${opcode.toString(16)} ${sub.toString(16)} here`);
+const unknown = (opcode: number, sub?: number) =>
+  new Refusal(
+    `it has the instruction 0x${opcode.toString(16)}${sub === undefined ? "" : ` ${sub}`}, which is not supported: build it without threads (atomics), relaxed SIMD and garbage collection`,
+  );
 
 function skipNumbers(reader: Reader, count: number): void {
   for (let at = 0; at < count; at++) reader.skipNumber();

@@ -9,7 +9,14 @@ import { rewrite, type Export, type Import, type Outline } from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { metered } from "./fuel.ts";
-import { check, KERNEL, kernelFunctions, NAMESPACES, SERVLET_EXPORTS } from "./check.ts";
+import {
+  check,
+  checkInstructions,
+  KERNEL,
+  kernelFunctions,
+  NAMESPACES,
+  SERVLET_EXPORTS,
+} from "./check.ts";
 import { tracked } from "./tracking.ts";
 import { starter, startFunctions } from "./start.ts";
 import { Refusal } from "../refusal.ts";
@@ -152,6 +159,7 @@ async function transform(
   guest: Outline,
   { maximumPages, isMarked }: { maximumPages: number; isMarked: boolean },
 ): Promise<Uint8Array> {
+  checkInstructions(plugin);
   const kernel = await kernelFunctions();
   const starts = startFunctions(guest);
   const own = rewrite(plugin, {

@@ -8,9 +8,8 @@
  * marked and put back like any other: all that a guest can learn is that some call needed more memory.
  *
  * **Marks.** A store is followed by a mark of the block that it begins in; nothing in between can end the
- * call. None is needed where a store
- * that always runs before has the same base address and a lower or equal offset, within `SPILL` bytes; its
- * mark may be moved down to lower offsets for that.
+ * call. None is needed where a store that always runs before has the same base address and a lower or equal
+ * offset, within `SPILL` bytes; its mark may be moved down to lower offsets for that.
  */
 import { concatenate } from "../../wasm/image.ts";
 import { marksOf, SPILL } from "../../wasm/marks.ts";

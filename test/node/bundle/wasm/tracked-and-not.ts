@@ -71,6 +71,7 @@ function compare(seed: number, seen: Seen): void {
           check(isMarked(exports, pristine), "a byte that was written has no mark");
         restore(bodyOf(exports), image);
         check(equal(memoriesOf(exports), pristine), `${kind} is not put back`);
+        check(hasNoMarks(exports), "marks are left when it is put back");
         check(pagesOf(exports) === PAGES, `${kind} has another size when it is put back`);
       }
     }
@@ -141,4 +142,9 @@ function isMarked(exports: WebAssembly.Exports, pristine: Buffer[]): boolean {
     }
     return true;
   });
+}
+
+function hasNoMarks(exports: WebAssembly.Exports): boolean {
+  const { marks } = bodyOf(exports);
+  return marks === undefined || !(marks.memory.includes(1) || marks.kernel.includes(1));
 }

@@ -1,8 +1,6 @@
 /** Guests in text format, prepared and run as the server does it, for tests. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { readFile, writeFile } from "node:fs/promises";
+import { FEATURES, inFolder, tool } from "../../../../src/bundle/wasm/binaryen.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
 import { limits } from "../../../../src/limits.ts";
 import { callExport, type Ending, type Program } from "../../../../src/wasm/call.ts";
@@ -10,16 +8,17 @@ import { nobody } from "../../../../src/wasm/pool.ts";
 import type { Setup } from "../../../../src/wasm/setup.ts";
 import { liveWorld } from "../../../../src/wasm/world.ts";
 
-/** The wasm of a module with these fields. */
-export async function assembled(fields: string): Promise<Uint8Array<ArrayBuffer>> {
-  const folder = await mkdtemp(join(tmpdir(), "guest-"));
-  try {
-    await writeFile(join(folder, "in.wat"), `(module ${fields})`);
-    return await assemble(join(folder, "in.wat"));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
+/** The wasm of a module with these fields; `features` are further ones, as binaryen calls them. */
+export const assembled = (
+  fields: string,
+  ...features: string[]
+): Promise<Uint8Array<ArrayBuffer>> =>
+  inFolder(async (file) => {
+    await writeFile(file("in.wat"), `(module ${fields})`);
+    const enabled = features.map((name) => `--enable-${name}`);
+    await tool("wasm-as", [file("in.wat"), "-o", file("out.wasm"), ...FEATURES, ...enabled]);
+    return new Uint8Array(await readFile(file("out.wasm")));
+  });
 
 /** A program whose instances are compared with a new one each time that they are put back. */
 export async function programOf(
