@@ -108,6 +108,24 @@ export const limits = {
   guestMembers: 200_000,
   /** The error message of a servlet: a model reads it. */
   errorCharacters: 16 * 1024,
+  /**
+   * Bytes of all files of one scope, with 512 for each file and 256 for each name. A Durable Object stores 10 GB;
+   * this is a database of 50 MB that is vacuumed, with room to spare.
+   */
+  fileBytes: 256 * 1024 * 1024,
+  /** Memory for what one call has read and changed of its files; beyond it, changes are staged in the database. */
+  fileOverlayBytes: 4 * 1024 * 1024,
+  /** Entries of one folder. */
+  folderEntries: 100_000,
+  /** A name in a folder, and a path: NAME_MAX and PATH_MAX of Linux, in bytes. */
+  fileNameBytes: 255,
+  filePathBytes: 4096,
+  /** Symbolic links that are followed for one path: as many as Linux follows. */
+  symlinks: 40,
+  /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
+  openFiles: 1024,
+  /** Fuel for each statement of SQL that a guest's file calls need. */
+  sqlFuel: 10_000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */

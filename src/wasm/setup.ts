@@ -1,5 +1,6 @@
 import type { Asker } from "../asks.ts";
 import type { Trace } from "../call-context.ts";
+import type { Files } from "../files/files.ts";
 import type { Notification } from "../model.ts";
 import type { World } from "./world.ts";
 
@@ -47,4 +48,6 @@ export interface Setup {
   gate?(ms: number): Promise<void> | void;
   sending?(): Promise<void> | void;
   credentials?: GuestCredentials;
+  /** The folders that the call has; absent where it has none. Who gives them commits or drops them. */
+  files?: Files;
 }

@@ -1,45 +1,24 @@
+import { RIGHTS_ALL } from "../files/rights.ts";
 import { limits } from "../limits.ts";
 import { Exit, type Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
+import { errno, isStandard, now, vectors } from "./wasi-abi.ts";
+import { descriptorFunctions } from "./wasi-descriptors.ts";
+import { withFiles } from "./wasi-files.ts";
+import { pathFunctions } from "./wasi-paths.ts";
 
 /**
- * WASI preview 1 for a guest without a file system: clock, random numbers, output to the log, waiting.
+ * WASI preview 1: clock, random numbers, output to the log, waiting; and files where a call has some.
  * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
  */
 
-const errno = {
-  success: 0,
-  badf: 8,
-  inval: 28,
-  noent: 44,
-  nosys: 52,
-  notsup: 58,
-  spipe: 70,
-  notcapable: 76,
-};
-
-const MS = 1_000_000n;
-const CLOCK_RESOLUTION = MS;
+const CLOCK_RESOLUTION = 1_000_000n;
 const FILETYPE_CHARACTER_DEVICE = 2;
-const RIGHTS_ALL = 0x1fffffffn;
 /** Sizes and fields of `subscription` and `event`, in bytes. */
 const SUBSCRIPTION = 48;
 const EVENT = 32;
 const EVENT_CLOCK = 0;
 const ABSOLUTE = 1;
-
-const now = (guest: Guest): bigint => BigInt(Math.round(guest.journal.now)) * MS;
-
-/** Reads an array of (address, length) pairs. */
-function vectors(guest: Guest, at: number, count: number): Uint8Array[] {
-  const memory = guest.memory;
-  guest.range(at, (count >>> 0) * 8);
-  guest.pay(count * limits.vectorFuel);
-  return Array.from({ length: count }, (_, index) => {
-    const entry = (at >>> 0) + index * 8;
-    return guest.range(memory.getUint32(entry, true), memory.getUint32(entry + 4, true));
-  });
-}
 
 /** Argument and environment lists: both are empty. */
 const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
@@ -47,8 +26,6 @@ const emptyListSizes: HostFunction = (guest, count: number, bytes: number) => {
   guest.writable(bytes, 4).fill(0);
   return errno.success;
 };
-
-const isStandard = (fd: number) => fd >= 0 && fd <= 2;
 
 /** The result of a function on a file descriptor: only 0, 1 and 2 are open. */
 const standardOnly =
@@ -76,10 +53,11 @@ function subscription(guest: Guest, at: number): Subscription {
   const timeout = memory.getBigUint64(at + 24, true);
   const absolute = (memory.getUint16(at + 40, true) & ABSOLUTE) !== 0;
   const left = absolute ? timeout - now(guest) : timeout;
-  return { userdata, type, ms: left > 0n ? Math.ceil(Number(left) / Number(MS)) : 0 };
+  return { userdata, type, ms: left > 0n ? Math.ceil(Number(left) / 1e6) : 0 };
 }
 
-export const wasiFunctions: HostFunctions = {
+/** For a guest without files, and for the standard descriptors of every guest. */
+const basicFunctions: HostFunctions = {
   args_sizes_get: emptyListSizes,
   args_get: answers(errno.success),
   environ_sizes_get: emptyListSizes,
@@ -191,4 +169,10 @@ export const wasiFunctions: HostFunctions = {
   sock_recv: answers(errno.badf),
   sock_send: answers(errno.badf),
   sock_shutdown: answers(errno.badf),
+};
+
+export const wasiFunctions: HostFunctions = {
+  ...basicFunctions,
+  ...withFiles(descriptorFunctions, basicFunctions),
+  ...withFiles(pathFunctions, basicFunctions),
 };

@@ -1,0 +1,94 @@
+import { blockCodec } from "./records.ts";
+import { Table, type Backing } from "./table.ts";
+
+/** Blocks that one file may have: 16 GiB, more than a Durable Object stores. */
+export const MAX_BLOCKS = 2 ** 20;
+
+/** Files that were cut and are remembered in memory; the blocks of more are deleted one by one. */
+const CUTS = 1000;
+
+/** The blocks of all files. Where a file has no block at an index, it has a hole. */
+export class Blocks extends Table<number, Uint8Array> {
+  /** By file, the index from which on the blocks of earlier calls are gone. */
+  readonly #cuts = new Map<number, number>();
+
+  constructor(backing: Backing) {
+    super("file_blocks", blockCodec, backing);
+  }
+
+  static key = (node: number, index: number): number => node * MAX_BLOCKS + index;
+
+  /** Deletes the blocks of a file from this index on; it has none at `before` or beyond. */
+  cut(node: number, from: number, before: number): void {
+    const begin = Blocks.key(node, from);
+    const end = Blocks.key(node, before);
+    if (before - from < this.memory.size) {
+      for (let key = begin; key < end; key++) this.forget(key);
+    } else {
+      for (const key of this.memory.keys()) if (key >= begin && key < end) this.forget(key);
+    }
+    if (this.hasStaged) {
+      this.exec("DELETE FROM file_blocks_staged WHERE key >= ? AND key < ?", begin, end);
+    }
+    this.#cuts.set(node, Math.min(from, this.#cuts.get(node) ?? from));
+    if (this.#cuts.size > CUTS) this.#stageCuts();
+  }
+
+  /** How many blocks a file has before this index. */
+  count(node: number, before: number): number {
+    const begin = Blocks.key(node, 0);
+    const end = Blocks.key(node, before);
+    const there = new Set<number>();
+    const stored = Blocks.key(node, Math.min(before, this.#cuts.get(node) ?? before));
+    const keys = "SELECT key, value IS NULL AS is_gone FROM";
+    for (const [table, upTo] of [
+      ["file_blocks", stored] as const,
+      ["file_blocks_staged", end] as const,
+    ]) {
+      if (table === "file_blocks_staged" && !this.hasStaged) continue;
+      for (const row of this.exec(`${keys} ${table} WHERE key >= ? AND key < ?`, begin, upTo)) {
+        if (row["is_gone"] === 1) there.delete(row["key"] as number);
+        else there.add(row["key"] as number);
+      }
+    }
+    for (const [key, { value }] of this.memory) {
+      if (key < begin || key >= end) continue;
+      if (value === undefined) there.delete(key);
+      else there.add(key);
+    }
+    return there.size;
+  }
+
+  override get isChanged(): boolean {
+    return this.#cuts.size > 0 || super.isChanged;
+  }
+
+  override commit(): void {
+    for (const [node, from] of this.#cuts) {
+      this.exec(
+        "DELETE FROM file_blocks WHERE key >= ? AND key < ?",
+        Blocks.key(node, from),
+        Blocks.key(node + 1, 0),
+      );
+    }
+    super.commit();
+  }
+
+  protected override isHidden(key: number): boolean {
+    const from = this.#cuts.get(Math.floor(key / MAX_BLOCKS));
+    return from !== undefined && key % MAX_BLOCKS >= from;
+  }
+
+  /** Stages the deletion of each block, except where the call has written another since. */
+  #stageCuts(): void {
+    this.hasStaged = true;
+    for (const [node, from] of this.#cuts) {
+      this.exec(
+        "INSERT OR IGNORE INTO file_blocks_staged SELECT key, NULL FROM file_blocks WHERE key >= ? AND key < ?",
+        Blocks.key(node, from),
+        Blocks.key(node + 1, 0),
+      );
+    }
+    this.#cuts.clear();
+  }
+}

@@ -1,0 +1,30 @@
+/** Reasons why an operation on files fails, by their names in WASI. */
+export type FileErrorCode =
+  | "badf"
+  | "busy"
+  | "exist"
+  | "fbig"
+  | "ilseq"
+  | "inval"
+  | "io"
+  | "isdir"
+  | "loop"
+  | "mfile"
+  | "nametoolong"
+  | "noent"
+  | "nospc"
+  | "notcapable"
+  | "notdir"
+  | "notempty"
+  | "notsup"
+  | "perm"
+  | "xdev";
+
+/** An operation on files that failed and changed nothing. A guest gets its code; `io` also has a message for the log. */
+export class FileError extends Error {
+  readonly code: FileErrorCode;
+  constructor(code: FileErrorCode, message: string = code) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,113 @@
+import { FileError } from "./errors.ts";
+import { Files } from "./files.ts";
+import { Inodes } from "./inodes.ts";
+import type { Mount } from "./mounts.ts";
+import { Overlay } from "./overlay.ts";
+import { RIGHTS_ALL } from "./rights.ts";
+import type { Sealing } from "./sealing.ts";
+import type { Sql } from "./sql.ts";
+import { putFile, removeTree } from "./tree.ts";
+
+/** Files that a store begins with. */
+export interface InitialFiles {
+  /** Differs where the files do. */
+  digest: string;
+  files(): Iterable<{ path: string; bytes: Uint8Array }>;
+}
+
+export interface BeginOptions {
+  /** Nanoseconds since 1970. */
+  now: bigint;
+  /** By host of a mount. They are put into its store when that is first used, and again where they differ and no mount may write. */
+  initial?: Readonly<Record<string, InitialFiles>>;
+  /** True if the guest's memory is that of the last call, which was committed with `keepsOpen`. */
+  continues?: boolean;
+}
+
+/**
+ * The files of one scope, in a database of which nothing else uses tables named `file_…`. One call uses
+ * them at a time.
+ *
+ * @example
+ * const store = new FileStore(ctx.storage.sql, sealingWith(key));
+ * const files = store.begin(parseMounts(["data:/data"]), { now });
+ * // … the call runs with `setup.files` …
+ * ctx.storage.transactionSync(() => files.commit({ keepsOpen: false }));
+ */
+export class FileStore {
+  readonly #sql: Sql;
+  readonly #sealing: Sealing;
+  #current: Files | undefined;
+
+  /** Makes the tables where they are missing, and deletes what a call staged that died. */
+  constructor(sql: Sql, sealing: Sealing) {
+    this.#sql = sql;
+    this.#sealing = sealing;
+    Overlay.prepare(sql);
+  }
+
+  /** The files for a call. One that was neither committed nor dropped is dropped. */
+  begin(mounts: readonly Mount[], { now, initial, continues = false }: BeginOptions): Files {
+    this.#current?.drop();
+    const overlay = new Overlay(this.#sql, this.#sealing);
+    const inodes = new Inodes(overlay, now);
+    const files = new Files(overlay, inodes, mounts, continues);
+    this.#current = files;
+    const isNew = !continues || inodes.totals.open === undefined;
+    const writable = new Set(mounts.flatMap(({ host, isReadOnly }) => (isReadOnly ? [] : [host])));
+    for (const { host, path } of mounts) {
+      const own = initial !== undefined && Object.hasOwn(initial, host) ? initial[host] : undefined;
+      const root = rootOf(files, host, own, !writable.has(host));
+      if (isNew) openMount(files, path, root);
+    }
+    return files;
+  }
+
+  /** Bytes of everything, as counted against `limits.fileBytes`. */
+  usage(): { bytes: number } {
+    const { bytes } = new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals;
+    return { bytes };
+  }
+
+  /** Deletes all files, also those that cannot be opened any more. Run it in a transaction. */
+  deleteAll(): void {
+    this.#current?.drop();
+    Overlay.deleteAll(this.#sql);
+  }
+}
+
+/** The root of a store, which is made where it is missing, and anew where it cannot be written and began with other files. */
+function rootOf(
+  files: Files,
+  host: string,
+  initial: InitialFiles | undefined,
+  followsInitial: boolean,
+): number {
+  const { inodes } = files;
+  const { stores } = inodes.totals;
+  const known = stores.find((store) => store.host === host);
+  const digest = initial?.digest;
+  if (known !== undefined && (!followsInitial || known.digest === digest)) return known.root;
+  const root = known?.root ?? inodes.create("folder", 0);
+  if (known === undefined) inodes.change(root, { parent: root });
+  else removeTree(files, root);
+  try {
+    for (const { path, bytes } of initial?.files() ?? []) putFile(files, root, path, bytes);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    const why = error.code === "nospc" ? "there is no room for them" : error.message;
+    throw new Error(`The files of \`${host}\` cannot be stored: ${why}.`, { cause: error });
+  }
+  const store = { host, root, ...(digest !== undefined && { digest }) };
+  inodes.totals.stores = [...stores.filter((other) => other !== known), store];
+  inodes.saveTotals();
+  return root;
+}
+
+function openMount(files: Files, path: string, node: number): void {
+  files.open({
+    ...{ node, kind: "folder", mount: path, isPreopened: true, offset: 0, flags: 0 },
+    rights: RIGHTS_ALL,
+    inheriting: RIGHTS_ALL,
+  });
+}

@@ -1,0 +1,239 @@
+import { Contents } from "./contents.ts";
+import { Descriptors } from "./descriptors.ts";
+import type { Listed } from "./entries.ts";
+import { FileError } from "./errors.ts";
+import { Folders } from "./folders.ts";
+import { Inodes } from "./inodes.ts";
+import type { Mount } from "./mounts.ts";
+import type { Overlay } from "./overlay.ts";
+import type { Descriptor, FileNode } from "./records.ts";
+import { walk, type Place } from "./walk.ts";
+
+export type { Place } from "./walk.ts";
+
+/** Memory of a descriptor. */
+const DESCRIPTOR_BYTES = 300;
+
+/**
+ * The files of a scope as one call sees and changes them. Nothing that it changes is seen by others before
+ * `commit`. An operation that throws a `FileError` has changed nothing.
+ */
+export class Files {
+  readonly mounts: readonly Mount[];
+  readonly descriptors: Descriptors;
+  readonly folders: Folders;
+  readonly inodes: Inodes;
+  readonly #overlay: Overlay;
+  readonly #contents: Contents;
+  #hasEnded = false;
+
+  /** `continues` says that the guest's memory is that of the last call, and holds what that had open. */
+  constructor(overlay: Overlay, inodes: Inodes, mounts: readonly Mount[], continues: boolean) {
+    this.mounts = mounts;
+    this.inodes = inodes;
+    this.#overlay = overlay;
+    this.folders = new Folders(inodes, overlay.entries);
+    this.#contents = new Contents(inodes, overlay.blocks);
+    const { totals } = inodes;
+    const paths = new Set(mounts.map(({ path }) => path));
+    const kept = continues ? totals.open?.filter(([, { mount }]) => paths.has(mount)) : undefined;
+    this.descriptors = new Descriptors(kept ?? []);
+    if (totals.open !== undefined && kept === undefined) this.#forgetOpen();
+  }
+
+  /** The time that changes bear, in nanoseconds since 1970: set it before each operation. */
+  set now(now: bigint) {
+    this.inodes.now = now;
+  }
+
+  /** Work that was done so far. */
+  get work(): Readonly<{ statements: number; bytes: number }> {
+    return this.#overlay.work;
+  }
+
+  /** Memory that the call's files take. */
+  get heldBytes(): number {
+    return this.#overlay.memoryBytes + this.descriptors.size * DESCRIPTOR_BYTES;
+  }
+
+  /** False where no file was changed: such a call needs a commit only if it `keepsOpen`. */
+  get isChanged(): boolean {
+    return this.#overlay.isChanged;
+  }
+
+  /**
+   * Makes the call's changes the state of the scope; run it in a transaction. With `keepsOpen`, what the
+   * guest has open stays so for the next call, whose memory is this one's.
+   */
+  commit({ keepsOpen }: { keepsOpen: boolean }): void {
+    this.#demandOpen();
+    const { totals } = this.inodes;
+    if (keepsOpen) {
+      totals.open = this.descriptors.entries();
+    } else {
+      for (const [fd] of this.descriptors.entries()) this.close(fd);
+      delete totals.open;
+    }
+    this.inodes.saveTotals();
+    this.#overlay.commit();
+    this.#hasEnded = true;
+  }
+
+  /** Undoes everything that the call has done. */
+  drop(): void {
+    if (!this.#hasEnded) this.#overlay.drop();
+    this.#hasEnded = true;
+  }
+
+  walk(folder: number, path: string, follows: boolean): Place {
+    this.#demandOpen();
+    return walk(this, folder, path, follows);
+  }
+
+  node(id: number): FileNode {
+    return this.inodes.get(id);
+  }
+
+  open(descriptor: Descriptor): number {
+    return this.descriptors.add(descriptor);
+  }
+
+  close(fd: number): void {
+    const { node } = this.descriptors.remove(fd);
+    if (this.node(node).links === 0) this.#release(node);
+  }
+
+  renumber(from: number, to: number): void {
+    this.descriptors.get(from);
+    this.descriptors.get(to);
+    if (from === to) return;
+    this.close(to);
+    this.descriptors.renumber(from, to);
+  }
+
+  read(id: number, from: number, into: Uint8Array): number {
+    return this.#contents.read(id, from, into);
+  }
+
+  write(id: number, at: number, bytes: Uint8Array): number {
+    return this.#contents.write(id, at, bytes);
+  }
+
+  resize(id: number, size: number): void {
+    this.#contents.resize(id, size);
+  }
+
+  list(folder: number, after: bigint, count: number): Listed[] {
+    return this.folders.list(folder, after, count);
+  }
+
+  /** Makes a file, a folder, or a link to `target`; returns its number. */
+  create(place: Place, kind: FileNode["kind"], target?: string): number {
+    const name = this.#vacant(place, kind === "folder");
+    this.folders.demandRoom(place.folder);
+    const id = this.inodes.create(kind, place.folder, target);
+    try {
+      this.folders.add(place.folder, name, id, kind);
+    } catch (error) {
+      this.inodes.delete(id);
+      throw error;
+    }
+    return id;
+  }
+
+  /** Gives a file or link one more name. */
+  link(id: number, place: Place): void {
+    const { kind, links } = this.node(id);
+    if (kind === "folder") throw new FileError("perm");
+    this.folders.add(place.folder, this.#vacant(place, false), id, kind);
+    this.inodes.change(id, { links: links + 1 });
+  }
+
+  /** Removes a name of a file or link, which ends with its last one. */
+  unlink(place: Place): void {
+    const { id, name, node } = this.#named(place, "isdir");
+    if (node.kind === "folder") throw new FileError("isdir");
+    if (place.isForFolder) throw new FileError("notdir");
+    this.folders.remove(place.folder, name);
+    this.#loseName(id);
+  }
+
+  removeFolder(place: Place): void {
+    const { id, name, node } = this.#named(place, "inval");
+    if (node.kind !== "folder") throw new FileError("notdir");
+    if (node.size > 0) throw new FileError("notempty");
+    this.folders.remove(place.folder, name);
+    this.#loseName(id);
+  }
+
+  /** Gives what is at one place the name of another; what has that name loses it. */
+  rename(from: Place, to: Place): void {
+    const { id, name, node } = this.#named(from, "busy");
+    if (to.name === undefined) throw new FileError("busy");
+    const isFolder = node.kind === "folder";
+    if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileError("notdir");
+    if (to.node === id) return;
+    if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileError("inval");
+    if (to.node === undefined) {
+      if (from.folder !== to.folder) this.folders.demandRoom(to.folder);
+      this.folders.remove(from.folder, name);
+      this.folders.add(to.folder, to.name, id, node.kind);
+    } else {
+      const other = this.node(to.node);
+      if (isFolder && other.kind !== "folder") throw new FileError("notdir");
+      if (!isFolder && other.kind === "folder") throw new FileError("isdir");
+      if (isFolder && other.size > 0) throw new FileError("notempty");
+      this.folders.remove(from.folder, name);
+      this.folders.replace(to.folder, to.name, id, node.kind);
+      this.#loseName(to.node);
+    }
+    this.inodes.change(id, isFolder ? { parent: to.folder } : {});
+  }
+
+  setTimes(id: number, times: { accessed?: bigint; modified?: bigint }): void {
+    this.inodes.change(id, times);
+  }
+
+  #demandOpen(): void {
+    if (this.#hasEnded) throw new Error("these files are of a call that has ended");
+  }
+
+  /** The name of a place where nothing is. */
+  #vacant({ name, node, isForFolder }: Place, isFolder: boolean): string {
+    if (name === undefined || node !== undefined) throw new FileError("exist");
+    if (isForFolder && !isFolder) throw new FileError("noent");
+    return name;
+  }
+
+  /** What has a name at a place; throws `otherwise` where that is a path like `.`. */
+  #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
+    if (name === undefined) throw new FileError(otherwise);
+    if (id === undefined) throw new FileError("noent");
+    return { id, name, node: this.node(id) };
+  }
+
+  #loseName(id: number): void {
+    const { kind, links } = this.node(id);
+    this.inodes.change(id, { links: kind === "folder" ? 0 : links - 1 });
+    if (this.node(id).links > 0) return;
+    if (this.descriptors.has(id)) this.inodes.totals.nameless.push(id);
+    else this.inodes.delete(id);
+  }
+
+  /** Deletes a node without a name once it is no longer open. */
+  #release(id: number): void {
+    if (this.descriptors.has(id)) return;
+    const { totals } = this.inodes;
+    totals.nameless = totals.nameless.filter((other) => other !== id);
+    this.inodes.delete(id);
+  }
+
+  /** What an earlier memory had open is closed: that memory is gone. */
+  #forgetOpen(): void {
+    const { totals } = this.inodes;
+    for (const id of totals.nameless) this.inodes.delete(id);
+    totals.nameless = [];
+    delete totals.open;
+    this.inodes.saveTotals();
+  }
+}

@@ -1,0 +1,89 @@
+import { limits } from "../limits.ts";
+import { FileError } from "./errors.ts";
+import type { Overlay } from "./overlay.ts";
+import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } from "./records.ts";
+
+/** Size of what a file takes at least, and the unit in which its contents count. */
+const UNIT = 512;
+/** What a name in a folder counts. */
+const NAME = 256;
+const TOTALS = 0;
+
+const text = (totals: Totals): string => new TextDecoder().decode(totalsCodec.encode(totals));
+
+/** Bytes that a node counts against `limits.fileBytes`. */
+function footprint({ kind, size, blocks }: FileNode): number {
+  if (kind === "folder") return UNIT + size * NAME;
+  const stored = kind === "file" ? Math.min(blocks * BLOCK_BYTES, size) : size;
+  return UNIT + Math.ceil(stored / UNIT) * UNIT;
+}
+
+/** The files, folders and links of a scope by their numbers, and the sum of what they take. */
+export class Inodes {
+  readonly totals: Totals;
+  /** The time that changes bear: nanoseconds since 1970. */
+  now: bigint;
+  readonly #overlay: Overlay;
+
+  constructor(overlay: Overlay, now: bigint) {
+    this.#overlay = overlay;
+    this.now = now;
+    const stored = overlay.totals.get(TOTALS);
+    // A copy: what is read must not change where the call changes nothing.
+    this.totals = structuredClone(stored ?? { nextNode: 1, bytes: 0, stores: [], nameless: [] });
+  }
+
+  get(id: number): FileNode {
+    const node = this.#overlay.nodes.get(id);
+    if (node !== undefined) return node;
+    throw new FileError("io", `The stored files are damaged: file_nodes ${id} is missing.`);
+  }
+
+  /** A new node without a name. */
+  create(kind: NodeKind, parent: number, target?: string): number {
+    const { now } = this;
+    const id = this.totals.nextNode;
+    const size = target === undefined ? 0 : new TextEncoder().encode(target).length;
+    const times = { accessed: now, modified: now, changed: now };
+    const links = 1;
+    this.#put(id, undefined, {
+      ...{ kind, size, links, blocks: 0, parent, ...times },
+      ...(target !== undefined && { target }),
+    });
+    this.totals.nextNode++;
+    return id;
+  }
+
+  /** Throws `nospc` where it would take more than may be stored. */
+  change(id: number, changes: Partial<FileNode>): void {
+    const before = this.get(id);
+    this.#put(id, before, { ...before, changed: this.now, ...changes });
+  }
+
+  delete(id: number): void {
+    const node = this.get(id);
+    const blocks = Math.ceil(node.size / BLOCK_BYTES);
+    if (node.blocks > 0) this.#overlay.blocks.cut(id, 0, blocks);
+    this.totals.bytes -= footprint(node);
+    this.#overlay.nodes.delete(id);
+  }
+
+  /** Throws `nospc` where so many bytes more may not be stored. */
+  demandRoom(bytes: number): void {
+    if (bytes > 0 && this.totals.bytes + bytes > limits.fileBytes) throw new FileError("nospc");
+  }
+
+  /** To be called before a commit. */
+  saveTotals(): void {
+    const stored = this.#overlay.totals.get(TOTALS);
+    if (stored !== undefined && text(stored) === text(this.totals)) return;
+    this.#overlay.totals.set(TOTALS, structuredClone(this.totals));
+  }
+
+  #put(id: number, before: FileNode | undefined, after: FileNode): void {
+    const growth = footprint(after) - (before === undefined ? 0 : footprint(before));
+    this.demandRoom(growth);
+    this.totals.bytes += growth;
+    this.#overlay.nodes.set(id, after);
+  }
+}

@@ -1,0 +1,39 @@
+/** A folder that a servlet is given. */
+export interface Mount {
+  /** The name of the store that it shows; mounts of the same host show the same files. */
+  host: string;
+  /** The path by which the guest knows it. */
+  path: string;
+  isReadOnly: boolean;
+}
+
+/**
+ * The mounts in a manifest's `allowed_paths`, written as hyper-mcp and Extism write them: `HOST:PLUGIN`, or
+ * `PATH` for both; `ro:` before it for read-only.
+ *
+ * Throws an `Error` that says what is wrong.
+ */
+export function parseMounts(allowedPaths: readonly string[]): Mount[] {
+  const mounts = allowedPaths.map(parseMount);
+  const paths = new Set<string>();
+  for (const { path } of mounts) {
+    const name = path.replace(/(?<=.)\/+$/, "");
+    if (paths.has(name)) {
+      throw new Error(`allowed_paths: two folders have the path \`${path}\`: give each its own.`);
+    }
+    paths.add(name);
+  }
+  return mounts;
+}
+
+function parseMount(text: string): Mount {
+  const isReadOnly = text.startsWith("ro:");
+  const parts = (isReadOnly ? text.slice("ro:".length) : text).split(":");
+  const [host = "", path = host] = parts;
+  if (parts.length > 2 || host === "" || path === "" || text.includes("\0")) {
+    throw new Error(
+      `allowed_paths: \`${text}\` is not a folder: write \`HOST:PLUGIN\` or \`PATH\`, with \`ro:\` before it for read-only.`,
+    );
+  }
+  return { host, path, isReadOnly };
+}

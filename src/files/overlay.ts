@@ -1,0 +1,75 @@
+import { limits } from "../limits.ts";
+import { Blocks } from "./blocks.ts";
+import { Entries } from "./entries.ts";
+import { nodeCodec, totalsCodec, type FileNode, type Totals } from "./records.ts";
+import type { Sealing } from "./sealing.ts";
+import type { Sql } from "./sql.ts";
+import { Table, type Backing } from "./table.ts";
+
+/** The files as one call has read and changed them: in memory, and beyond `limits.fileOverlayBytes` in staging tables. */
+export class Overlay implements Backing {
+  readonly sql: Sql;
+  readonly sealing: Sealing;
+  readonly work = { statements: 0, bytes: 0 };
+  readonly nodes: Table<number, FileNode>;
+  readonly entries: Entries;
+  readonly blocks: Blocks;
+  readonly totals: Table<number, Totals>;
+
+  constructor(sql: Sql, sealing: Sealing) {
+    this.sql = sql;
+    this.sealing = sealing;
+    this.nodes = new Table("file_nodes", nodeCodec, this);
+    this.entries = new Entries(this);
+    this.blocks = new Blocks(this);
+    this.totals = new Table("file_totals", totalsCodec, this);
+  }
+
+  /** Makes the tables where they are missing; deletes what a call staged that died. */
+  static prepare(sql: Sql): void {
+    Table.create(sql, "file_nodes", "INTEGER");
+    Table.create(sql, "file_entries", "TEXT");
+    Table.create(sql, "file_blocks", "INTEGER");
+    Table.create(sql, "file_totals", "INTEGER");
+  }
+
+  /** Deletes everything. */
+  static deleteAll(sql: Sql): void {
+    for (const name of ["nodes", "entries", "blocks", "totals"]) {
+      sql.exec(`DELETE FROM file_${name}`);
+      sql.exec(`DELETE FROM file_${name}_staged`);
+    }
+  }
+
+  get #tables() {
+    return [this.blocks, this.entries, this.nodes, this.totals];
+  }
+
+  get memoryBytes(): number {
+    return this.#tables.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+  }
+
+  get isChanged(): boolean {
+    return this.#tables.some(({ isChanged }) => isChanged);
+  }
+
+  makeRoom(): void {
+    let excess = this.memoryBytes - limits.fileOverlayBytes;
+    if (excess <= 0) return;
+    // Half of it, so that not each further row makes room again.
+    excess += limits.fileOverlayBytes / 2;
+    for (const table of this.#tables) {
+      const before = table.memoryBytes;
+      if (excess > 0) table.shrinkTo(Math.max(0, before - excess));
+      excess -= before - table.memoryBytes;
+    }
+  }
+
+  commit(): void {
+    for (const table of this.#tables) table.commit();
+  }
+
+  drop(): void {
+    for (const table of this.#tables) table.drop();
+  }
+}

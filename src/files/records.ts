@@ -1,0 +1,102 @@
+import type { Codec } from "./table.ts";
+
+/** What is stored of files, and how it is written as bytes. */
+
+export type NodeKind = "file" | "folder" | "link";
+
+/** A file, folder or symbolic link, whatever its names are. Times in nanoseconds since 1970. */
+export interface FileNode {
+  kind: NodeKind;
+  /** Bytes of a file or of a link's target; entries of a folder. */
+  size: number;
+  /** Names that it has. One without any is deleted once nobody has it open. */
+  links: number;
+  /** Blocks of a file that are stored; the others are holes, which read as zero. */
+  blocks: number;
+  /** The folder that a folder is in; of a store's root, itself. */
+  parent: number;
+  accessed: bigint;
+  modified: bigint;
+  changed: bigint;
+  /** Where a symbolic link leads. */
+  target?: string;
+}
+
+/** A name in a folder. */
+export interface Entry {
+  name: string;
+  node: number;
+  kind: NodeKind;
+}
+
+/** An open file or folder of a guest. */
+export interface Descriptor {
+  node: number;
+  kind: NodeKind;
+  /** `path` of the mount through which it was opened. */
+  mount: string;
+  /** True for a mount's root, which is open from the beginning. */
+  isPreopened: boolean;
+  offset: number;
+  /** `fdflags` of WASI. */
+  flags: number;
+  /** `rights` of WASI. */
+  rights: bigint;
+  inheriting: bigint;
+}
+
+/** A tree of files, which mounts of one host show. */
+export interface Store {
+  host: string;
+  root: number;
+  /** Of the files that it began with. */
+  digest?: string;
+}
+
+/** What there is one of in a database. */
+export interface Totals {
+  nextNode: number;
+  /** Bytes of everything, as counted against `limits.fileBytes`. */
+  bytes: number;
+  stores: Store[];
+  /** Descriptors that the guest's memory holds, by number; absent where no memory outlives its call. */
+  open?: [number, Descriptor][];
+  /** Nodes without a name that these have open. */
+  nameless: number[];
+}
+
+/** Bytes of a block, the unit in which contents are stored. */
+export const BLOCK_BYTES = 16 * 1024;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Bigints as texts that end in `n`: no other text in these records can be mistaken for one, as they are named. */
+const BIGINTS = new Set(["accessed", "modified", "changed", "rights", "inheriting"]);
+
+/** Values as JSON. `extraBytes` is the memory that one takes beyond a few short fields. */
+const json = <V>(extraBytes: (value: V) => number): Codec<V> => ({
+  encode: (value) =>
+    encoder.encode(
+      JSON.stringify(value, (_key, part: unknown) =>
+        typeof part === "bigint" ? String(part) : part,
+      ),
+    ),
+  // The bytes were sealed by this server, so they are what `encode` wrote.
+  decode: (bytes) =>
+    JSON.parse(decoder.decode(bytes), (key, part: unknown) =>
+      BIGINTS.has(key) && typeof part === "string" ? BigInt(part) : part,
+    ) as V,
+  memoryBytes: (value) => 200 + extraBytes(value),
+});
+
+export const nodeCodec = json<FileNode>(({ target = "" }) => 2 * target.length);
+export const entryCodec = json<Entry>(({ name }) => 2 * name.length);
+export const totalsCodec = json<Totals>(() => 0);
+
+/** A block is stored without the zeros that it ends in, and may be held so. */
+export const blockCodec: Codec<Uint8Array> = {
+  encode: (block) => block.subarray(0, block.findLastIndex((byte) => byte !== 0) + 1),
+  decode: (bytes) => bytes,
+  memoryBytes: (block) => block.length,
+};

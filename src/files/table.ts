@@ -1,0 +1,214 @@
+import { FileError } from "./errors.ts";
+import type { Sealing } from "./sealing.ts";
+import type { Sql, SqlValue } from "./sql.ts";
+
+export interface Codec<V> {
+  encode(value: V): Uint8Array;
+  decode(bytes: Uint8Array): V;
+  /** Memory that the value takes. */
+  memoryBytes(value: V): number;
+}
+
+/** What the tables of one call share. */
+export interface Backing {
+  readonly sql: Sql;
+  readonly sealing: Sealing;
+  /** Work that was done so far: statements of SQL, bytes that were sealed or opened. */
+  readonly work: { statements: number; bytes: number };
+  /** Called when a table has come to take more memory. */
+  makeRoom(): void;
+}
+
+interface Slot<V> {
+  /** Undefined where there is no such row. */
+  value: V | undefined;
+  isChanged: boolean;
+  bytes: number;
+}
+
+/** Memory of a slot beyond its value, measured. */
+const SLOT_BYTES = 150;
+
+/**
+ * A table of sealed values as one call sees it: rows in memory hide those that the call has staged, and
+ * these hide those of earlier calls. Nothing but `commit` changes the last.
+ */
+export class Table<K extends number | string, V> {
+  protected readonly name: string;
+  protected readonly memory = new Map<K, Slot<V>>();
+  /** True if the staging table may have rows. */
+  protected hasStaged = false;
+  readonly #codec: Codec<V>;
+  readonly #backing: Backing;
+  #memoryBytes = 0;
+
+  constructor(name: string, codec: Codec<V>, backing: Backing) {
+    this.name = name;
+    this.#codec = codec;
+    this.#backing = backing;
+  }
+
+  /** Makes the table and its staging table where they are missing, and empties the latter. */
+  static create(sql: Sql, name: string, keys: "INTEGER" | "TEXT"): void {
+    const kind = keys === "TEXT" ? " WITHOUT ROWID" : "";
+    for (const table of [name, `${name}_staged`]) {
+      sql.exec(
+        `CREATE TABLE IF NOT EXISTS ${table} (key ${keys} NOT NULL PRIMARY KEY, value BLOB)${kind}`,
+      );
+    }
+    sql.exec(`DELETE FROM ${name}_staged`);
+  }
+
+  /** Memory that its rows take. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
+  get isChanged(): boolean {
+    return this.hasStaged || this.memory.values().some(({ isChanged }) => isChanged);
+  }
+
+  get(key: K): V | undefined {
+    const known = this.memory.get(key);
+    if (known !== undefined) {
+      // The oldest rows are given up first.
+      this.memory.delete(key);
+      this.memory.set(key, known);
+      return known.value;
+    }
+    const value = this.#stored(key);
+    this.#remember(key, value, false);
+    return value;
+  }
+
+  /** True if there is such a row; it is not opened. */
+  has(key: K): boolean {
+    const known = this.memory.get(key);
+    if (known !== undefined) return known.value !== undefined;
+    const stored = this.#layers(key).map((table) =>
+      this.exec(`SELECT value IS NOT NULL AS is_there FROM ${table} WHERE key = ?`, key).at(0),
+    );
+    return stored.find((row) => row !== undefined)?.["is_there"] === 1;
+  }
+
+  set(key: K, value: V): void {
+    this.#remember(key, value, true);
+  }
+
+  delete(key: K): void {
+    this.#remember(key, undefined, true);
+  }
+
+  /** Gives up rows that were not used for longest until they take no more than so much memory; changed ones are staged. */
+  shrinkTo(bytes: number): void {
+    for (const [key, { isChanged, value }] of this.memory) {
+      if (this.#memoryBytes <= bytes) return;
+      if (isChanged) this.#stage(key, value);
+      this.forget(key);
+    }
+  }
+
+  /** Stages every changed row. */
+  stageAll(): void {
+    for (const [key, slot] of this.memory) {
+      if (slot.isChanged) this.#stage(key, slot.value);
+      slot.isChanged = false;
+    }
+  }
+
+  /** Makes what this call has changed the state that later calls begin with. */
+  commit(): void {
+    const { name } = this;
+    if (this.hasStaged) {
+      this.exec(
+        `DELETE FROM ${name} WHERE key IN (SELECT key FROM ${name}_staged WHERE value IS NULL)`,
+      );
+      this.exec(
+        `INSERT OR REPLACE INTO ${name} SELECT key, value FROM ${name}_staged WHERE value IS NOT NULL`,
+      );
+      this.drop();
+    }
+    for (const [key, { value, isChanged }] of this.memory) {
+      if (!isChanged) continue;
+      if (value === undefined) this.exec(`DELETE FROM ${name} WHERE key = ?`, key);
+      else this.exec(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`, key, this.#seal(key, value));
+    }
+  }
+
+  /** Deletes what was staged. */
+  drop(): void {
+    if (this.hasStaged) this.exec(`DELETE FROM ${this.name}_staged`);
+    this.hasStaged = false;
+  }
+
+  /** True if this call has deleted the row that earlier calls left at this key, without a row of its own. */
+  protected isHidden(_key: K): boolean {
+    return false;
+  }
+
+  protected forget(key: K): void {
+    this.#memoryBytes -= this.memory.get(key)?.bytes ?? 0;
+    this.memory.delete(key);
+  }
+
+  protected exec(query: string, ...bindings: SqlValue[]): Record<string, unknown>[] {
+    this.#backing.work.statements++;
+    return this.#backing.sql.exec(query, ...bindings).toArray();
+  }
+
+  /** The value in a row. Throws `io` where it was not sealed as this key's. */
+  protected open(key: K, stored: unknown): V {
+    const sealed = new Uint8Array(stored as ArrayBuffer | Uint8Array<ArrayBuffer>);
+    this.#backing.work.bytes += sealed.length;
+    try {
+      return this.#codec.decode(this.#backing.sealing.open(sealed, this.#about(key)));
+    } catch {
+      const message = `The stored files are damaged: ${this.#about(key)} cannot be opened. Restore them from an export, or delete them.`;
+      throw new FileError("io", message);
+    }
+  }
+
+  #seal(key: K, value: V): Uint8Array {
+    const bytes = this.#codec.encode(value);
+    this.#backing.work.bytes += bytes.length;
+    return this.#backing.sealing.seal(bytes, this.#about(key));
+  }
+
+  #about(key: K): string {
+    return `${this.name} ${key}`;
+  }
+
+  #remember(key: K, value: V | undefined, isChanged: boolean): void {
+    this.forget(key);
+    const bytes =
+      SLOT_BYTES +
+      (typeof key === "string" ? key.length : 0) +
+      (value === undefined ? 0 : this.#codec.memoryBytes(value));
+    this.memory.set(key, { value, isChanged, bytes });
+    this.#memoryBytes += bytes;
+    this.#backing.makeRoom();
+  }
+
+  #stage(key: K, value: V | undefined): void {
+    this.hasStaged = true;
+    const sealed = value === undefined ? null : this.#seal(key, value);
+    this.exec(`INSERT OR REPLACE INTO ${this.name}_staged VALUES (?, ?)`, key, sealed);
+  }
+
+  /** The tables that may have a row with this key, the newest first. */
+  #layers(key: K): string[] {
+    return [
+      ...(this.hasStaged ? [`${this.name}_staged`] : []),
+      ...(this.isHidden(key) ? [] : [this.name]),
+    ];
+  }
+
+  #stored(key: K): V | undefined {
+    for (const table of this.#layers(key)) {
+      const row = this.exec(`SELECT value FROM ${table} WHERE key = ?`, key).at(0);
+      if (row !== undefined)
+        return row["value"] === null ? undefined : this.open(key, row["value"]);
+    }
+    return undefined;
+  }
+}

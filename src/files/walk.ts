@@ -1,0 +1,69 @@
+import { limits } from "../limits.ts";
+import { FileError } from "./errors.ts";
+import type { Folders } from "./folders.ts";
+import type { Inodes } from "./inodes.ts";
+
+/** Where a path leads: a name in a folder, which something may have. */
+export interface Place {
+  folder: number;
+  /** Undefined where the path leads to the folder itself: `.`, `..`, or one of them at its end. */
+  name: string | undefined;
+  /** What is there; undefined where nothing is. */
+  node: number | undefined;
+  /** True if the path ends in a slash, so only a folder may be there. */
+  isForFolder: boolean;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * Follows a path from a folder, which it cannot leave. `follows` says whether a symbolic link at its end is
+ * followed; where that leads to nothing, the place is where the link points.
+ *
+ * Throws `perm` where the path or a link leaves the folder, `noent` and `notdir` where a folder on the way is
+ * missing, `loop`, and `nametoolong`.
+ */
+export function walk(
+  { inodes, folders }: { inodes: Inodes; folders: Folders },
+  from: number,
+  path: string,
+  follows: boolean,
+): Place {
+  if (path === "") throw new FileError("noent");
+  if (encoder.encode(path).length > limits.filePathBytes) throw new FileError("nametoolong");
+  if (path.startsWith("/")) throw new FileError("perm");
+  const isForFolder = path.endsWith("/");
+  const way = [from];
+  const left = partsOf(path);
+  let linksLeft = limits.symlinks;
+  for (;;) {
+    const folder = way.at(-1)!;
+    const name = left.pop();
+    if (name === undefined) return { folder, name, node: folder, isForFolder };
+    if (name === ".") continue;
+    if (name === "..") {
+      if (way.length === 1) throw new FileError("perm");
+      way.pop();
+      continue;
+    }
+    if (encoder.encode(name).length > limits.fileNameBytes) throw new FileError("nametoolong");
+    const found = folders.find(folder, name);
+    const isLast = left.length === 0;
+    if (found?.kind === "link" && (!isLast || follows || isForFolder)) {
+      if (linksLeft-- === 0) throw new FileError("loop");
+      const target = inodes.get(found.node).target!;
+      if (target.startsWith("/")) throw new FileError("perm");
+      left.push(...partsOf(target));
+    } else if (isLast) {
+      if (isForFolder && found?.kind === "file") throw new FileError("notdir");
+      return { folder, name, node: found?.node, isForFolder };
+    } else if (found?.kind === "folder") {
+      way.push(found.node);
+    } else {
+      throw new FileError(found === undefined ? "noent" : "notdir");
+    }
+  }
+}
+
+/** The parts of a path, the last first. One that ends in `/` ends in its last name. */
+const partsOf = (path: string): string[] => path.split("/").filter(Boolean).toReversed();

@@ -1,0 +1,255 @@
+import { FileError } from "../files/errors.ts";
+import type { Descriptor } from "../files/records.ts";
+import { RIGHT_READ, RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
+import { limits } from "../limits.ts";
+import { ranges, vectors } from "./wasi-abi.ts";
+import {
+  demandWritable,
+  filetypeOf,
+  folderOf,
+  putStatus,
+  setTimes,
+  type FileCall,
+  type FileFunction,
+} from "./wasi-files.ts";
+
+/** WASI's functions on an open file or folder. */
+
+const FLAG_APPEND = 1;
+const FLAGS_ALL = 0x1f;
+
+const SEEK_SET = 0;
+const SEEK_CURRENT = 1;
+const SEEK_END = 2;
+
+/** A `dirent`, without the name. */
+const DIRENT = 24;
+/** Entries that are looked up at once for `fd_readdir`. */
+const LISTED = 100;
+/** Cookies of `.` and `..`; those of the others are their positions, moved on by this. */
+const DOT = 1n;
+const DOTS = 2n;
+
+const encoder = new TextEncoder();
+
+/** An open file that may be read or written, as its rights say. Throws `badf` for a folder, as the reference host. */
+function fileOf({ files }: FileCall, fd: number, right = 0n): Descriptor {
+  const descriptor = files.descriptors.get(fd);
+  if (descriptor.kind !== "file" || (descriptor.rights & right) !== right) {
+    throw new FileError("badf");
+  }
+  return descriptor;
+}
+
+/** A position or length that a guest gave as u64. Throws `inval` beyond what any file has. */
+function positionOf(given: bigint): number {
+  const position = BigInt.asUintN(64, given);
+  if (position > BigInt(Number.MAX_SAFE_INTEGER)) throw new FileError("inval");
+  return Number(position);
+}
+
+function demandVectors(count: number): void {
+  if (count >>> 0 > limits.vectors) throw new FileError("inval");
+}
+
+/** Reads into the guest's vectors; returns how many bytes. */
+function readInto({ guest, files }: FileCall, node: number, from: number, vector: Vector): number {
+  demandVectors(vector.count);
+  let done = 0;
+  for (const { at, length } of ranges(guest, vector.at, vector.count)) {
+    const left = Math.max(0, files.node(node).size - from - done);
+    const count = Math.min(length, left);
+    if (count > 0) done += files.read(node, from + done, guest.writable(at, count));
+    if (count < length) break;
+  }
+  return done;
+}
+
+/** Writes the guest's vectors; returns how many bytes there was room for. */
+function writeFrom({ guest, files }: FileCall, node: number, to: number, vector: Vector): number {
+  demandVectors(vector.count);
+  let done = 0;
+  for (const bytes of vectors(guest, vector.at, vector.count)) {
+    try {
+      const written = files.write(node, to + done, bytes);
+      done += written;
+      if (written < bytes.length) break;
+    } catch (error) {
+      if (done > 0 && error instanceof FileError && error.code === "nospc") break;
+      throw error;
+    }
+  }
+  return done;
+}
+
+interface Vector {
+  at: number;
+  count: number;
+}
+
+export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
+  fd_read(call, fd: number, at: number, count: number, read: number) {
+    const file = fileOf(call, fd, RIGHT_READ);
+    const done = readInto(call, file.node, file.offset, { at, count });
+    file.offset += done;
+    call.guest.writableView(read, 4).setUint32(0, done, true);
+  },
+  fd_pread(call, fd: number, at: number, count: number, offset: bigint, read: number) {
+    const { node } = fileOf(call, fd, RIGHT_READ);
+    const done = readInto(call, node, positionOf(offset), { at, count });
+    call.guest.writableView(read, 4).setUint32(0, done, true);
+  },
+  fd_write(call, fd: number, at: number, count: number, written: number) {
+    const file = fileOf(call, fd, RIGHT_WRITE);
+    const isAppended = (file.flags & FLAG_APPEND) !== 0;
+    const from = isAppended ? call.files.node(file.node).size : file.offset;
+    const done = writeFrom(call, file.node, from, { at, count });
+    file.offset = from + done;
+    call.guest.writableView(written, 4).setUint32(0, done, true);
+  },
+  fd_pwrite(call, fd: number, at: number, count: number, offset: bigint, written: number) {
+    const { node } = fileOf(call, fd, RIGHT_WRITE);
+    const done = writeFrom(call, node, positionOf(offset), { at, count });
+    call.guest.writableView(written, 4).setUint32(0, done, true);
+  },
+
+  fd_seek(call, fd: number, by: bigint, whence: number, at: number) {
+    const file = fileOf(call, fd);
+    if (whence !== SEEK_SET && whence !== SEEK_CURRENT && whence !== SEEK_END) {
+      throw new FileError("inval");
+    }
+    const size = call.files.node(file.node).size;
+    const from = { [SEEK_SET]: 0, [SEEK_CURRENT]: file.offset, [SEEK_END]: size }[whence];
+    const position = BigInt(from) + by;
+    if (position < 0n) throw new FileError("inval");
+    file.offset = positionOf(position);
+    call.guest.writableView(at, 8).setBigUint64(0, position, true);
+  },
+  fd_tell(call, fd: number, at: number) {
+    const { offset } = fileOf(call, fd);
+    call.guest.writableView(at, 8).setBigUint64(0, BigInt(offset), true);
+  },
+
+  fd_filestat_get(call, fd: number, at: number) {
+    putStatus(call, at, call.files.descriptors.get(fd).node);
+  },
+  fd_filestat_set_size(call, fd: number, size: bigint) {
+    const { node } = fileOf(call, fd, RIGHT_WRITE);
+    call.files.resize(node, positionOf(size));
+  },
+  fd_filestat_set_times(call, fd: number, accessed: bigint, modified: bigint, flags: number) {
+    const descriptor = call.files.descriptors.get(fd);
+    demandWritable(call, descriptor);
+    setTimes(call, descriptor.node, { accessed, modified, flags });
+  },
+  fd_allocate(call, fd: number, offset: bigint, length: bigint) {
+    const { node } = fileOf(call, fd, RIGHT_WRITE);
+    const end = positionOf(offset) + positionOf(length);
+    if (BigInt.asUintN(64, length) === 0n) throw new FileError("inval");
+    const { size } = call.files.node(node);
+    call.files.inodes.demandRoom(end - size);
+    if (end > size) call.files.resize(node, end);
+  },
+  fd_advise(call, fd: number, _offset: bigint, _length: bigint, advice: number) {
+    fileOf(call, fd);
+    if (advice < 0 || advice > 5) throw new FileError("inval");
+  },
+  // All that a call changes is committed before its answer leaves: there is nothing to do before.
+  fd_sync({ files }, fd: number) {
+    files.descriptors.get(fd);
+  },
+  fd_datasync({ files }, fd: number) {
+    files.descriptors.get(fd);
+  },
+
+  fd_fdstat_get({ guest, files }, fd: number, at: number) {
+    const { kind, flags, rights, inheriting } = files.descriptors.get(fd);
+    guest.writable(at, 24).fill(0);
+    const status = guest.writableView(at, 24);
+    status.setUint8(0, filetypeOf({ kind }));
+    status.setUint16(2, flags, true);
+    status.setBigUint64(8, rights, true);
+    status.setBigUint64(16, inheriting, true);
+  },
+  fd_fdstat_set_flags(call, fd: number, flags: number) {
+    if ((flags & ~FLAGS_ALL) !== 0) throw new FileError("inval");
+    fileOf(call, fd).flags = flags;
+  },
+  fd_fdstat_set_rights({ files }, fd: number, rights: bigint, inheriting: bigint) {
+    const descriptor = files.descriptors.get(fd);
+    const added = (rights & ~descriptor.rights) | (inheriting & ~descriptor.inheriting);
+    if ((added & RIGHTS_ALL) !== 0n) throw new FileError("notcapable");
+    descriptor.rights = rights & RIGHTS_ALL;
+    descriptor.inheriting = inheriting & RIGHTS_ALL;
+  },
+  fd_close({ files }, fd: number) {
+    files.close(fd);
+  },
+  fd_renumber({ files }, from: number, to: number) {
+    files.renumber(from, to);
+  },
+
+  fd_prestat_get({ guest, files }, fd: number, at: number) {
+    const { mount, isPreopened } = files.descriptors.get(fd);
+    if (!isPreopened) throw new FileError("badf");
+    guest.writable(at, 8).fill(0);
+    guest.writableView(at, 8).setUint32(4, encoder.encode(mount).length, true);
+  },
+  fd_prestat_dir_name({ guest, files }, fd: number, at: number, length: number) {
+    const { mount, isPreopened } = files.descriptors.get(fd);
+    if (!isPreopened) throw new FileError("badf");
+    const name = encoder.encode(mount);
+    if (length >>> 0 < name.length) throw new FileError("nametoolong");
+    guest.writable(at, name.length).set(name);
+  },
+
+  fd_readdir(call, fd: number, at: number, length: number, cookie: bigint, used: number) {
+    const { guest } = call;
+    const size = length >>> 0;
+    let filled = 0;
+    for (const entry of listed(call, folderOf(call, fd).node, BigInt.asUintN(64, cookie))) {
+      if (filled === size) break;
+      const bytes = direntOf(entry).subarray(0, size - filled);
+      guest.writable((at >>> 0) + filled, bytes.length).set(bytes);
+      filled += bytes.length;
+    }
+    guest.writableView(used, 4).setUint32(0, filled, true);
+  },
+};
+
+interface ListedEntry {
+  name: string;
+  node: number;
+  filetype: number;
+  /** From which a list goes on after it. */
+  next: bigint;
+}
+
+/** The entries of a folder after a cookie. */
+function* listed({ files }: FileCall, folder: number, cookie: bigint): Generator<ListedEntry> {
+  const filetype = filetypeOf({ kind: "folder" });
+  const { parent } = files.node(folder);
+  if (cookie < DOT) yield { name: ".", node: folder, filetype, next: DOT };
+  if (cookie < DOTS) yield { name: "..", node: parent, filetype, next: DOTS };
+  let after = cookie < DOTS ? 0n : cookie - DOTS;
+  for (;;) {
+    const page = files.list(folder, after, LISTED);
+    for (const { name, node, kind, position } of page) {
+      yield { name, node, filetype: filetypeOf({ kind }), next: position + DOTS };
+    }
+    if (page.length < LISTED) return;
+    after = page.at(-1)!.position;
+  }
+}
+
+function direntOf({ name, node, filetype, next }: ListedEntry): Uint8Array {
+  const text = encoder.encode(name);
+  const bytes = new Uint8Array(DIRENT + text.length);
+  const entry = new DataView(bytes.buffer);
+  entry.setBigUint64(0, BigInt.asUintN(64, next), true);
+  entry.setBigUint64(8, BigInt(node), true);
+  entry.setUint32(16, text.length, true);
+  entry.setUint8(20, filetype);
+  bytes.set(text, DIRENT);
+  return bytes;
+}

@@ -1,0 +1,207 @@
+import { FileError } from "../files/errors.ts";
+import type { Place } from "../files/files.ts";
+import type { Descriptor } from "../files/records.ts";
+import { RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
+import { limits } from "../limits.ts";
+import {
+  demandWritable,
+  folderOf,
+  putStatus,
+  setTimes,
+  type FileCall,
+  type FileFunction,
+} from "./wasi-files.ts";
+
+/** WASI's functions on paths, each within an open folder. */
+
+/** `lookupflags`. */
+const FOLLOW = 1;
+/** `oflags`. */
+const CREATE = 1;
+const DIRECTORY = 2;
+const EXCLUSIVE = 4;
+const TRUNCATE = 8;
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+interface PathAt {
+  at: number;
+  length: number;
+}
+
+/** A path in the guest's memory. Throws `ilseq` where it is not UTF-8, `inval` where it has a NUL. */
+function pathIn({ guest }: FileCall, { at, length }: PathAt): string {
+  if (length >>> 0 > limits.filePathBytes) throw new FileError("nametoolong");
+  const bytes = guest.range(at, length);
+  if (bytes.includes(0)) throw new FileError("inval");
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new FileError("ilseq");
+  }
+}
+
+/** Where a path of the guest leads, and the folder through which it is reached. */
+function placeOf(call: FileCall, fd: number, path: PathAt, follows: boolean) {
+  const through = folderOf(call, fd);
+  const place = call.files.walk(through.node, pathIn(call, path), follows);
+  return { through, place };
+}
+
+/** The same to change something there. Throws `perm` where the mount is read-only. */
+function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): Place {
+  const { through, place } = placeOf(call, fd, path, follows);
+  demandWritable(call, through);
+  return place;
+}
+
+function nodeAt({ node }: Place): number {
+  if (node === undefined) throw new FileError("noent");
+  return node;
+}
+
+/** Two folders of one store. Throws `xdev` where their stores differ. */
+function demandSameStore({ files }: FileCall, one: Descriptor, other: Descriptor): void {
+  const hostOf = ({ mount }: Descriptor) => files.mounts.find(({ path }) => path === mount)?.host;
+  if (hostOf(one) !== hostOf(other)) throw new FileError("xdev");
+}
+
+/** The file or folder to be opened, made or emptied where `oflags` say so. */
+function opened(
+  call: FileCall,
+  { through, place }: ReturnType<typeof placeOf>,
+  { oflags, writes }: { oflags: number; writes: boolean },
+): number {
+  const { files } = call;
+  const has = (flag: number) => (oflags & flag) !== 0;
+  if (place.node === undefined) {
+    if (!has(CREATE)) throw new FileError("noent");
+    if (place.isForFolder) throw new FileError("isdir");
+    demandWritable(call, through);
+    return files.create(place, "file");
+  }
+  if (has(CREATE) && has(EXCLUSIVE)) throw new FileError("exist");
+  const { kind } = files.node(place.node);
+  if (kind === "link") throw new FileError("loop");
+  if (kind === "folder") {
+    if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE))) throw new FileError("isdir");
+    return place.node;
+  }
+  if (has(DIRECTORY)) throw new FileError("notdir");
+  if (writes || has(TRUNCATE)) demandWritable(call, through);
+  if (has(TRUNCATE)) files.resize(place.node, 0);
+  return place.node;
+}
+
+export const pathFunctions: Readonly<Record<string, FileFunction>> = {
+  path_open(
+    call,
+    fd: number,
+    lookup: number,
+    at: number,
+    length: number,
+    oflags: number,
+    rights: bigint,
+    inheriting: bigint,
+    flags: number,
+    result: number,
+  ) {
+    const { files } = call;
+    if ((oflags & DIRECTORY) !== 0 && (oflags & (CREATE | EXCLUSIVE | TRUNCATE)) !== 0) {
+      throw new FileError("inval");
+    }
+    files.descriptors.demandRoom();
+    const isNew = (oflags & CREATE) !== 0 && (oflags & EXCLUSIVE) !== 0;
+    const where = placeOf(call, fd, { at, length }, (lookup & FOLLOW) !== 0 && !isNew);
+    const writes = (rights & RIGHT_WRITE) !== 0n;
+    const node = opened(call, where, { oflags, writes });
+    const { kind } = files.node(node);
+    const number = files.open({
+      ...{ node, kind, mount: where.through.mount, isPreopened: false, offset: 0, flags },
+      rights: rights & RIGHTS_ALL,
+      inheriting: inheriting & RIGHTS_ALL,
+    });
+    call.guest.writableView(result, 4).setUint32(0, number, true);
+  },
+
+  path_filestat_get(call, fd: number, lookup: number, at: number, length: number, to: number) {
+    const { place } = placeOf(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
+    putStatus(call, to, nodeAt(place));
+  },
+  path_filestat_set_times(
+    call,
+    fd: number,
+    lookup: number,
+    at: number,
+    length: number,
+    accessed: bigint,
+    modified: bigint,
+    flags: number,
+  ) {
+    const place = changedPlace(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
+    setTimes(call, nodeAt(place), { accessed, modified, flags });
+  },
+
+  path_create_directory(call, fd: number, at: number, length: number) {
+    call.files.create(changedPlace(call, fd, { at, length }), "folder");
+  },
+  path_remove_directory(call, fd: number, at: number, length: number) {
+    call.files.removeFolder(changedPlace(call, fd, { at, length }));
+  },
+  path_unlink_file(call, fd: number, at: number, length: number) {
+    call.files.unlink(changedPlace(call, fd, { at, length }));
+  },
+  path_rename(
+    call,
+    fd: number,
+    at: number,
+    length: number,
+    toFd: number,
+    toAt: number,
+    toLength: number,
+  ) {
+    const from = changedPlace(call, fd, { at, length });
+    const to = changedPlace(call, toFd, { at: toAt, length: toLength });
+    demandSameStore(call, folderOf(call, fd), folderOf(call, toFd));
+    call.files.rename(from, to);
+  },
+  path_link(
+    call,
+    fd: number,
+    lookup: number,
+    at: number,
+    length: number,
+    toFd: number,
+    toAt: number,
+    toLength: number,
+  ) {
+    const { place } = placeOf(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
+    const to = changedPlace(call, toFd, { at: toAt, length: toLength });
+    demandSameStore(call, folderOf(call, fd), folderOf(call, toFd));
+    call.files.link(nodeAt(place), to);
+  },
+  path_symlink(call, at: number, length: number, fd: number, toAt: number, toLength: number) {
+    const target = pathIn(call, { at, length });
+    const place = changedPlace(call, fd, { at: toAt, length: toLength });
+    if (target === "") throw new FileError("noent");
+    if (target.startsWith("/")) throw new FileError("perm");
+    call.files.create(place, "link", target);
+  },
+  path_readlink(
+    call,
+    fd: number,
+    at: number,
+    length: number,
+    to: number,
+    room: number,
+    used: number,
+  ) {
+    const { place } = placeOf(call, fd, { at, length }, false);
+    const { target } = call.files.node(nodeAt(place));
+    if (target === undefined) throw new FileError("inval");
+    const bytes = encoder.encode(target).subarray(0, room >>> 0);
+    call.guest.writable(to, bytes.length).set(bytes);
+    call.guest.writableView(used, 4).setUint32(0, bytes.length, true);
+  },
+};
