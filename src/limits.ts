@@ -132,6 +132,8 @@ export const limits = {
   queuedCalls: 100,
   /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
   keptInstanceBytes: 32 * 1024 * 1024,
+  /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
+  initialFileBytes: 4 * 1024 * 1024,
   /** How long the state of a servlet in a session is kept after its last call. */
   sessionStateMs: 7 * 24 * 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */

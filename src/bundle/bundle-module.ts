@@ -5,7 +5,7 @@ import type { Member } from "./bundle.ts";
 export function bundleSource(members: readonly Member[], out: string): string {
   const toSource = relative(dirname(out), "src") || ".";
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, startsOnce, lists, definitions } = member;
+    const { found, dialect, prepared, startsOnce, lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -17,12 +17,14 @@ export function bundleSource(members: readonly Member[], out: string): string {
   hash: ${JSON.stringify(prepared.hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
+  ${archives.length === 0 ? "" : `files: { ${archives.map(({ host, digest }, nth) => `${JSON.stringify(host)}: { archive: files${at}_${nth}, digest: "${digest}" }`).join(", ")} },`}
   ${lists === undefined ? "" : `lists: ${JSON.stringify(lists)},`}
   ${definitions === undefined ? "" : `definitions: ${JSON.stringify(definitions)},`}
 }`;
   });
   const from = (file: string) => JSON.stringify(path(relative(dirname(out), file)));
-  const imports = members.flatMap(({ prepared }, at) => [
+  const imports = members.flatMap(({ prepared, archives }, at) => [
+    ...archives.map((archive, nth) => `import files${at}_${nth} from ${from(archive.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
     ...(prepared.patch === undefined
       ? []

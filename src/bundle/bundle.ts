@@ -11,6 +11,7 @@ import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
+import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
 import { bundleScript, checkTypes, type Script } from "./typescript/script.ts";
@@ -22,6 +23,8 @@ export interface Member {
   found: Found;
   dialect: DialectName;
   prepared: Prepared;
+  /** The files that its folders begin with. */
+  archives: Archived[];
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
@@ -140,7 +143,7 @@ async function makeReady(
       );
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
-    return { found, dialect, prepared, size };
+    return { found, dialect, prepared, size, archives: await archivesOf(found, cache) };
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
@@ -161,6 +164,7 @@ async function makeLoaded(
   return {
     found,
     dialect: "hyper-v2",
+    archives: await archivesOf(found, cache),
     prepared: { ...engine, exports, hash, patch: { path, bytes: patch } },
     size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch) },
   };

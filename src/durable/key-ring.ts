@@ -39,6 +39,19 @@ export class KeyRing extends DurableObject {
     return { id, bytes };
   }
 
+  /** The key for what does not expire; it is never deleted. */
+  lasting(): Uint8Array<ArrayBuffer> {
+    const { sql } = this.ctx.storage;
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS lasting (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)",
+    );
+    const fresh = crypto.getRandomValues(new Uint8Array(32));
+    sql.exec("INSERT OR IGNORE INTO lasting VALUES (0, ?)", fresh);
+    return new Uint8Array(
+      sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM lasting").one().bytes,
+    );
+  }
+
   /** The key with this number; undefined if there is none or it was deleted. */
   byId(id: number): Key | undefined {
     const found = this.ctx.storage.sql

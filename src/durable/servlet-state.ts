@@ -1,5 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
 import { Fault, report } from "../errors.ts";
+import { filesIn } from "../files/archive.ts";
+import { FileStore } from "../files/file-store.ts";
+import type { Files } from "../files/files.ts";
+import { parseMounts } from "../files/mounts.ts";
+import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
 import { programOf, setupOf } from "../servlets/connect.ts";
@@ -29,14 +34,29 @@ import { CorruptState, StateRows } from "./state-rows.ts";
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    readonly #rows: StateRows;
+    #stored: Promise<Stored> | undefined;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       this.#share = share(env);
-      this.#rows = new StateRows(state.storage.sql, this.#share.sealer);
+    }
+
+    /** What is stored, under the key of this scope. */
+    #open(): Promise<Stored> {
+      const { sql } = this.ctx.storage;
+      this.#stored ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
+        (key) => {
+          const sealing = sealingWith(key);
+          return { rows: new StateRows(sql, sealing), files: new FileStore(sql, sealing) };
+        },
+        (error: unknown) => {
+          this.#stored = undefined;
+          throw error;
+        },
+      );
+      return this.#stored;
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -68,6 +88,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       signal: AbortSignal,
     ) {
       const { deployment } = this.#share;
+      const stored = await this.#open();
+      const files = this.#filesFor(servlet, stored);
       const setup = {
         ...setupOf(servlet, deployment, {
           ...run.call,
@@ -80,22 +102,53 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         recorded,
         seed,
         keeper: keeperOf(hooks, there),
+        ...(files && { files }),
       };
       const program = programOf(servlet, deployment);
-      return callExport(program, run.export, run.input, setup, this.#source(servlet));
+      return callExport(
+        program,
+        run.export,
+        run.input,
+        setup,
+        this.#source(servlet, stored.rows, files),
+      );
     }
 
+    /** The folders of a servlet for one call; undefined if it has none. */
+    #filesFor({ name, hash, manifest, files = {} }: BundledServlet, stored: Stored) {
+      const { rows } = stored;
+      if (rows.hash !== undefined && rows.hash !== hash) {
+        console.warn(`[${name}] Its build has changed: its memory begins anew.`);
+        rows.clear();
+        takeKept(this);
+      }
+      const mounts = parseMounts(manifest.allowed_paths ?? []);
+      if (mounts.length === 0) return undefined;
+      const initial = Object.fromEntries(
+        Object.entries(files).map(([host, { digest, archive }]) => [
+          host,
+          { digest, files: () => filesIn(archive) },
+        ]),
+      );
+      return stored.files.begin(mounts, {
+        now: BigInt(Date.now()) * 1_000_000n,
+        initial,
+        continues: rows.hash !== undefined,
+      });
+    }
+
+    /** Deletes what was kept for a session. */
     override async alarm(): Promise<void> {
       takeKept(this);
       await this.ctx.storage.deleteAll();
-      this.#rows.create();
+      this.#stored = undefined;
     }
 
     /** A new instance in the stored state. */
-    async #load(program: Program, guest: Guest): Promise<Kept> {
+    async #load(program: Program, guest: Guest, rows: StateRows): Promise<Kept> {
       const instance = await makeInstance(program, guest);
       try {
-        return { instance, vars: await this.#rows.load(instance) };
+        return { instance, vars: rows.load(instance) };
       } catch (error) {
         if (error instanceof CorruptState) throw new Fault("unavailable", CORRUPT);
         throw error;
@@ -103,26 +156,24 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source({ name, hash, manifest }: BundledServlet): Source {
+    #source({ hash, manifest }: BundledServlet, rows: StateRows, files?: Files): Source {
       return {
         take: async (program, guest) => {
-          if (this.#rows.hash !== undefined && this.#rows.hash !== hash) {
-            console.warn(`[${name}] Its build has changed: its memory begins anew.`);
-            this.#rows.clear();
-            takeKept(this);
-          }
-          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest));
+          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, rows));
           instance.guest = guest;
           for (const [variable, value] of vars) guest.setVariable(variable, value);
           return instance;
         },
-        giveBack: async (_program, instance, hasReturned) => {
+        giveBack: (_program, instance, hasReturned) => {
           // What a call that failed has changed is dropped with its instance.
-          if (!hasReturned || instance.guest === undefined) return;
+          if (!hasReturned || instance.guest === undefined) {
+            files?.drop();
+            return;
+          }
           const { vars } = instance.guest;
-          const write = await this.#rows.prepare(instance, vars, hash);
           this.ctx.storage.transactionSync(() => {
-            write();
+            files?.commit({ keepsOpen: true });
+            rows.save(instance, vars, hash);
             // Nobody can come back to the state of a session that is over.
             if (manifest.state === "session") {
               void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
@@ -135,6 +186,12 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       };
     }
   };
+}
+
+/** What is stored for a scope. */
+interface Stored {
+  rows: StateRows;
+  files: FileStore;
 }
 
 const CORRUPT =

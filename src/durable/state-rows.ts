@@ -9,7 +9,7 @@ import {
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten } from "../wasm/marks.ts";
-import type { Sealer } from "./vault.ts";
+import type { Sealing } from "../files/sealing.ts";
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
@@ -35,11 +35,11 @@ const decoder = new TextDecoder();
 
 export class StateRows {
   readonly #sql: SqlStorage;
-  readonly #sealer: Sealer;
+  readonly #sealing: Sealing;
 
-  constructor(sql: SqlStorage, sealer: Sealer) {
+  constructor(sql: SqlStorage, sealing: Sealing) {
     this.#sql = sql;
-    this.#sealer = sealer;
+    this.#sealing = sealing;
     this.create();
   }
 
@@ -59,55 +59,52 @@ export class StateRows {
   }
 
   /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
-  async load(instance: Instance): Promise<Variables> {
+  load(instance: Instance): Variables {
     const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
     if (row === undefined) return new Map();
     const { pages, globals, vars } = JSON.parse(
-      decoder.decode(await this.#open(row.bytes, "rest")),
+      decoder.decode(this.#open(row.bytes, "rest")),
     ) as Rest;
     const { exports } = instance;
-    const size = exports["edge_pages"] as WebAssembly.Global;
-    if (pages > (size.value as number)) {
+    const size = exports["edge_pages"];
+    if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
       (exports["memory"] as WebAssembly.Memory).grow(pages - (size.value as number));
       size.value = pages;
     }
     const body = (instance.body = bodyOf(exports));
 
     for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
-      body.memory.set(await this.#open(bytes, `block ${nth}`), nth * BLOCK);
+      body.memory.set(this.#open(bytes, `block ${nth}`), nth * BLOCK);
     }
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
   }
 
-  /** Seals what a call has changed, clears its marks, and returns a synchronous function that writes it. */
-  async prepare(instance: Instance, vars: Variables, hash: string): Promise<() => void> {
+  /** Stores what a call has changed, and clears its marks. Run it in a transaction. */
+  save(instance: Instance, vars: Variables, hash: string): void {
     const body = currentBody(instance);
-    const blocks: { nth: number; bytes: Uint8Array }[] = [];
     for (const nth of writtenBlocks(body)) {
       const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      blocks.push({ nth, bytes: await this.#sealer.seal(bytes, `block ${nth}`) });
+      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
     }
     clearKernel(body);
     const rest: Rest = {
-      pages: body.pages!.value as number,
+      pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
-    const sealed = await this.#sealer.seal(encoder.encode(JSON.stringify(rest)), "rest");
-    return () => {
-      for (const { nth, bytes } of blocks) {
-        this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, bytes);
-      }
-      this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
-    };
+    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
   }
 
-  async #open(sealed: ArrayBuffer, place: string): Promise<Uint8Array> {
-    const opened = await this.#sealer.open(new Uint8Array(sealed), place);
-    if (opened === undefined) throw new CorruptState();
-    return opened;
+  #open(sealed: ArrayBuffer, place: string): Uint8Array {
+    try {
+      return this.#sealing.open(new Uint8Array(sealed), place);
+    } catch {
+      throw new CorruptState();
+    }
   }
 }
 

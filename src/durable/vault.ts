@@ -12,6 +12,7 @@ export function sealerOf({ STATE_KEY: secret }: Settings, env: object): Sealer |
   const own = secret && { id: SECRET, bytes: new Uint8Array(Uint8Array.fromHex(secret)) };
   return new Sealer({
     current: () => own || retry(async () => ring().current()),
+    lasting: () => (own ? own.bytes : retry(async () => ring().lasting())),
     byId: (id) => (own && id === SECRET ? own : retry(async () => ring().byId(id))),
   });
 }
@@ -22,6 +23,7 @@ const SECRET = 0;
 interface Keys {
   current(): Promise<Key> | Key;
   byId(id: number): Promise<Key | undefined> | Key | undefined;
+  lasting(): Promise<Uint8Array<ArrayBuffer>> | Uint8Array<ArrayBuffer>;
 }
 
 interface Opener {
@@ -82,6 +84,21 @@ export class Sealer {
     } catch {
       return undefined;
     }
+  }
+
+  /** The key of one scope for what does not expire: HMAC-SHA-256 of its name under the lasting key. */
+  async scopeKey(scope: string): Promise<Uint8Array> {
+    const lasting = await this.#keys.lasting();
+    const key = await crypto.subtle.importKey(
+      "raw",
+      lasting,
+      { name: "HMAC", hash: "SHA-256" },
+      false,
+      ["sign"],
+    );
+    return new Uint8Array(
+      await crypto.subtle.sign("HMAC", key, encoder.encode(`state of ${scope}`)),
+    );
   }
 
   async #remember({ id, bytes }: Key): Promise<Opener> {

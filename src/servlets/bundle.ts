@@ -16,6 +16,8 @@ export interface BundledServlet {
   /** SHA-256 of the module and the patch, in hex. */
   hash: string;
   exports: readonly string[];
+  /** The files that its folders begin with, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */
+  files?: Readonly<Record<string, { archive: ArrayBuffer; digest: string }>>;
   manifest: Manifest;
   /** Its lists, by its own names; absent if they are dynamic. */
   lists?: Lists;

@@ -112,6 +112,11 @@ export const manifestSchema = z
       .describe(
         "What its memory and variables last for: each call begins anew (call, by default), or where the last successful call of the same session, the same caller, or of anybody (server) has left them. A client without sessions has the state of its caller.",
       ),
+    allowed_paths: z
+      .array(z.string())
+      .describe(
+        "Folders that it has, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
+      ),
     start: z
       .enum(["call", "once"])
       .describe(
