@@ -86,10 +86,10 @@ export class GuestMemory {
     return new DataView(this.writable(at, length).buffer, at >>> 0, length);
   }
 
-  /** Bytes of both memories. */
+  /** Bytes of both memories; of its own as it sees it, as that may have grown in an earlier call. */
   get memoryBytes(): number {
-    const { memory, edge_memory: kernel } = this.#kernel;
-    return (memory?.buffer.byteLength ?? 0) + kernel.buffer.byteLength;
+    const { edge_pages: pages, edge_memory: kernel } = this.#kernel;
+    return (pages?.value ?? 0) * 65536 + kernel.buffer.byteLength;
   }
 
   /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */

@@ -20,3 +20,6 @@ export class WorkerEntrypoint {}
 Object.assign(globalThis, {
   Cloudflare: { compatibilityFlags: { global_fetch_strictly_public: true } },
 });
+
+/** Functions for another object; here they are called as they are. */
+export class RpcTarget {}
