@@ -82,7 +82,7 @@ async function answerOf(port: number, { servlet, tool, arguments: given }: Case)
   };
   if (result === undefined) return { error: error!.message };
   const said = result.content[0]?.text ?? "";
-  if (result.isError && /^The servlet crashed/.test(said)) return { traps: true };
+  if (result.isError && said.startsWith("The servlet crashed")) return { traps: true };
   let answer: unknown = said;
   try {
     answer = JSON.parse(said);

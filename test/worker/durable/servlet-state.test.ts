@@ -90,7 +90,8 @@ test("state that was altered is refused, and a build with another hash begins an
   const before = await listDurableObjectIds(states);
   expect(await text("next", caller)).toBe("1");
   const known = new Set(before.map(String));
-  const [id] = (await listDurableObjectIds(states)).filter((one) => !known.has(String(one)));
+  const after = await listDurableObjectIds(states);
+  const id = after.find((one) => !known.has(String(one)));
   const exec = (query: string) =>
     runInDurableObject(states.get(id!), (_object, { storage }) => void storage.sql.exec(query));
   await exec("UPDATE blocks SET bytes = zeroblob(length(bytes))");
