@@ -70,6 +70,8 @@ export interface Intent {
 
 /** Stores a call's journal entries before the servlet sees them. */
 export interface Keeper {
+  /** True if it stores no entries: the call is not run again. */
+  isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
   begin(head: Head): Promise<void>;
   /**

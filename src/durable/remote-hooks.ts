@@ -105,6 +105,8 @@ export interface HooksThere {
   sending: boolean;
   keeper: boolean;
   intend: boolean;
+  /** True if the call may be run again from its record. */
+  repeats: boolean;
 }
 
 export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere => ({
@@ -112,6 +114,7 @@ export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere =
   sending: sending !== undefined,
   keeper: keeper !== undefined,
   intend: keeper?.intend !== undefined,
+  repeats: keeper !== undefined && keeper.isVolatile !== true,
 });
 
 export function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {

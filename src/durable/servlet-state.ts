@@ -69,7 +69,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         await this.#turns.take();
         this.#running.set(run.id, stop);
         try {
-          return plainEnding(await this.#call(servlet, run, hooks, stop.signal));
+          return await this.#call(servlet, run, hooks, stop.signal);
         } finally {
           this.#running.delete(run.id);
           this.#turns.release();
@@ -86,9 +86,11 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       { there, recorded, seed, ...run }: StatefulRun,
       hooks: RemoteHooks,
       signal: AbortSignal,
-    ) {
+    ): Promise<PlainEnding> {
       const { deployment } = this.#share;
       const stored = await this.#open();
+      const before = recorded && stored.rows.ending(recorded);
+      if (before !== undefined) return before;
       const files = this.#filesFor(servlet, stored);
       const setup = {
         ...setupOf(servlet, deployment, {
@@ -105,13 +107,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         ...(files && { files }),
       };
       const program = programOf(servlet, deployment);
-      return callExport(
-        program,
-        run.export,
-        run.input,
-        setup,
-        this.#source(servlet, stored.rows, files),
-      );
+      const { rows } = stored;
+      const source = this.#source(servlet, { rows, files, isDurable: there.repeats });
+      return plainEnding(await callExport(program, run.export, run.input, setup, source));
     }
 
     /** The folders of a servlet for one call; undefined if it has none. */
@@ -156,24 +154,30 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source({ hash, manifest }: BundledServlet, rows: StateRows, files?: Files): Source {
+    #source(
+      { hash, manifest }: BundledServlet,
+      { rows, files, isDurable }: { rows: StateRows; files: Files | undefined; isDurable: boolean },
+    ): Source {
       return {
         take: async (program, guest) => {
+          // Its ending is found by its seed, which must be known before.
+          if (isDurable) await guest.journal.begin();
           const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, rows));
           instance.guest = guest;
           for (const [variable, value] of vars) guest.setVariable(variable, value);
           return instance;
         },
-        giveBack: (_program, instance, hasReturned) => {
+        giveBack: (_program, instance, ending) => {
           // What a call that failed has changed is dropped with its instance.
-          if (!hasReturned || instance.guest === undefined) {
+          if (ending === undefined || instance.guest === undefined) {
             files?.drop();
             return;
           }
-          const { vars } = instance.guest;
+          const { vars, journal } = instance.guest;
           this.ctx.storage.transactionSync(() => {
             files?.commit({ keepsOpen: true });
             rows.save(instance, vars, hash);
+            if (isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending));
             // Nobody can come back to the state of a session that is over.
             if (manifest.state === "session") {
               void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);

@@ -9,10 +9,16 @@ import {
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten } from "../wasm/marks.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { limits } from "../limits.ts";
+import type { Entry, Recorded } from "../record.ts";
+import type { PlainEnding } from "./remote-hooks.ts";
 import type { Sealing } from "../files/sealing.ts";
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
 `;
 
@@ -23,6 +29,15 @@ interface Rest {
   /** Extism's variables, in base64. */
   vars: [name: string, value: string][];
 }
+
+/** How a call has ended, and the answers that it was given until then. */
+interface Ended {
+  answers: string[];
+  ending: PlainEnding;
+}
+
+const answerKey = ({ digest, answer }: Entry): string =>
+  `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
 
 /** Extism's variables. */
 export type Variables = ReadonlyMap<string, Uint8Array>;
@@ -79,6 +94,34 @@ export class StateRows {
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
+  }
+
+  /**
+   * The ending that a run of this call has had, and changed the state with: whoever asked for it may have died before
+   * it heard of that. Undefined for another call, or for one that goes on from other answers.
+   */
+  ending({ head, entries }: Recorded): PlainEnding | undefined {
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM endings WHERE seed = ?", head.seed)
+      .toArray();
+    if (row === undefined) return undefined;
+    const { answers, ending } = JSON.parse(
+      decoder.decode(this.#open(row.bytes, `ending ${head.seed}`)),
+    ) as Ended;
+    return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
+  }
+
+  /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
+  saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
+    const ended: Ended = { answers: entries.map(answerKey), ending };
+    const about = `ending ${head.seed}`;
+    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(ended)), about);
+    const now = Date.now();
+    this.#sql.exec("DELETE FROM endings WHERE until < ?", now);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO endings VALUES (?, ?, ?)",
+      ...[head.seed, sealed, now + limits.taskMs],
+    );
   }
 
   /** Stores what a call has changed, and clears its marks. Run it in a transaction. */

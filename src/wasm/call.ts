@@ -24,8 +24,8 @@ export type Ending =
 /** Where a call's instance comes from, and what becomes of it. */
 export interface Source {
   take(program: Program, guest: Guest): Promise<Instance>;
-  /** Called when the guest is gone; `hasReturned` if it came to its end by itself. */
-  giveBack(program: Program, instance: Instance, hasReturned: boolean): Promise<void> | void;
+  /** Called when the guest is gone; with its ending, if it came to its end by itself. */
+  giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
 const pool: Source = { take: borrow, giveBack };
@@ -57,15 +57,14 @@ export async function callExport(
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal);
   const instance = await source.take(program, guest);
-  let hasReturned = false;
+  let ending: Ending | undefined;
   try {
     guest.attach(instance.exports, setup);
     const hasStarted = isBornStarted(program) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await run(instance, "edge_start");
     }
-    const ending = await runIn(instance, name, recorded?.head.input ?? input, guest);
-    hasReturned = true;
+    ending = await runIn(instance, name, recorded?.head.input ?? input, guest);
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
@@ -79,7 +78,7 @@ export async function callExport(
     return { kind: "suspended", suspended };
   } finally {
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
-    await source.giveBack(program, instance, hasReturned);
+    await source.giveBack(program, instance, ending);
   }
 }
 

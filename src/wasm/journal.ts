@@ -124,7 +124,7 @@ export class Journal {
   async intend(method: MethodClass): Promise<Intent | undefined> {
     if (this.#keeper?.intend === undefined || this.#pending === undefined) return undefined;
     await this.keep();
-    await this.#begin();
+    await this.begin();
     const request = utf8ToBytes(`request ${this.#at} ${this.#pending.digest}`);
     const hash = sha256.create().update(this.#key()).update(request).digest();
     const key = bytesToHex(hash).slice(0, 32);
@@ -144,14 +144,15 @@ export class Journal {
   /** Settles when all that was added is kept. */
   async keep(): Promise<void> {
     if (this.#keeper === undefined) return;
-    if (this.#kept < this.#entries.length) await this.#begin();
+    if (this.#kept < this.#entries.length) await this.begin();
     while (this.#kept < this.#entries.length) {
       await this.#keeper.keep(this.#kept, this.#entries[this.#kept]!, this.#notices);
       this.#kept++;
     }
   }
 
-  async #begin(): Promise<void> {
+  /** Stores that the call has begun, where its keeper does not have it yet. */
+  async begin(): Promise<void> {
     if (!this.#isNew) return;
     this.#isNew = false;
     await this.#keeper?.begin(this.#head());

@@ -4,6 +4,7 @@ import { UNKNOWN_OUTCOME, type Sender } from "../../unknown-outcome.ts";
 
 /** The keeper of a call in a session's object; calls `note` before a request that must not be repeated is sent. */
 export const sendingKeeper = (call: Sender, note: () => void): Keeper => ({
+  isVolatile: true,
   begin: async () => {},
   async intend(_position, _key, method) {
     if (method !== "once") return false;

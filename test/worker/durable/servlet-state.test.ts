@@ -3,6 +3,12 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
+import { statefulRunner } from "../../../src/durable/servlet-states.ts";
+import { deploymentOf, readSettings } from "../../../src/env.ts";
+import type { Head } from "../../../src/record.ts";
+import { connected } from "../../../src/servlets/connect.ts";
+import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { begin, goOn, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
@@ -101,4 +107,26 @@ test("state that was altered is refused, and a build with another hash begins an
   vi.spyOn(console, "warn").mockImplementation(() => {});
   await exec("UPDATE state SET hash = 'another'");
   expect(await text("next", caller)).toBe("1");
+});
+
+test("a call whose ending was lost is not made twice", async () => {
+  const { result: known } = await send("tools/list", {});
+  expect(JSON.stringify(known)).toContain("counting-next");
+  const counting = bundle.servlets.find(({ name }) => name === "counting")!;
+  const settings = readSettings(env);
+  const deployment = { ...deploymentOf(settings, env), runStateful: statefulRunner(env) };
+  const servlet = connected(counting, deployment);
+  const heads: Head[] = [];
+  const keeper = {
+    begin: async (head: Head) => void heads.push(head),
+    keep: async () => {},
+  };
+  const call = { ...nobodysCall, principal: { name: "lost" }, keeper };
+  const first = await servlet.callTool("next", {}, call);
+  expect(first).toMatchObject({ content: [{ text: "1" }] });
+  // The object that asked has died, and runs the call again from what it has stored.
+  const recorded = { head: heads[0]!, entries: [], notices: 0 };
+  expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
+  expect(await servlet.callTool("next", {}, call)).toMatchObject({ content: [{ text: "2" }] });
+  expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
 });
