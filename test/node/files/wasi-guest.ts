@@ -93,7 +93,7 @@ export const TRUNCATE = 8;
 export const APPEND = 1;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** WASI's number for how a function went, and what it gave. */
 export interface Answer<T> {
