@@ -163,7 +163,9 @@ describe("what is stored", () => {
   const stored = (database: Database) =>
     ["nodes", "entries", "blocks", "totals"]
       .flatMap((name) => database.exec(`SELECT key, value FROM file_${name}`).toArray())
-      .map(({ key, value }) => `${key} ${Buffer.from(value as Uint8Array).toString("latin1")}`)
+      .map(
+        ({ key, value }) => `${String(key)} ${Buffer.from(value as Uint8Array).toString("latin1")}`,
+      )
       .join("\n");
 
   test("is sealed: names, link targets and contents", () => {
