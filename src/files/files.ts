@@ -144,8 +144,9 @@ export class Files {
   /** Gives a file or link one more name. */
   link(id: number, place: Place): void {
     const { kind, links } = this.node(id);
+    const name = this.#vacant(place, false);
     if (kind === "folder") throw new FileError("perm");
-    this.folders.add(place.folder, this.#vacant(place, false), id, kind);
+    this.folders.add(place.folder, name, id, kind);
     this.inodes.change(id, { links: links + 1 });
   }
 
@@ -174,6 +175,9 @@ export class Files {
     if (!isFolder && (from.isForFolder || to.isForFolder)) throw new FileError("notdir");
     if (to.node === id) return;
     if (isFolder && this.folders.isWithin(to.folder, id)) throw new FileError("inval");
+    if (to.node !== undefined && this.folders.isWithin(from.folder, to.node)) {
+      throw new FileError("notempty");
+    }
     if (to.node === undefined) {
       if (from.folder !== to.folder) this.folders.demandRoom(to.folder);
       this.folders.remove(from.folder, name);

@@ -55,7 +55,6 @@ export function walk(
       if (target.startsWith("/")) throw new FileError("perm");
       left.push(...partsOf(target));
     } else if (isLast) {
-      if (isForFolder && found?.kind === "file") throw new FileError("notdir");
       return { folder, name, node: found?.node, isForFolder };
     } else if (found?.kind === "folder") {
       way.push(found.node);

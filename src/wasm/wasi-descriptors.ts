@@ -48,6 +48,10 @@ function positionOf(given: bigint): number {
   return Number(position);
 }
 
+/** The end of a file that is only ever appended to. */
+const endIfAppended = ({ files }: FileCall, { flags, node }: Descriptor): number | undefined =>
+  (flags & FLAG_APPEND) === 0 ? undefined : files.node(node).size;
+
 function demandVectors(count: number): void {
   if (count >>> 0 > limits.vectors) throw new FileError("inval");
 }
@@ -101,15 +105,16 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
   },
   fd_write(call, fd: number, at: number, count: number, written: number) {
     const file = fileOf(call, fd, RIGHT_WRITE);
-    const isAppended = (file.flags & FLAG_APPEND) !== 0;
-    const from = isAppended ? call.files.node(file.node).size : file.offset;
+    const from = endIfAppended(call, file) ?? file.offset;
     const done = writeFrom(call, file.node, from, { at, count });
-    file.offset = from + done;
+    if (done > 0) file.offset = from + done;
     call.guest.writableView(written, 4).setUint32(0, done, true);
   },
   fd_pwrite(call, fd: number, at: number, count: number, offset: bigint, written: number) {
-    const { node } = fileOf(call, fd, RIGHT_WRITE);
-    const done = writeFrom(call, node, positionOf(offset), { at, count });
+    const file = fileOf(call, fd, RIGHT_WRITE);
+    // Where it is given a position too, a file that is appended to grows at its end, as on Linux.
+    const to = endIfAppended(call, file) ?? positionOf(offset);
+    const done = writeFrom(call, file.node, to, { at, count });
     call.guest.writableView(written, 4).setUint32(0, done, true);
   },
 

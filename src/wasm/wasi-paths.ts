@@ -56,8 +56,9 @@ function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false)
   return place;
 }
 
-function nodeAt({ node }: Place): number {
+function nodeAt({ files }: FileCall, { node, isForFolder }: Place): number {
   if (node === undefined) throw new FileError("noent");
+  if (isForFolder && files.node(node).kind !== "folder") throw new FileError("notdir");
   return node;
 }
 
@@ -81,8 +82,10 @@ function opened(
     demandWritable(call, through);
     return files.create(place, "file");
   }
-  if (has(CREATE) && has(EXCLUSIVE)) throw new FileError("exist");
   const { kind } = files.node(place.node);
+  if (place.isForFolder && kind !== "folder") throw new FileError("notdir");
+  if (has(CREATE) && place.isForFolder) throw new FileError("isdir");
+  if (has(CREATE) && has(EXCLUSIVE)) throw new FileError("exist");
   if (kind === "link") throw new FileError("loop");
   if (kind === "folder") {
     if (!has(DIRECTORY) && (writes || has(CREATE) || has(TRUNCATE))) throw new FileError("isdir");
@@ -127,7 +130,7 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
 
   path_filestat_get(call, fd: number, lookup: number, at: number, length: number, to: number) {
     const { place } = placeOf(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
-    putStatus(call, to, nodeAt(place));
+    putStatus(call, to, nodeAt(call, place));
   },
   path_filestat_set_times(
     call,
@@ -140,7 +143,7 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
     flags: number,
   ) {
     const place = changedPlace(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
-    setTimes(call, nodeAt(place), { accessed, modified, flags });
+    setTimes(call, nodeAt(call, place), { accessed, modified, flags });
   },
 
   path_create_directory(call, fd: number, at: number, length: number) {
@@ -177,9 +180,10 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
     toLength: number,
   ) {
     const { place } = placeOf(call, fd, { at, length }, (lookup & FOLLOW) !== 0);
+    const node = nodeAt(call, place);
     const to = changedPlace(call, toFd, { at: toAt, length: toLength });
     demandSameStore(call, folderOf(call, fd), folderOf(call, toFd));
-    call.files.link(nodeAt(place), to);
+    call.files.link(node, to);
   },
   path_symlink(call, at: number, length: number, fd: number, toAt: number, toLength: number) {
     const target = pathIn(call, { at, length });
@@ -198,7 +202,7 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
     used: number,
   ) {
     const { place } = placeOf(call, fd, { at, length }, false);
-    const { target } = call.files.node(nodeAt(place));
+    const { target } = call.files.node(nodeAt(call, place));
     if (target === undefined) throw new FileError("inval");
     const bytes = encoder.encode(target).subarray(0, room >>> 0);
     call.guest.writable(to, bytes.length).set(bytes);

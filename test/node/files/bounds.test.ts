@@ -1,0 +1,173 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { parseMounts } from "../../../src/files/mounts.ts";
+import { limits } from "../../../src/limits.ts";
+import { newStore } from "./database.ts";
+import { CREATE, guestWith, READ } from "./wasi-guest.ts";
+
+/** How much a guest can keep and use. Numbers are those of WASI's errno. */
+
+const OK = 0;
+const NOSPC = 51;
+const mounts = parseMounts(["/data"]);
+const { fileBytes, folderEntries } = limits;
+
+afterEach(() => {
+  Object.assign(limits, { fileBytes, folderEntries });
+});
+
+function guest(store = newStore()) {
+  const files = store.store.begin(mounts, { now: 0n });
+  const commit = () => store.database.transaction(() => files.commit({ keepsOpen: false }));
+  return { ...guestWith(files), files, commit, store };
+}
+
+describe("bytes of all files", () => {
+  test("have an end: a write is cut there, and the next one fails", () => {
+    limits.fileBytes = 200_000;
+    const { wasi, commit, store } = guest();
+    const fd = wasi.open("a", { oflags: CREATE }).value!;
+    let size = 0;
+    for (let errno = OK; errno === OK;) {
+      const written = wasi.write(fd, new Uint8Array(50_000));
+      ({ errno } = written);
+      size += written.value ?? 0;
+    }
+    expect(size).toBeGreaterThan(limits.fileBytes - 2 * 16_384);
+    expect(wasi.statOf(fd).value?.size).toBe(size);
+    expect(wasi.onPath("path_create_directory", "f")).toBe(OK);
+    commit();
+    expect(store.store.usage().bytes).toBeLessThanOrEqual(limits.fileBytes);
+
+    const { wasi: later } = guest(store);
+    const file = later.open("a").value!;
+    expect(later.write(file, new Uint8Array(20_000), BigInt(size)).errno).toBe(NOSPC);
+    expect(later.write(file, "x", 0n).errno).toBe(OK);
+    expect(later.onPath("path_unlink_file", "a")).toBe(OK);
+    expect(later.write(later.open("b", { oflags: CREATE }).value!, "x").errno).toBe(OK);
+  });
+
+  test("are given back by what is cut and removed, to the last one", () => {
+    const { commit, store } = guest();
+    commit();
+    const empty = store.store.usage().bytes;
+    const second = guest(store);
+    const fd = second.wasi.open("a", { oflags: CREATE }).value!;
+    second.wasi.write(fd, new Uint8Array(100_000).fill(1));
+    second.wasi.write(fd, "far", 1_000_000n);
+    second.wasi.link("a", "b");
+    second.wasi.onPath("path_create_directory", "f");
+    second.wasi.symlink("a", "f/l");
+    second.commit();
+    expect(store.store.usage().bytes - empty).toBeGreaterThan(100_000);
+
+    const third = guest(store);
+    const file = third.wasi.open("a").value!;
+    third.wasi.call("fd_filestat_set_size", file, 50_000n);
+    third.wasi.call("fd_filestat_set_size", file, 0n);
+    for (const path of ["a", "b", "f/l"]) third.wasi.onPath("path_unlink_file", path);
+    third.wasi.onPath("path_remove_directory", "f");
+    third.commit();
+    expect(store.store.usage().bytes).toBe(empty);
+    expect(store.database.count("file_blocks")).toBe(0);
+  });
+
+  test("count empty files and names too", () => {
+    limits.fileBytes = 100_000;
+    const { wasi } = guest();
+    let made = 0;
+    for (; made < 1000; made++) {
+      const { errno, value } = wasi.open(`f${made}`, { oflags: CREATE });
+      if (errno !== OK) break;
+      wasi.call("fd_close", value!);
+    }
+    expect(made).toBeLessThan(200);
+    expect(wasi.open("one-more", { oflags: CREATE }).errno).toBe(NOSPC);
+    expect(wasi.onPath("path_create_directory", "one-more")).toBe(NOSPC);
+    expect(wasi.symlink("f0", "one-more")).toBe(NOSPC);
+    expect(wasi.rename("f0", "renamed")).toBe(OK);
+    expect(wasi.stat("one-more").errno).toBe(44);
+  });
+
+  test("do not count holes", () => {
+    const { wasi, commit, store } = guest();
+    const fd = wasi.open("a", { oflags: CREATE }).value!;
+    const far = 10n * 2n ** 30n;
+    expect(wasi.write(fd, "end", far).errno).toBe(OK);
+    expect(wasi.read(fd, 100, far / 2n).value).toEqual(new Uint8Array(100));
+    commit();
+    expect(store.store.usage().bytes).toBeLessThan(100_000);
+    const { wasi: later } = guest(store);
+    const file = later.open("a").value!;
+    expect(new TextDecoder().decode(later.read(file, 100, far).value)).toBe("end");
+    expect(later.call("fd_filestat_set_size", file, 5n)).toBe(OK);
+    expect(later.read(file, 100, 0n).value).toEqual(new Uint8Array(5));
+  });
+});
+
+test("entries of a folder have an end", () => {
+  limits.folderEntries = 10;
+  const { wasi } = guest();
+  for (let index = 0; index < 10; index++) {
+    expect(wasi.onPath("path_create_directory", `f${index}`)).toBe(OK);
+  }
+  expect(wasi.onPath("path_create_directory", "g")).toBe(NOSPC);
+  expect(wasi.open("g", { oflags: CREATE }).errno).toBe(NOSPC);
+  expect(wasi.rename("f0", "g")).toBe(OK);
+  expect(wasi.onPath("path_create_directory", "f1/g")).toBe(OK);
+  expect(wasi.rename("f1/g", "h")).toBe(NOSPC);
+  expect(wasi.rename("f1/g", "f2")).toBe(OK);
+});
+
+test("work is paid for: what a guest makes the host seal, open and look up", () => {
+  const { wasi, guest: caller } = guest();
+  const fd = wasi.open("a", { oflags: CREATE }).value!;
+  const costOf = (run: () => void) => {
+    const before = caller.fuelMeter!.used;
+    run();
+    return caller.fuelMeter!.used - before;
+  };
+  const written = costOf(() => void wasi.write(fd, new Uint8Array(500_000)));
+  expect(written).toBeGreaterThan(500_000 * limits.byteFuel);
+  expect(costOf(() => void wasi.stat("none"))).toBeGreaterThan(limits.sqlFuel);
+});
+
+test("what the host holds for a call's files counts in its budget", () => {
+  const { wasi, guest: caller, files } = guest();
+  const fd = wasi.open("a", { oflags: CREATE }).value!;
+  for (let index = 0; index < 20; index++) wasi.write(fd, new Uint8Array(500_000).fill(index));
+  expect(caller.budget.heldBytes).toBeGreaterThan(limits.fileOverlayBytes / 4);
+  expect(caller.budget.heldBytes).toBeLessThanOrEqual(files.heldBytes);
+  expect(files.heldBytes).toBeLessThan(limits.fileOverlayBytes + 50_000);
+});
+
+test("a file of 50 MB is read and written at random within the memory of a call", () => {
+  const store = newStore();
+  const size = 50 * 2 ** 20;
+  const piece = 512 * 1024;
+  const first = guest(store);
+  const fd = first.wasi.open("a", { oflags: CREATE }).value!;
+  for (let at = 0; at < size; at += piece) {
+    first.wasi.write(fd, new Uint8Array(piece).fill(at / piece));
+    expect(first.files.heldBytes).toBeLessThan(limits.fileOverlayBytes + 50_000);
+  }
+  first.commit();
+
+  const { wasi, files, commit } = guest(store);
+  const file = wasi.open("a").value!;
+  const { bytes: opened } = files.work;
+  expect(wasi.read(file, 100, BigInt(size / 2)).value).toEqual(
+    new Uint8Array(100).fill(size / 2 / piece),
+  );
+  expect(files.work.bytes - opened).toBeLessThan(2 * 16_384);
+  for (let index = 0; index < 1000; index++) {
+    const at = (index * 7_654_321) % (size - 10);
+    expect(wasi.write(file, `<${index}>`.padEnd(6), BigInt(at)).errno).toBe(OK);
+    expect(files.heldBytes).toBeLessThan(limits.fileOverlayBytes + 50_000);
+  }
+  commit();
+  const { wasi: last } = guest(store);
+  const again = last.open("a", { rights: READ }).value!;
+  const at = (999 * 7_654_321) % (size - 10);
+  expect(new TextDecoder().decode(last.read(again, 6, BigInt(at)).value)).toBe("<999> ");
+  expect(last.statOf(again).value?.size).toBe(size);
+});
