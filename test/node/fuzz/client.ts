@@ -111,29 +111,36 @@ function once({ method, path, headers, body, isChunked }: Sent, taking: Taking) 
   });
 }
 
-/** A body as it comes in. */
+/** A body as it comes in; its parts are joined once, since megabytes come in parts of a few KB. */
 class Taken {
-  text = "";
   readonly messages: Json[] = [];
   readonly eventIds: string[] = [];
   readonly #isStream: boolean;
-  #read = 0;
+  readonly #parts: string[] = [];
+  /** The event that has not come whole. */
+  #open: string[] = [];
 
   constructor(isStream: boolean) {
     this.#isStream = isStream;
   }
 
+  get text(): string {
+    return this.#parts.join("");
+  }
+
   /** Gives the messages that are new. */
   take(chunk: string): Json[] {
-    this.text += chunk;
+    this.#parts.push(chunk);
     if (!this.#isStream) return [];
     const before = this.messages.length;
-    for (;;) {
-      const end = this.text.indexOf("\n\n", this.#read);
-      if (end < 0) return this.messages.slice(before);
-      this.#event(this.text.slice(this.#read, end));
-      this.#read = end + 2;
-    }
+    // An event's end may come in two chunks.
+    const ends = chunk.includes("\n\n") || (chunk.startsWith("\n") && this.#open.length > 0);
+    this.#open.push(chunk);
+    if (!ends) return [];
+    const events = this.#open.join("").split("\n\n");
+    this.#open = [events.pop() ?? ""];
+    for (const event of events) this.#event(event);
+    return this.messages.slice(before);
   }
 
   #event(text: string): void {
