@@ -1,5 +1,5 @@
 /** Builds a servlet's wasm from what lies in its folder. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
@@ -34,8 +34,14 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   }
   const script = names.find((name) => name === "servlet.ts" || name === "servlet.js");
   if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
-  if (names.some((name) => name === "servlet.c")) return { kind: "c", files: paths(names) };
+  if (names.includes("servlet.c")) return { kind: "c", files: paths(await filesIn(folder, names)) };
   return undefined;
+}
+
+/** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */
+async function filesIn(folder: string, names: string[]): Promise<string[]> {
+  const states = await Promise.all(names.map((name) => stat(join(folder, name))));
+  return names.filter((_, at) => states[at]!.isFile());
 }
 
 /**
