@@ -5,10 +5,12 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { Answers, Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import { Fault, type FaultCode, logError } from "../errors.ts";
-import type { Notification } from "../model.ts";
+import { Fault, type FaultCode, logError, report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Audience, Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { CallParts } from "../servlets/connect.ts";
+import type { Viewer } from "../servlets/deployment.ts";
 import { Suspended, Wait, type WaitReason } from "../suspension.ts";
 import type { Ending } from "../wasm/call.ts";
 
@@ -37,19 +39,45 @@ export function unsettled<T>(settlement: Settled<T>): T {
   throw new Fault(code, message, details);
 }
 
+/** A list, or the resource with this URI, has changed. */
+export interface Change {
+  method: string;
+  uri?: string;
+}
+
+export const changeOf = ({ method, params }: Notification): Change => ({
+  method,
+  ...(typeof params?.["uri"] === "string" && { uri: params["uri"] }),
+});
+
+export const noticeOf = ({ method, uri }: Change, audience: Audience): Notification => ({
+  method,
+  ...(uri !== undefined && { params: { uri } }),
+  audience,
+});
+
 /** An ending as a value that passes between objects. */
 export type PlainEnding =
-  | Exclude<Ending, { kind: "suspended" }>
+  | (Exclude<Ending, { kind: "suspended" }> & {
+      /** What the call has changed, of which it tells once it is committed. */
+      changes?: Change[];
+    })
   | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
 
-export function plainEnding(ending: Ending): PlainEnding {
-  if (ending.kind !== "suspended") return ending;
+/** `changes` are those of a call that was committed. */
+export function plainEnding(ending: Ending, changes: readonly Change[] = []): PlainEnding {
+  if (ending.kind !== "suspended") {
+    return changes.length === 0 ? ending : { ...ending, changes: [...changes] };
+  }
   const { reason, fuelUsed, recorded } = ending.suspended;
   return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
 }
 
 export function endingOf(plain: PlainEnding): Ending {
-  if (plain.kind !== "suspended") return plain;
+  if (plain.kind !== "suspended") {
+    const { changes: _, ...ending } = plain;
+    return ending;
+  }
   const { reason, fuelUsed, recorded } = plain;
   return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
@@ -88,6 +116,35 @@ export class CallHooks extends RpcTarget {
   }
 }
 
+/**
+ * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
+ * the state that it holds.
+ */
+async function answered<T>(answer: Promise<Settled<T>>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(gone()), limits.hookMs);
+  try {
+    return unsettled(await Promise.race([answer, late.promise]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const gone = () =>
+  new Fault(
+    "unavailable",
+    "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
+  );
+
+/** The part of a call's context that is somewhere else. */
+export const contextOf = (hooks: RemoteHooks, there: HooksThere) => ({
+  notify: (notification: Notification) => void hooks.notify(notification).catch(report),
+  ask: (asks: Asks) => answered(hooks.ask(asks)),
+  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms)) }),
+  ...(there.sending && { sending: () => answered(hooks.sending()) }),
+  keeper: keeperOf(hooks, there),
+});
+
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
   ask(asks: Asks): Promise<Settled<Answers>>;
@@ -117,14 +174,14 @@ export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere =
   repeats: keeper !== undefined && keeper.isVolatile !== true,
 });
 
-export function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
+function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
   if (!there.keeper) return undefined;
   return {
-    begin: async (head) => unsettled(await hooks.begin(head)),
-    keep: async (position, entry, notices) => unsettled(await hooks.keep(position, entry, notices)),
+    begin: (head) => answered(hooks.begin(head)),
+    keep: (position, entry, notices) => answered(hooks.keep(position, entry, notices)),
     ...(there.intend && {
-      intend: async (position: number, key: string, method: MethodClass) =>
-        unsettled(await hooks.intend(position, key, method)),
+      intend: (position: number, key: string, method: MethodClass) =>
+        answered(hooks.intend(position, key, method)),
     }),
   };
 }
@@ -147,4 +204,8 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   /** Runs an export, and stores what it has changed before its ending is returned. */
   run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
   cancel(id: string): void;
+  /** The lists of the servlet in this state, as JSON. */
+  lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
+  /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+  held(): Promise<number>;
 }

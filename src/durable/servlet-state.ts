@@ -1,22 +1,23 @@
 import { DurableObject } from "cloudflare:workers";
 import { Fault, report } from "../errors.ts";
-import { filesIn } from "../files/archive.ts";
 import { FileStore } from "../files/file-store.ts";
-import type { Files } from "../files/files.ts";
-import { parseMounts } from "../files/mounts.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
+import type { Notification } from "../model.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
-import { programOf, setupOf } from "../servlets/connect.ts";
-import { Turns } from "./turns.ts";
-import { callExport, type Program, type Source } from "../wasm/call.ts";
+import { connected, partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { listAll, nobodysCall } from "../servlets/servlet.ts";
+import { mebibytes } from "../text.ts";
+import { callExport, type Ending, type Program, type Source } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
 import { makeInstance } from "../wasm/pool.ts";
 import {
-  keeperOf,
+  changeOf,
+  contextOf,
+  endingOf,
   plainEnding,
   settled,
-  unsettled,
   type PlainEnding,
   type RemoteHooks,
   type Settled,
@@ -24,8 +25,12 @@ import {
   type StateObject,
 } from "./remote-hooks.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import { Room } from "./room.ts";
 import type { Share } from "./shared.ts";
+import { filesFor } from "./state-files.ts";
+import type { Context, Run, Stateful, Stored } from "./stateful-call.ts";
 import { CorruptState, StateRows } from "./state-rows.ts";
+import { Turns } from "./turns.ts";
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -35,12 +40,16 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #stored: Promise<Stored> | undefined;
+    /** What the servlet has listed in this state. */
+    #lists: { text: string; until: number } | undefined;
+    readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       this.#share = share(env);
+      this.#room = new Room(state, env);
     }
 
     /** What is stored, under the key of this scope. */
@@ -60,93 +69,129 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
-    async run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
       return settled(async () => {
-        const servlet = bundle.servlets.find(({ name }) => name === run.servlet);
-        if (servlet === undefined)
-          throw new Fault("unavailable", `Unknown servlet: ${run.servlet}`);
+        const servlet = servletOf(bundle, run.servlet);
         const stop = new AbortController();
-        await this.#turns.take();
         this.#running.set(run.id, stop);
         try {
-          return await this.#call(servlet, run, hooks, stop.signal);
+          const { there } = run;
+          const call = { ...contextOf(hooks, there), signal: () => stop.signal };
+          return await this.#inTurn(stop.signal, () =>
+            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+          );
         } finally {
           this.#running.delete(run.id);
-          this.#turns.release();
         }
       });
     }
 
+    /** Stops a call that runs, or waits for its turn. */
     cancel(id: string): void {
       this.#running.get(id)?.abort();
     }
 
-    async #call(
-      servlet: BundledServlet,
-      { there, recorded, seed, ...run }: StatefulRun,
-      hooks: RemoteHooks,
-      signal: AbortSignal,
-    ): Promise<PlainEnding> {
-      const { deployment } = this.#share;
-      const stored = await this.#open();
-      const before = recorded && stored.rows.ending(recorded);
-      if (before !== undefined) return before;
-      const files = this.#filesFor(servlet, stored);
-      const setup = {
-        ...setupOf(servlet, deployment, {
-          ...run.call,
-          signal: () => signal,
-          notify: (notification) => void hooks.notify(notification).catch(report),
-          ask: async (asks) => unsettled(await hooks.ask(asks)),
-          ...(there.gate && { gate: async (ms: number) => unsettled(await hooks.gate(ms)) }),
-          ...(there.sending && { sending: async () => unsettled(await hooks.sending()) }),
-        }),
-        recorded,
-        seed,
-        keeper: keeperOf(hooks, there),
-        ...(files && { files }),
-      };
-      const program = programOf(servlet, deployment);
-      const { rows } = stored;
-      const source = this.#source(servlet, { rows, files, isDurable: there.repeats });
-      return plainEnding(await callExport(program, run.export, run.input, setup, source));
-    }
-
-    /** The folders of a servlet for one call; undefined if it has none. */
-    #filesFor({ name, hash, manifest, files = {} }: BundledServlet, stored: Stored) {
-      const { rows } = stored;
-      if (rows.hash !== undefined && rows.hash !== hash) {
-        console.warn(`[${name}] Its build has changed: its memory begins anew.`);
-        rows.clear();
-        takeKept(this);
-      }
-      const mounts = parseMounts(manifest.allowed_paths ?? []);
-      if (mounts.length === 0) return undefined;
-      const initial = Object.fromEntries(
-        Object.entries(files).map(([host, { digest, archive }]) => [
-          host,
-          { digest, files: () => filesIn(archive) },
-        ]),
-      );
-      return stored.files.begin(mounts, {
-        now: BigInt(Date.now()) * 1_000_000n,
-        initial,
-        continues: rows.hash !== undefined,
+    /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
+    lists(name: string, viewer: Viewer): Promise<Settled<string>> {
+      return settled(async () => {
+        const known = () =>
+          this.#lists && this.#lists.until > Date.now() ? this.#lists.text : undefined;
+        const signal = nobodysCall.signal();
+        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(name, viewer));
       });
     }
 
-    /** Deletes what was kept for a session. */
+    async #list(name: string, viewer: Viewer): Promise<string> {
+      const { deployment } = this.#share;
+      const servlet = connected(servletOf(bundle, name), {
+        ...deployment,
+        runStateful: async (bundled, run, call) =>
+          endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+      });
+      const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
+      this.#lists = { text, until: Date.now() + limits.dynamicListMs };
+      return text;
+    }
+
+    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      await this.#turns.take(signal);
+      try {
+        return await work();
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
+      const { deployment } = this.#share;
+      const { recorded, seed } = run;
+      const stored = await this.#open();
+      const before = recorded && stored.rows.ending(recorded);
+      if (before !== undefined) return before;
+      const { rows } = stored;
+      const { hash } = rows;
+      if (servlet.manifest.state === "session" && hash === undefined) await this.#setAlarm();
+      if (hash !== undefined && hash !== servlet.hash) {
+        console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
+        takeKept(this);
+      }
+      const files = filesFor(servlet, stored.files, hash === servlet.hash);
+      const stateful: Stateful = { servlet, rows, files, run, changes: [], signal: call.signal() };
+      const setup = {
+        ...setupOf(servlet, deployment, { ...call, ...run.call }),
+        changed: (notice: Notification) => void stateful.changes.push(changeOf(notice)),
+        recorded,
+        seed,
+        keeper: call.keeper,
+        ...(files && { files }),
+      };
+      const program = programOf(servlet, deployment);
+      const ending = await callExport(
+        program,
+        run.export,
+        run.input,
+        setup,
+        this.#source(stateful),
+      );
+      return plainEnding(ending, stateful.isCommitted ? stateful.changes : []);
+    }
+
+    /** Nobody can come back to the state of a session that is over. */
+    #setAlarm(): Promise<void> {
+      return this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
+    }
+
+    /** Deletes what was kept for a session; later, if a call runs or waits. */
     override async alarm(): Promise<void> {
-      takeKept(this);
-      await this.ctx.storage.deleteAll();
-      this.#stored = undefined;
+      const { storage } = this.ctx;
+      if (!this.#turns.takeNow()) return storage.setAlarm(Date.now() + limits.waitMs);
+      try {
+        takeKept(this);
+        this.#lists = undefined;
+        this.#stored = undefined;
+        await this.#room.release(() => storage.deleteAll());
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+    async held(): Promise<number> {
+      if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
+      try {
+        const { rows, files } = await this.#open();
+        this.ctx.waitUntil(this.#room.shrink(rows.bytes + files.usage().bytes).catch(report));
+        return this.#room.bytes;
+      } finally {
+        this.#turns.release();
+      }
     }
 
     /** A new instance in the stored state. */
     async #load(program: Program, guest: Guest, rows: StateRows): Promise<Kept> {
       const instance = await makeInstance(program, guest);
       try {
-        return { instance, vars: rows.load(instance) };
+        return { instance, vars: rows.load(instance, program.hash ?? "") };
       } catch (error) {
         if (error instanceof CorruptState) throw new Fault("unavailable", CORRUPT);
         throw error;
@@ -154,49 +199,75 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source(
-      { hash, manifest }: BundledServlet,
-      { rows, files, isDurable }: { rows: StateRows; files: Files | undefined; isDurable: boolean },
-    ): Source {
+    #source(call: Stateful): Source {
+      const { rows, files, run } = call;
       return {
         take: async (program, guest) => {
           // Its ending is found by its seed, which must be known before.
-          if (isDurable) await guest.journal.begin();
+          if (run.isDurable) await guest.journal.begin();
           const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, rows));
           instance.guest = guest;
           for (const [variable, value] of vars) guest.setVariable(variable, value);
           return instance;
         },
-        giveBack: (_program, instance, ending) => {
+        giveBack: async (_program, instance, ending) => {
           // What a call that failed has changed is dropped with its instance.
-          if (ending === undefined || instance.guest === undefined) {
+          if (ending === undefined || instance.guest === undefined) return files?.drop();
+          try {
+            await this.#commit(call, { instance, vars: instance.guest.vars }, ending);
+          } catch (error) {
             files?.drop();
-            return;
+            throw error;
           }
-          const { vars, journal } = instance.guest;
-          this.ctx.storage.transactionSync(() => {
-            files?.commit({ keepsOpen: true });
-            rows.save(instance, vars, hash);
-            if (isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending));
-            // Nobody can come back to the state of a session that is over.
-            if (manifest.state === "session") {
-              void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
-            }
-          });
           instance.guest = undefined;
-          instance.hasStarted = true;
-          keepInstance(this, { instance, vars });
         },
       };
+    }
+
+    /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
+    async #commit(call: Stateful, { instance, vars }: Kept, ending: Ending): Promise<void> {
+      const { servlet, rows, files, run, changes, signal } = call;
+      const { journal } = instance.guest!;
+      const change = rows.changed(instance, vars, servlet.hash);
+      if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
+      const isShared = servlet.manifest.state === "server";
+      const bytes = change.bytes + (files?.bytes ?? 0);
+      await this.#room.demand(isShared ? undefined : run.call.caller, bytes);
+      if (signal.aborted) throw new Fault("cancelled", "The call was cancelled.");
+      try {
+        this.ctx.storage.transactionSync(() => {
+          files?.commit({ keepsOpen: true });
+          rows.save(change);
+          if (run.isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
+          if (servlet.manifest.state === "session") void this.#setAlarm();
+        });
+      } catch (error) {
+        // What they know of the database was undone.
+        this.#stored = undefined;
+        throw error;
+      }
+      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
+      if (this.#room.isTooLargeFor(bytes)) {
+        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
+      }
+      call.isCommitted = true;
+      instance.hasStarted = true;
+      keepInstance(this, { instance, vars });
     }
   };
 }
 
-/** What is stored for a scope. */
-interface Stored {
-  rows: StateRows;
-  files: FileStore;
+function servletOf({ servlets }: Bundle, name: string): BundledServlet {
+  const servlet = servlets.find((one) => one.name === name);
+  if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
+  return servlet;
 }
+
+const tooLarge = (bytes: number) =>
+  new Fault(
+    "servlet_failed",
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
+  );
 
 const CORRUPT =
   "The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. A changed build of the servlet begins anew: ask its operator for one.";

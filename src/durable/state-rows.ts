@@ -36,6 +36,23 @@ interface Ended {
   ending: PlainEnding;
 }
 
+/** What a call has changed, to be stored. */
+interface Changed {
+  hash: string;
+  /** True if there is no state of this build yet. */
+  isNew: boolean;
+  memory: Uint8Array;
+  /** The blocks that it has written, and all that will be stored. */
+  blocks: ReadonlySet<number>;
+  numbers: ReadonlySet<number>;
+  rest: Uint8Array;
+  /** Bytes of the whole state then. */
+  bytes: number;
+}
+
+/** A block as it is stored: sealed, with its number. */
+const STORED_BLOCK = BLOCK + 64;
+
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
 
@@ -51,6 +68,7 @@ const decoder = new TextDecoder();
 export class StateRows {
   readonly #sql: SqlStorage;
   readonly #sealing: Sealing;
+  #known: ReadonlySet<number> | undefined;
 
   constructor(sql: SqlStorage, sealing: Sealing) {
     this.#sql = sql;
@@ -68,14 +86,20 @@ export class StateRows {
     return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
   }
 
-  /** Forgets the memory, as another build cannot use it. */
-  clear(): void {
-    this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+  /** Bytes that are stored of the state. */
+  get bytes(): number {
+    const query = "SELECT COALESCE(SUM(length(bytes)), 0) AS bytes FROM state";
+    return this.#numbers.size * STORED_BLOCK + this.#sql.exec<{ bytes: number }>(query).one().bytes;
   }
 
-  /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
-  load(instance: Instance): Variables {
-    const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
+  /**
+   * Puts a pristine instance of this build into the state, and returns the variables. That of another build is left
+   * alone. Throws `CorruptState`.
+   */
+  load(instance: Instance, hash: string): Variables {
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state WHERE hash = ?", hash)
+      .toArray();
     if (row === undefined) return new Map();
     const { pages, globals, vars } = JSON.parse(
       decoder.decode(this.#open(row.bytes, "rest")),
@@ -124,22 +148,45 @@ export class StateRows {
     );
   }
 
-  /** Stores what a call has changed, and clears its marks. Run it in a transaction. */
-  save(instance: Instance, vars: Variables, hash: string): void {
+  /** What a call has changed, to be stored. Clears its marks. */
+  changed(instance: Instance, vars: Variables, hash: string): Changed {
     const body = currentBody(instance);
-    for (const nth of writtenBlocks(body)) {
-      const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-    }
+    const blocks = writtenBlocks(body);
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    const isNew = this.hash !== hash;
+    const numbers = isNew ? blocks : this.#numbers.union(blocks);
+    const restBytes = encoder.encode(JSON.stringify(rest));
+    const bytes = numbers.size * STORED_BLOCK + restBytes.length;
+    return { hash, isNew, memory: body.memory, blocks, numbers, rest: restBytes, bytes };
+  }
+
+  /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
+  save({ hash, isNew, memory, blocks, numbers, rest }: Changed): void {
+    if (isNew) this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+    for (const nth of blocks) {
+      const bytes = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
+      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+    }
+    this.#known = numbers;
+    const sealed = this.#sealing.seal(rest, "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+  }
+
+  /** The numbers of the blocks that are stored. */
+  get #numbers(): ReadonlySet<number> {
+    this.#known ??= new Set(
+      this.#sql
+        .exec<{ nth: number }>("SELECT nth FROM blocks")
+        .toArray()
+        .map(({ nth }) => nth),
+    );
+    return this.#known;
   }
 
   #open(sealed: ArrayBuffer, place: string): Uint8Array {
