@@ -6,7 +6,7 @@ import {
   runInDurableObject,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { callerKey } from "../../../src/callers.ts";
 import type { Quota } from "../../../src/durable/quota.ts";
 import type { StateObject } from "../../../src/durable/remote-hooks.ts";
@@ -62,6 +62,17 @@ test("a state beyond its bound changes nothing, and one within it does", async (
   limited({ stateBytes: 3 * MiB });
   expect(await grow(4)).toMatch(/state of this servlet would take \d.* MiB \(limit 3 MiB\)/);
   expect(await grow(1)).toBe("2");
+});
+
+test("files beyond what the manifest lets them take are not written", async () => {
+  const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+  onTestFinished(() => void delete manifest.files_limit);
+  manifest.files_limit = "2Mi";
+  const { call } = newCaller();
+  const doing = (what: string, text = "") => call("filing", "do", { what, path: "/data/a", text });
+  expect(await doing("fill", "3")).toBe("No space left on device");
+  expect(await doing("remove")).toBe("done");
+  expect(await doing("fill", "1")).toBe("done");
 });
 
 describe("all that is kept for one caller", () => {
