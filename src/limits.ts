@@ -124,8 +124,10 @@ export const limits = {
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
   openFiles: 1024,
-  /** Fuel for each statement of SQL that a guest's file calls need. */
-  sqlFuel: 10_000,
+  /** Fuel for each statement of SQL, row that is sealed or opened, and name that is hashed for a guest's file calls. */
+  fileStepFuel: 10_000,
+  /** Fuel for each row that is looked up for them, also in memory. */
+  lookUpFuel: 1000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */

@@ -7,6 +7,7 @@ import { Inodes } from "./inodes.ts";
 import type { Mount } from "./mounts.ts";
 import type { Overlay } from "./overlay.ts";
 import type { Descriptor, FileNode } from "./records.ts";
+import type { Work } from "./table.ts";
 import { walk, type Place } from "./walk.ts";
 
 export type { Place } from "./walk.ts";
@@ -47,7 +48,7 @@ export class Files {
   }
 
   /** Work that was done so far. */
-  get work(): Readonly<{ statements: number; bytes: number }> {
+  get work(): Readonly<Work> {
     return this.#overlay.work;
   }
 
@@ -179,7 +180,10 @@ export class Files {
       throw new FileError("notempty");
     }
     if (to.node === undefined) {
-      if (from.folder !== to.folder) this.folders.demandRoom(to.folder);
+      if (from.folder !== to.folder) {
+        this.folders.demandRoom(to.folder);
+        this.inodes.demandNoExcess();
+      }
       this.folders.remove(from.folder, name);
       this.folders.add(to.folder, to.name, id, node.kind);
     } else {

@@ -73,6 +73,11 @@ export class Inodes {
     if (bytes > 0 && this.totals.bytes + bytes > limits.fileBytes) throw new FileError("nospc");
   }
 
+  /** Throws `nospc` where more is stored than may be: nothing may be moved then, as it would find no room. */
+  demandNoExcess(): void {
+    if (this.totals.bytes > limits.fileBytes) throw new FileError("nospc");
+  }
+
   /** To be called before a commit. */
   saveTotals(): void {
     const stored = this.#overlay.totals.get(TOTALS);

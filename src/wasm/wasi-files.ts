@@ -56,7 +56,8 @@ function hostFunction(
     const code = codeOf(guest, () => call({ guest, files }, ...args));
     guest.budget.hold(files.heldBytes - heldBytes);
     guest.pay(
-      (files.work.statements - before.statements) * limits.sqlFuel +
+      (files.work.steps - before.steps) * limits.fileStepFuel +
+        (files.work.lookUps - before.lookUps) * limits.lookUpFuel +
         (files.work.bytes - before.bytes) * limits.byteFuel,
     );
     return code;
