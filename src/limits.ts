@@ -132,6 +132,12 @@ export const limits = {
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
+  /**
+   * Endings that one scope keeps for tasks whose object died before it heard of them, and their bytes: such a task
+   * asks again within minutes, and no more than `queuedCalls` are on their way at once.
+   */
+  endings: 1000,
+  endingBytes: 64 * 1024 * 1024,
   /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */

@@ -113,9 +113,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** The folders of a servlet for one call; undefined if it has none. */
-    #filesFor({ name, hash, manifest, files = {} }: BundledServlet, stored: Stored) {
+    #filesFor(servlet: BundledServlet, stored: Stored) {
+      const { name, manifest, files = {} } = servlet;
       const { rows } = stored;
-      if (rows.hash !== undefined && rows.hash !== hash) {
+      if (rows.hash !== undefined && rows.hash !== buildOf(servlet)) {
         console.warn(`[${name}] Its build has changed: its memory begins anew.`);
         rows.clear();
         takeKept(this);
@@ -155,7 +156,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
     #source(
-      { hash, manifest }: BundledServlet,
+      servlet: BundledServlet,
       { rows, files, isDurable }: { rows: StateRows; files: Files | undefined; isDurable: boolean },
     ): Source {
       return {
@@ -176,10 +177,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const { vars, journal } = instance.guest;
           this.ctx.storage.transactionSync(() => {
             files?.commit({ keepsOpen: true });
-            rows.save(instance, vars, hash);
+            rows.save(instance, vars, buildOf(servlet));
             if (isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending));
             // Nobody can come back to the state of a session that is over.
-            if (manifest.state === "session") {
+            if (servlet.manifest.state === "session") {
               void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
             }
           });
@@ -191,6 +192,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
   };
 }
+
+/** What a memory can be used with: its servlet's code and folders, which it has open. */
+const buildOf = ({ hash, manifest: { allowed_paths: paths = [] } }: BundledServlet): string =>
+  [hash, ...paths].join(" ");
 
 /** What is stored for a scope. */
 interface Stored {

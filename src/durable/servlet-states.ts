@@ -49,7 +49,7 @@ async function scopeOf({ name, manifest }: BundledServlet, call: CallContext): P
   const { session } = call;
   const scope = {
     call: [],
-    session: session === undefined ? ["caller", caller] : ["session", session],
+    session: session === undefined ? ["sessionless", caller] : ["session", session],
     caller: ["caller", caller],
     server: ["server"],
   }[manifest.state ?? "call"];
