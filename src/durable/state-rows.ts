@@ -1,4 +1,4 @@
-/** What a servlet keeps from call to call in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+/** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
 import {
   bodyOf,
   clearKernel,
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, 
 CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
 `;
 
-/** What belongs to the instance besides its memory. */
+/** The state of an instance besides its memory. */
 interface Rest {
   pages: number;
   globals: string[];

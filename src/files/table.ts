@@ -9,7 +9,7 @@ export interface Codec<V> {
   memoryBytes(value: V): number;
 }
 
-/** What the tables of one call share. */
+/** The database and its key, shared by the tables of one call. */
 export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;

@@ -4,7 +4,7 @@ import { catalogOf } from "../../../src/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
 
-/** What the bundle step says of folders that it cannot make a bundle of. */
+/** Error messages of the bundle step for folders that it cannot bundle. */
 const { at, bundle, makeOf } = bundling();
 
 describe("files that are no servlet", () => {

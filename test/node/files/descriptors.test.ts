@@ -4,7 +4,7 @@ import { parseMounts } from "../../../src/files/mounts.ts";
 import { newStore } from "./database.ts";
 import { APPEND, CREATE, DIRECTORY, guestWith, READ, WRITE } from "./wasi-guest.ts";
 
-/** What is open. Numbers are those of WASI's errno. */
+/** Open descriptors. Numbers are those of WASI's errno. */
 
 const OK = 0;
 const BADF = 8;

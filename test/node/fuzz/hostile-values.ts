@@ -1,7 +1,7 @@
 import type { Chance } from "./chance.ts";
 import { many, nested } from "./hostile-schemas.ts";
 
-/** What authors of servlets, and callers, would write who want the server to compute or to keep without end. */
+/** Values from hostile servlets and callers that try to make the server compute or store without end. */
 
 const long = (chance: Chance): string => {
   const piece = chance.pick(["a", "ab", "aB.", "a😀", "\ud800", "é", "a1_", "x@a."]);

@@ -10,7 +10,7 @@ const VALUE = { action: "accept", content: { value: "seven" } };
 const PARIS = { role: "assistant", content: { type: "text", text: "Paris" }, model: "test" };
 const ABLE = { elicitation: {}, sampling: {} };
 
-/** What a client answers that is asked this. */
+/** The client's answer to this request. */
 const answerTo = ({ method }: any) => (method === "sampling/createMessage" ? PARIS : VALUE);
 
 const STEPS = steps(

@@ -4,7 +4,7 @@ import * as globals from "../../../src/sdk/globals.ts";
 import { defineServlet } from "../../../src/sdk/servlet.ts";
 import * as mini from "../../../src/sdk/zod-mini.ts";
 
-/** What is refused when a servlet is built. Here the kit runs in Node, as it would in the engine. */
+/** Definitions that fail when a servlet is built. Here the kit runs in Node, as it would in the engine. */
 const handler = () => "";
 const read = () => "";
 const build = defineServlet as (spec: object) => unknown;

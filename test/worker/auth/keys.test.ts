@@ -6,7 +6,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 
-/** What API keys let their owners do. */
+/** Access by API keys. */
 
 describe("a key", () => {
   test("is its owner's until it expires", async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { CALLBACK, ownersApp, PASSPHRASE, visitor } from "./owner.ts";
 
-/** What counts as an attempt to sign in or to register, and what does not. */
+/** Requests that count as attempts to sign in or to register, and those that do not. */
 const { signIns, registrations } = limits;
 beforeEach(() => configureLimits({ signIns: 3, registrations: 5 }));
 afterEach(() => {

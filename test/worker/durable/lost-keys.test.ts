@@ -16,7 +16,7 @@ import { Events, SessionClient } from "./session-client.ts";
 import { sessionOf } from "./session-steps.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
 
-/** What was sealed with a key that is gone. */
+/** Data that was sealed with a key that is gone. */
 prepare();
 const { seal, open } = Sealer.prototype;
 

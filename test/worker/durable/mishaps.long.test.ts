@@ -18,7 +18,7 @@ import { ELICIT, http } from "./plans.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 
-/** What happens twice, at once, in the wrong order, or again and again. */
+/** Events that happen twice, at once, in the wrong order, or repeatedly. */
 prepare();
 const manifest = prepareFaults();
 

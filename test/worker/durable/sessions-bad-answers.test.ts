@@ -293,7 +293,7 @@ describe("asks that a client has not declared", () => {
       const page = catching({ do: "elicit_url", url: "https://a.example/" });
       const plan = steps(page, { do: "config" });
       const answer = await resultIn(await client.call("plan", plan), async ({ id }) => {
-        // What the raw client declares where nothing is said.
+        // The raw client's capabilities by default.
         expect(capabilities).toBeUndefined();
         await client.answer(id, { action: "decline" });
       });

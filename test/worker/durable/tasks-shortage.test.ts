@@ -5,7 +5,7 @@ import { withTasks } from "./faults.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { NAP, planned, until } from "./task-steps.ts";
 
-/** What a task does where its isolate, its caller or its run has no room or time left to wait. */
+/** Tasks whose isolate, caller or run has no room or time left to wait. */
 prepare();
 
 /** A call that waits, and while it does leaves no room for others. */

@@ -16,7 +16,7 @@ import {
 import { EMAILS, examples } from "./examples.ts";
 import { wrongAsPublished, wrongRequest } from "./published.ts";
 
-/** What the guests have asked of the world. */
+/** HTTP requests of the guests. */
 let asked: { url: string; authorization: string | null }[];
 
 beforeEach(() => {

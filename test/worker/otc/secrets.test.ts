@@ -10,7 +10,7 @@ import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";
 
-/** What a call brings for its tool reaches the tool, and nothing else. */
+/** Credentials of a call reach its tool, and nothing else. */
 const TOKEN = "tok3n-á\"'\\-of-google";
 const SECRET = "s3cr3t\n-of-twilio-which-is-longer";
 const CONTEXT = {

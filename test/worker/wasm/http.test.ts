@@ -15,7 +15,7 @@ const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];
 const program = { ...probe, userFunctions };
 
-/** What was sent into the world, which answers each request by `answer`. */
+/** Requests to the outside world, which answers each by `answer`. */
 let sent: Request[];
 let answer: (request: Request) => Response;
 beforeEach(() => {

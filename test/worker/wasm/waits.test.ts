@@ -5,7 +5,7 @@ import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
-/** What waits, in a world whose time is the test's. */
+/** Waiting host functions, in a world whose clock the test controls. */
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];
 const program = { ...probe, userFunctions };

@@ -205,7 +205,7 @@ class Writer {
     );
   }
 
-  /** What stands in a block, and its end. */
+  /** Writes the contents of a block, and its end. */
   #scope(inside: () => void, label: Label = { isPlain: true }): void {
     this.#labels.push(label);
     inside();
@@ -249,7 +249,7 @@ class Writer {
       this.#const(0xfff0);
       this.#put(AND);
     }
-    // What comes between the base and the value may change the local that the base is from.
+    // Code between the base and the value may change the local that the base is from.
     if (this.#chance.of(0.1)) this.#statements(1);
     if (this.#chance.of(0.1)) this.#setAddress();
     this.#storeOf(isKernel ? 1 : 0, isKernel ? this.#chance.below(16) : this.#offset());

@@ -8,7 +8,7 @@ import { FUNCTIONS, MAXIMUM_PAGES, PAGES, randomModule } from "./random-module.t
 
 const FUEL = 20_000n;
 
-/** What the runs of all programs have done, to see that they are of use. */
+/** Counts over the runs of all programs, which show that they test something. */
 interface Seen {
   returned: number;
   trapped: number;

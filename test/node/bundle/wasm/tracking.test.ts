@@ -12,7 +12,7 @@ const PAGES = 6;
 const END = PAGES * 65536;
 const MAXIMUM = 16;
 
-/** What all of these guests have. A case is a function of an address, 12288, whose result is its code. */
+/** Parts of all these guests. A case is a function of an address, 12288, whose result is its code. */
 const PARTS = `
   (import "extism:host/env" "input_load_u8" (func $input (param i64) (result i32)))
   (import "extism:host/env" "error_set" (func $error (param i64)))
