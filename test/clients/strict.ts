@@ -103,7 +103,7 @@ export class Revision {
       );
     });
     if (names.length === 0) return [`${what} has no schema in ${this.#version}`];
-    // Of several shapes the nearest one is told of.
+    // Of several shapes, the faults of the nearest one are reported.
     return reports.toSorted((a, b) => a.length - b.length)[0]!;
   }
 

@@ -48,7 +48,7 @@ test("standard output is not a file, whatever else is open", () => {
   expect(wasi.statOf(1).errno).toBe(OK);
 });
 
-test("flags and rights are told as they were given, and rights can be given up", () => {
+test("flags and rights are reported as they were given, and rights can be given up", () => {
   const { wasi } = guest();
   const { value: fd = 0 } = wasi.open("a", { oflags: CREATE, flags: APPEND });
   expect(wasi.call("fd_fdstat_get", fd, 504)).toBe(OK);

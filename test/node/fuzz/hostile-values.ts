@@ -122,7 +122,7 @@ export function operations(chance: Chance): string {
   return repeat + steps.join("");
 }
 
-/** Secrets and tokens that are hard to strike out of what is told. */
+/** Secrets and tokens that are hard to redact from messages. */
 export function secret(chance: Chance): string {
   const piece = chance.pick([
     "a",

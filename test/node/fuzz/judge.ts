@@ -165,7 +165,7 @@ const bodyOf = ({ body }: Sent): unknown => {
   }
 };
 
-/** Is it, or has it, what is no request with an id that can be given back? */
+/** True if this is, or contains, something other than a request with a usable id. */
 function unreadable(sent: Sent): boolean {
   const body = bodyOf(sent);
   const isRequest = isObject(body) && typeof body["method"] === "string";

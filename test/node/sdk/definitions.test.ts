@@ -94,7 +94,7 @@ describe.each([
 
 describe("any other schema is refused", () => {
   test.each<[what: string, input: unknown, message: string]>([
-    ["that is none", "object", "is neither a zod schema nor a JSON Schema."],
+    ["that is not a schema", "object", "is neither a zod schema nor a JSON Schema."],
     ["that is an array", [], "is neither a zod schema nor a JSON Schema."],
     ["without a type", { properties: {} }, "does not describe an object"],
   ])("%s", (_what, input, message) => {

@@ -63,7 +63,7 @@ describe("a thrown error goes to the model, and with its stack to the log", () =
   });
 });
 
-test("a ToolError is told to the model alone", async () => {
+test("a ToolError reaches the model alone", async () => {
   const { result, logs } = await servlet.callTool("tool_error");
   expect(result).toEqual({ content: [text("give a city")], isError: true });
   expect(logs).toEqual([]);

@@ -100,7 +100,7 @@ describe.each([
     });
   });
 
-  test("structured content that does not fit is told to the model", async () => {
+  test("structured content that does not fit is an error for the model", async () => {
     const { result } = await servlet.callTool("give_bad");
     const message = `The tool "give_bad" returned a value that does not match its output schema: ${mismatch}`;
     expect(result).toEqual(refused(message));

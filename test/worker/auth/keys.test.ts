@@ -27,7 +27,7 @@ describe("a key", () => {
 
   test.each([
     ["none", undefined],
-    ["nobody's", "Bearer eve"],
+    ["unknown", "Bearer eve"],
     ["another scheme's", "Basic YWRhOmFkYQ=="],
     ["empty", "Bearer "],
     ["two", "Bearer ada ada"],

@@ -21,7 +21,7 @@ describe("the limit of sign-in pages", () => {
     ["iframe", "navigate"],
     ["empty", "cors"],
     ["script", "no-cors"],
-  ])("is not used by what is no navigation: %s, %s", async (dest, mode) => {
+  ])("is not used by requests other than navigations: %s, %s", async (dest, mode) => {
     const { fetch, register, authorizePath, open } = visitor(await ownersApp());
     const path = await authorizePath(await register());
     const headers = { "sec-fetch-mode": mode, "sec-fetch-dest": dest };

@@ -62,7 +62,7 @@ describe("a state", () => {
     [{}],
     [[]],
     [true],
-  ])("that is none is refused (%#)", async (requestState) => {
+  ])("that is not valid is refused (%#)", async (requestState) => {
     const round = await planned({ do: "elicit" });
     const answer = await goOn(round, { ask_1: accept("x") }, { requestState });
     expect(answer).toMatchObject(refused(CALL_AGAIN));

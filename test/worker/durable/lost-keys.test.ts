@@ -91,7 +91,7 @@ describe("a task", () => {
   });
 });
 
-test("a session ends, and its client is told to begin another", async () => {
+test("a session ends, and its client must begin another", async () => {
   const client = await SessionClient.begin();
   await evictDurableObject(sessionOf(client.id));
   loseKeys();

@@ -287,7 +287,7 @@ describe("asks that a client has not declared", () => {
   });
 
   test.each([[undefined], [null], [7], [[]]])(
-    "capabilities that are none: %j",
+    "capabilities that are not an object: %j",
     async (capabilities) => {
       const client = await begin({ capabilities: capabilities as unknown as object });
       const page = catching({ do: "elicit_url", url: "https://a.example/" });

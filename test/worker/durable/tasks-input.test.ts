@@ -114,7 +114,7 @@ describe("input in the middle", () => {
     expect(textIn({ status: 200, result })).toBe("Ada and Bob and Eve");
   });
 
-  test("keys that look like those of others are told apart", async () => {
+  test("keys that look like those of others are distinguished", async () => {
     const keys = [["a"], ["a"], ["a-2", "a"], ["a-2", "a-3", "a"]];
     const id = await planned(...keys.map((some) => ({ do: "inputs", keys: some })));
     const asked: string[] = [];

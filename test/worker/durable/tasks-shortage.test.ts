@@ -60,7 +60,7 @@ describe("a call that can become a task does so where its isolate is full", () =
   });
 });
 
-test("a call that is no task is told to come back", async () => {
+test("a call without a task must retry later", async () => {
   limited({ waitingBytes: 1 });
   const other = occupied(200);
   const { status, error } = await callOf("plan_never", steps(NAP));

@@ -100,7 +100,7 @@ const durable = serverOf();
 describe.each([
   ["in the request", server, false],
   ["with a call_id", durable, true],
-])("run %s, nothing is told of it", (_, at, isKept) => {
+])("run %s, it appears in no message", (_, at, isKept) => {
   test.each(LEAKS)("by a tool that would: %s", async (how) => {
     const more = { context: CONTEXT, ...(isKept && { call_id: `leak-${how}` }) };
     const answer = await call("otc.Leak", { how }, more, at);

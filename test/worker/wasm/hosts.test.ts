@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isAllowed } from "../../../src/wasm/hosts.ts";
 
-/** Could a servlet that may reach every public host get there? A URL that is none leads nowhere. */
+/** True if a servlet that may reach every public host could get there; false for an invalid URL. */
 const isReached = (address: string, patterns = ["*"]) =>
   URL.canParse(address) && isAllowed(new URL(address), patterns);
 

@@ -35,7 +35,7 @@ const setup: Setup = {
   allowedHosts: ["*"],
 };
 
-/** A guest's `http_request`: what it was told, or why it was refused. */
+/** A guest's `http_request`: its answer, or the error. */
 async function fetchBy(request: object, body = "") {
   const input = { request: { name: "fetch", arguments: { request, body } }, context: { id: "1" } };
   const ending = await callExport(program, "call_tool", JSON.stringify(input), setup);

@@ -48,7 +48,7 @@ describe("a guest that waits", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("for an answer over HTTP is told when there is none", async () => {
+  test("for an answer over HTTP ends with an error if there is none", async () => {
     const ending = call("fetch", { request: { url: "https://silent.example/" } });
     await vi.advanceTimersByTimeAsync(limits.httpMs);
     expect(await ending).toEqual({
