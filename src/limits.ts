@@ -166,7 +166,7 @@ export const limits = {
   uploadMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
-  /** Poll interval that clients of tasks are told. */
+  /** Poll interval announced to clients of tasks. */
   taskPollMs: 1000,
   /** How long a new task's first response waits for its first run. */
   firstRunMs: 100,

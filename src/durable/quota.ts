@@ -9,13 +9,13 @@ const MINUTE = 60_000;
 export class Quota extends DurableObject {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
-  /** Counts a call under this name and returns 0; if none is left, counts nothing and returns the wait in ms. */
-  take(what: string, perMinute: number): number {
+  /** Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait in ms. */
+  take(tool: string, perMinute: number): number {
     const now = Date.now();
-    const { left, at } = this.#buckets.get(what) ?? { left: perMinute, at: now };
+    const { left, at } = this.#buckets.get(tool) ?? { left: perMinute, at: now };
     const full = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE);
     const isThere = full >= 1;
-    this.#buckets.set(what, { left: isThere ? full - 1 : full, at: now });
+    this.#buckets.set(tool, { left: isThere ? full - 1 : full, at: now });
     return isThere ? 0 : ((1 - full) * MINUTE) / perMinute;
   }
 }

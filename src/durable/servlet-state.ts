@@ -43,7 +43,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#share = share(env);
     }
 
-    /** What is stored, under the key of this scope. */
+    /** Opens the scope's storage with the key of the scope. */
     #open(): Promise<Stored> {
       const { sql } = this.ctx.storage;
       this.#stored ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
@@ -169,7 +169,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           return instance;
         },
         giveBack: (_program, instance, ending) => {
-          // What a call that failed has changed is dropped with its instance.
+          // The changes of a failed call are dropped with its instance.
           if (ending === undefined || instance.guest === undefined) {
             files?.drop();
             return;
@@ -197,7 +197,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 const buildOf = ({ hash, manifest: { allowed_paths: paths = [] } }: BundledServlet): string =>
   [hash, ...paths].join(" ");
 
-/** What is stored for a scope. */
+/** The stored state of a scope. */
 interface Stored {
   rows: StateRows;
   files: FileStore;

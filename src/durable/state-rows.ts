@@ -1,4 +1,4 @@
-/** What a servlet keeps from call to call in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+/** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
 import {
   bodyOf,
   clearKernel,
@@ -34,7 +34,7 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** What belongs to the instance besides its memory. */
+/** The state of an instance besides its memory. */
 interface Rest {
   pages: number;
   globals: string[];

@@ -213,7 +213,7 @@ export class Files {
     return name;
   }
 
-  /** What has a name at a place; throws `otherwise` where that is a path like `.`. */
+  /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
   #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
     if (name === undefined) throw new FileError(otherwise);
     if (id === undefined) throw new FileError("noent");
@@ -236,7 +236,7 @@ export class Files {
     this.inodes.delete(id);
   }
 
-  /** What an earlier memory had open is closed: that memory is gone. */
+  /** Closes the files that an earlier memory had open: that memory is gone. */
   #forgetOpen(): void {
     const { totals } = this.inodes;
     for (const id of totals.nameless) this.inodes.delete(id);

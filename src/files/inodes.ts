@@ -5,7 +5,7 @@ import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } f
 
 /** Size of what a file takes at least, and the unit in which its contents count. */
 const UNIT = 512;
-/** What a name in a folder counts. */
+/** Bytes that a folder entry counts, whatever its name. */
 const NAME = 256;
 const TOTALS = 0;
 

@@ -19,7 +19,7 @@ export interface Work {
   bytes: number;
 }
 
-/** What the tables of one call share. */
+/** The database and its key, shared by the tables of one call. */
 export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;

@@ -6,7 +6,7 @@ import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandard, now } from "./wasi-abi.ts";
 
-/** What the file functions of WASI share. */
+/** Types and helpers of the file functions of WASI. */
 
 /** A guest that has files. */
 export interface FileCall {

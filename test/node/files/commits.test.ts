@@ -12,7 +12,7 @@ import { limits } from "../../../src/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 
-/** What of a call remains: all of it or nothing. */
+/** A call's changes are committed as a whole or not at all. */
 
 const mounts = parseMounts(["data:/data"]);
 const now = 0n;
