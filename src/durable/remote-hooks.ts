@@ -14,7 +14,7 @@ import type { Viewer } from "../servlets/deployment.ts";
 import { Suspended, Wait, type WaitReason } from "../suspension.ts";
 import type { Ending } from "../wasm/call.ts";
 
-/** What came of some work, as a value: exceptions lose their class on their way between objects. */
+/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
 export type Settled<T> =
   | { value: T }
   | { wait: WaitReason }

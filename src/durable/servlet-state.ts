@@ -28,7 +28,7 @@ import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import { Room } from "./room.ts";
 import type { Share } from "./shared.ts";
 import { filesFor } from "./state-files.ts";
-import type { Context, Run, Stateful, Stored } from "./stateful-call.ts";
+import { buildOf, type Context, type Run, type Stateful, type Stored } from "./stateful-call.ts";
 import { CorruptState, StateRows } from "./state-rows.ts";
 import { Turns } from "./turns.ts";
 
@@ -52,7 +52,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#room = new Room(state, env);
     }
 
-    /** What is stored, under the key of this scope. */
+    /** Opens the scope's storage with the key of the scope. */
     #open(): Promise<Stored> {
       const { sql } = this.ctx.storage;
       this.#stored ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
@@ -131,11 +131,12 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       const { rows } = stored;
       const { hash } = rows;
       if (servlet.manifest.state === "session" && hash === undefined) await this.#setAlarm();
-      if (hash !== undefined && hash !== servlet.hash) {
+      const build = buildOf(servlet);
+      if (hash !== undefined && hash !== build) {
         console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
         takeKept(this);
       }
-      const files = filesFor(servlet, stored.files, hash === servlet.hash);
+      const files = filesFor(servlet, stored.files, hash === build);
       const stateful: Stateful = { servlet, rows, files, run, changes: [], signal: call.signal() };
       const setup = {
         ...setupOf(servlet, deployment, { ...call, ...run.call }),
@@ -188,10 +189,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** A new instance in the stored state. */
-    async #load(program: Program, guest: Guest, rows: StateRows): Promise<Kept> {
+    async #load(program: Program, guest: Guest, call: Stateful): Promise<Kept> {
       const instance = await makeInstance(program, guest);
       try {
-        return { instance, vars: rows.load(instance, program.hash ?? "") };
+        return { instance, vars: call.rows.load(instance, buildOf(call.servlet)) };
       } catch (error) {
         if (error instanceof CorruptState) throw new Fault("unavailable", CORRUPT);
         throw error;
@@ -200,12 +201,12 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Takes instances in the stored state, and stores the state that they are given back in. */
     #source(call: Stateful): Source {
-      const { rows, files, run } = call;
+      const { files, run } = call;
       return {
         take: async (program, guest) => {
           // Its ending is found by its seed, which must be known before.
           if (run.isDurable) await guest.journal.begin();
-          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, rows));
+          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, call));
           instance.guest = guest;
           for (const [variable, value] of vars) guest.setVariable(variable, value);
           return instance;
@@ -228,7 +229,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     async #commit(call: Stateful, { instance, vars }: Kept, ending: Ending): Promise<void> {
       const { servlet, rows, files, run, changes, signal } = call;
       const { journal } = instance.guest!;
-      const change = rows.changed(instance, vars, servlet.hash);
+      const change = rows.changed(instance, vars, buildOf(servlet));
       if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
       const isShared = servlet.manifest.state === "server";
       const bytes = change.bytes + (files?.bytes ?? 0);

@@ -73,7 +73,7 @@ async function scopeOf({ name, manifest }: BundledServlet, viewer: Viewer): Prom
   const { session } = viewer;
   const scope = {
     call: [],
-    session: session === undefined ? ["caller", caller] : ["session", session],
+    session: session === undefined ? ["sessionless", caller] : ["session", session],
     caller: ["caller", caller],
     server: ["server"],
   }[manifest.state ?? "call"];

@@ -34,3 +34,9 @@ export interface Stored {
   rows: StateRows;
   files: FileStore;
 }
+
+/** What a memory can be used with: its servlet's code and folders, which it has open. */
+export const buildOf = ({
+  hash,
+  manifest: { allowed_paths: paths = [] },
+}: BundledServlet): string => [hash, ...paths].join(" ");
