@@ -12,6 +12,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   name: ${JSON.stringify(found.name)},
   dialect: ${JSON.stringify(dialect)},
   module: wasm${at},
+  ${prepared.base === undefined ? "" : `base: base${at},`}
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
@@ -27,6 +28,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   const imports = members.flatMap(({ prepared, archives }, at) => [
     ...archives.map((archive, nth) => `import files${at}_${nth} from ${from(archive.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
+    ...(prepared.base === undefined ? [] : [`import base${at} from ${from(prepared.base.path)};`]),
     ...(prepared.patch === undefined
       ? []
       : [`import patch${at} from ${from(prepared.patch.path)};`]),

@@ -51,7 +51,8 @@ export async function measureNewTokens(
   const verifier = await serve(folder, { port, variables: { JWKS: jwks } });
   const known = { ...call, port: locked.port };
   const bare = { ...call, port, headers: {} };
-  const loads = [known, { ...known, turns: newTokens }, bare, { ...bare, turns: newTokens }];
+  const turns = newTokens.map((headers) => ({ headers }));
+  const loads = [known, { ...known, turns }, bare, { ...bare, turns }];
   const costs = loads.map(() => 0);
   for (let round = 0; round < 3; round++) {
     for (const [at, load] of loads.entries()) {

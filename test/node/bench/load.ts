@@ -20,7 +20,7 @@ export interface Load {
   /** Extra headers of each connection, by its number. */
   own?: Record<string, string>[];
   /** Extra headers of successive requests. */
-  turns?: Record<string, string>[];
+  turns?: { headers: Record<string, string>; body?: string }[];
   /** Between an answer and the connection's next request. */
   pauseMs?: number;
 }
@@ -50,7 +50,7 @@ export async function drive(
   until: (count: number, elapsedMs: number) => boolean,
   check: (body: string) => boolean,
 ): Promise<Measured> {
-  const { turns = [{}] } = load;
+  const { turns = [{ headers: {} }] } = load;
   const times: number[] = [];
   let next = 0;
   let bytes = 0;
@@ -58,7 +58,11 @@ export async function drive(
   const connection = (at: number) =>
     new Promise<void>((resolve, reject) => {
       const requests = turns.map((turn) =>
-        wire({ ...load, headers: { ...load.headers, ...load.own?.[at], ...turn } }),
+        wire({
+          ...load,
+          ...turn,
+          headers: { ...load.headers, ...load.own?.[at], ...turn.headers },
+        }),
       );
       const socket = connect(load.port, "127.0.0.1");
       socket.setNoDelay(true);
