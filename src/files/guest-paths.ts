@@ -30,8 +30,13 @@ export function mountOf(files: Files, path: string): InMount {
   return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
 }
 
-/** Where a path of the guest leads. Throws a `FileError`. */
-export function findPath(files: Files, path: string, follows: boolean): InMount & { place: Place } {
+/** A path of the guest, and where it leads. */
+export interface Found extends InMount {
+  place: Place;
+}
+
+/** Throws a `FileError`. */
+export function findPath(files: Files, path: string, follows: boolean): Found {
   const found = mountOf(files, path);
   return { ...found, place: files.walk(found.root, found.path, follows) };
 }
