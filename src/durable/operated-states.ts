@@ -3,7 +3,7 @@ import { Fault } from "../errors.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { unsettled, type StateObject } from "./remote-hooks.ts";
-import type { StateSummary } from "./state-archive.ts";
+import type { StateSummary } from "./state-export.ts";
 import { stateName, type Scope } from "./state-scopes.ts";
 
 /** What operators may do with the state that servlets keep. */

@@ -13,7 +13,7 @@ import type { CallParts } from "../servlets/connect.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { Wait, type WaitReason } from "../suspension.ts";
 import type { PlainEnding } from "./plain-ending.ts";
-import type { StateSummary } from "./state-archive.ts";
+import type { StateSummary } from "./state-export.ts";
 
 /** What came of some work, as a value: exceptions lose their class on their way between objects. */
 export type Settled<T> =

@@ -20,7 +20,8 @@ import {
 import { Room } from "./room.ts";
 import { ScopeState } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
-import { exportOf, importInto, summaryOf, type StateSummary } from "./state-archive.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import { importInto } from "./state-import.ts";
 import { heldStream, steady } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
 

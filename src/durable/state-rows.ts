@@ -227,7 +227,7 @@ export class StateRows {
       put: (nth: number, block: Uint8Array) => {
         bytes += STORED_BLOCK;
         const sealed = this.#sealing.seal(block, `block ${nth}`);
-        this.#sql.exec("INSERT INTO imported VALUES (?, ?)", nth, sealed);
+        this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
       },
       replace: (hash: string, rest: Rest | undefined) => {
         this.clear();

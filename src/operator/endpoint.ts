@@ -51,7 +51,8 @@ async function showState(request: Request, name: string, operated: Operated): Pr
 async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = targetIn(request, name, operated);
   const file = await operated.states.exported(servlet, scope);
-  const headers = { "content-type": "application/octet-stream", "cache-control": "no-store" };
+  const headers = new Headers(jsonHeaders);
+  headers.set("content-type", "application/octet-stream");
   return new Response(file, { headers });
 }
 

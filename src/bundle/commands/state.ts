@@ -66,9 +66,7 @@ export async function state(args: string[]): Promise<string> {
       await download(await request(values, `state-file/${own}?${query}`), file!);
       return `Written to ${file}. It is not encrypted: keep it as you would keep the data in it.`;
     case "import": {
-      const body = await openAsBlob(file!).catch(() => {
-        throw new Refusal(`There is no file ${file}.`);
-      });
+      const body = await opened(file!);
       const answer = await request(values, `state/${own}?${query}`, { method: "PUT", body });
       return `Imported.\n${described(name, await summaryIn(answer))}`;
     }
@@ -96,6 +94,14 @@ function parsed(args: string[]): { positionals: string[]; values: Options } {
     });
   } catch (error) {
     throw new Refusal(`${(error as Error).message}\n\n${STATE_USAGE}`);
+  }
+}
+
+async function opened(file: string): Promise<Blob> {
+  try {
+    return await openAsBlob(file);
+  } catch (error) {
+    throw new Refusal(`${file} cannot be read: ${(error as Error).message}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
+import { framesIn, stateFile, type Head } from "../../../src/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { send, server, type Sent } from "../durable/client.ts";
 
@@ -22,6 +23,16 @@ const operate = (path: string, init: RequestInit = {}, app = server) =>
       }),
     ),
   );
+
+const BEGINNING: Head = { is: "state", version: 1, servlet: "filing", time: "" };
+const ENTRY = {
+  ...({ is: "entry", node: 2, path: "a", kind: "file", length: 0 } as const),
+  modified: 0n,
+};
+const OPENED = {
+  ...({ node: 7, kind: "file", mount: "/data", isPreopened: false, offset: 0, flags: 0 } as const),
+  ...{ rights: 0n, inheriting: 0n },
+};
 
 let callers = 0;
 /** A caller that nobody has been yet, and its scope. */
@@ -127,12 +138,28 @@ test("a large file is exported and imported in parts", async () => {
   });
   const of = await exported("filing", bob.scope);
   await imported("filing", eve.scope, of);
-  // They differ in their times, which are in the first frame, and in their last frame.
-  const rest = (file: Uint8Array) => file.slice(250, -104);
-  const again = await exported("filing", eve.scope);
-  expect(again.length).toBe(of.length);
-  expect(rest(again)).toEqual(rest(of));
+  expect(await contentsOf(await exported("filing", eve.scope))).toEqual(await contentsOf(of));
 });
+
+async function* inChunks(chunks: Uint8Array[]) {
+  yield* chunks;
+}
+
+/** What is in a file besides its time, by path; the order of names is each scope's own. */
+async function contentsOf(file: Uint8Array): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  let path = "";
+  const chunks = [file.slice(0, 100_001), file.slice(100_001)];
+  for await (const { head, content } of framesIn(inChunks(chunks))) {
+    if (head.is === "entry") path = head.path;
+    const where = "nth" in head ? `block ${head.nth}` : path;
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
+    const place = head.is === "data" ? head.position : 0;
+    found.set(where, [...(found.get(where) ?? []), `${head.is} ${place} ${digest}`]);
+  }
+  expect(found.get("big")!.length).toBeGreaterThan(3);
+  return found;
+}
 
 describe("a file is refused, and changes nothing,", () => {
   test.each([
@@ -169,6 +196,51 @@ describe("a file is refused, and changes nothing,", () => {
     expect(await imported("filing", `${bob.scope}&files`, other)).toMatchObject({ status: 200 });
     expect(await bob.file("read", { path: "/data/a" })).toBe("kept");
     expect(await bob.file("list", { path: "/data" })).toBe("a ");
+  });
+
+  test.each<[string, Head[]]>([
+    ["a block beyond its memory", [{ is: "block", nth: 1e6 }]],
+    ["a link that leads nowhere", [{ ...ENTRY, kind: "link" }]],
+    ["a path out of its folder", [{ ...ENTRY, path: "../a" }]],
+    ["a part of no file", [{ is: "data", position: 0 }]],
+    [
+      "a part of a folder",
+      [
+        { ...ENTRY, kind: "folder" },
+        { is: "data", position: 0 },
+      ],
+    ],
+    [
+      "one more name of a folder",
+      [
+        { ...ENTRY, kind: "folder" },
+        { ...ENTRY, path: "b" },
+      ],
+    ],
+    ["a name twice", [ENTRY, { ...ENTRY, node: 3 }]],
+    ["a file that is too long", [{ ...ENTRY, length: 2 ** 50 }]],
+    ["what is open of nothing", [{ is: "open", descriptors: [[3, OPENED]] }]],
+    ["a store twice", [{ is: "store", host: "data", node: 9 }]],
+    ["a second beginning", [BEGINNING]],
+  ])("that has %s", async (_what, heads) => {
+    const caller = newCaller();
+    await caller.file("write", { path: "/data/a", text: "before" });
+    const { hash } = bundle.servlets.find(({ name }) => name === "filing")!;
+    const all: Head[] = [
+      { ...BEGINNING, hash },
+      { is: "memory", pages: 1, globals: [], vars: [] },
+      { is: "store", host: "data", node: 1 },
+      ...heads,
+    ];
+    const content = new Uint8Array(4096).fill(1);
+    const frames = all.map((head) => ({
+      head,
+      content: head.is === "block" || head.is === "data" ? content : new Uint8Array(),
+    }));
+    const file = new Blob([...stateFile(frames)]);
+    const answer = await imported("filing", caller.scope, file);
+    expect(answer).toMatchObject({ status: 400, error: expect.stringMatching(/Nothing was/) });
+    expect(await caller.file("read", { path: "/data/a" })).toBe("before");
   });
 
   test("of another servlet", async () => {

@@ -102,7 +102,7 @@ test.each([
   [["show", "counting", "--on", "nothing"], /is not a URL/],
   [["show", "counting", "--on", "http://example.com"], /unencrypted/],
   [["show", "counting", "--on", "http://127.0.0.1:1"], /cannot be reached/],
-  [["import", "counting", "missing.state"], /There is no file/],
+  [["import", "counting", "missing.state"], /missing\.state cannot be read/],
 ])("%j is refused in words", async (args, expected) => {
   const { code, said } = await state(args, KEY);
   expect(code).toBe(1);

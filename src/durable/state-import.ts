@@ -1,135 +1,14 @@
-/** Export, import and summary of what a servlet keeps in one scope. */
+/** Import of what a servlet keeps in one scope. */
 import { Fault } from "../errors.ts";
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
-import { removeTree, treeOf } from "../files/tree.ts";
+import { removeTree } from "../files/tree.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
-import {
-  FRAME_BYTES,
-  framesIn,
-  STATE_FILE_VERSION,
-  stateFile,
-  type Frame,
-  type Head,
-} from "../state-file.ts";
+import { framesIn, type Frame, type Head } from "../state-file.ts";
+import { BLOCK } from "../wasm/marks.ts";
 import type { ScopeState } from "./scope-state.ts";
 import type { Rest } from "./state-rows.ts";
-
-/** What is kept in one scope, without its contents. */
-export interface StateSummary {
-  /** Bytes that are stored of the memory; 0 before the first call. */
-  memoryBytes: number;
-  /** When the memory was last changed, in Unix ms. */
-  changed?: number;
-  /** Whether the memory is of the build that is served; that of another is never used. */
-  isOfThisBuild: boolean;
-  fileBytes: number;
-  /** The first `limits.listedFiles` of them; times in Unix ms. */
-  files: { path: string; kind: string; size: number; modified: number }[];
-  hasMoreFiles: boolean;
-  /** True if files cannot be opened: their key is gone, or they were altered. */
-  isDamaged: boolean;
-}
-
-const now = () => BigInt(Date.now()) * 1_000_000n;
-const NONE = new Uint8Array();
-
-/** The files as they are, for who looks at them without changing them. */
-const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
-
-export function summaryOf(state: ScopeState, servlet: BundledServlet): StateSummary {
-  const { rows } = state;
-  const changed = rows.changedAt;
-  const summary: StateSummary = {
-    memoryBytes: rows.bytes,
-    isOfThisBuild: rows.hash === servlet.hash,
-    fileBytes: 0,
-    files: [],
-    hasMoreFiles: false,
-    isDamaged: false,
-    ...(changed !== undefined && { changed }),
-  };
-  try {
-    const files = look(state);
-    summary.fileBytes = files.bytes;
-    for (const { path, kind, size, modified } of itemsOf(files)) {
-      if (summary.files.length === limits.listedFiles) {
-        summary.hasMoreFiles = true;
-        break;
-      }
-      summary.files.push({ path, kind, size, modified: Number(modified / 1_000_000n) });
-    }
-    files.drop();
-  } catch (error) {
-    if (!(error instanceof FileError)) throw error;
-    summary.isDamaged = true;
-  }
-  return summary;
-}
-
-function* itemsOf(files: Files) {
-  for (const { host, root } of files.inodes.totals.stores) {
-    for (const item of treeOf(files, root)) yield { ...item, path: `${host}/${item.path}` };
-  }
-}
-
-/** The whole as a file, as it is when it is read: nothing may change it meanwhile. */
-export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Array<ArrayBuffer>> {
-  const files = look(state);
-  try {
-    yield* stateFile(framesOf(state, files, servlet));
-  } finally {
-    files.drop();
-  }
-}
-
-function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generator<Frame> {
-  const { hash } = rows;
-  const rest = rows.rest();
-  const frame = (head: Head, content: Uint8Array = NONE): Frame => ({ head, content });
-  const time = new Date().toISOString();
-  yield frame({
-    is: "state",
-    version: STATE_FILE_VERSION,
-    servlet,
-    time,
-    ...(hash !== undefined && { hash }),
-  });
-  if (rest !== undefined) {
-    yield frame({ is: "memory", ...rest });
-    for (const [nth, bytes] of rows.blocks()) yield frame({ is: "block", nth }, bytes);
-  }
-  const { stores, nameless, open = [] } = files.inodes.totals;
-  const seen = new Set<number>();
-  for (const { host, root, digest } of stores) {
-    yield frame({ is: "store", host, node: root, ...(digest !== undefined && { digest }) });
-    for (const { node, path, kind, size: length, modified, target } of treeOf(files, root)) {
-      yield frame({
-        ...({ is: "entry", node, path, kind, length, modified } as const),
-        ...(target !== undefined && { target }),
-      });
-      if (kind === "file" && !seen.has(node)) yield* dataOf(files, node);
-      seen.add(node);
-    }
-  }
-  for (const node of nameless) {
-    const { size: length, modified } = files.node(node);
-    yield frame({ is: "nameless", node, length, modified });
-    yield* dataOf(files, node);
-  }
-  if (rest !== undefined) yield frame({ is: "open", descriptors: open });
-}
-
-/** The parts of a file that are not zero. */
-function* dataOf(files: Files, node: number): Generator<Frame> {
-  const { size } = files.node(node);
-  for (let position = 0; position < size; position += FRAME_BYTES) {
-    const content = new Uint8Array(Math.min(FRAME_BYTES, size - position));
-    files.read(node, position, content);
-    if (content.some((byte) => byte !== 0)) yield { head: { is: "data", position }, content };
-  }
-}
 
 interface Importing {
   servlet: BundledServlet;
@@ -149,7 +28,7 @@ export async function importInto(
   const memory = state.rows.newMemory();
   try {
     const nodes = new Map<number, number>();
-    const place = { root: 0, last: 0 };
+    const place: Place = { root: 0, last: 0, times: new Map() };
     let rest: Rest | undefined;
     let isFirst = true;
     for await (const { head, content } of framesIn(chunks)) {
@@ -165,7 +44,10 @@ export async function importInto(
           break;
         }
         case "block":
-          if (!filesOnly) memory.put(head.nth, content);
+          if (filesOnly) break;
+          if (!fits(rest, head.nth, content)) throw misplaced();
+          memory.put(head.nth, content);
+          if (memory.bytes > limits.stateBytes) throw tooLarge();
           break;
         case "open":
           if (filesOnly) break;
@@ -183,9 +65,9 @@ export async function importInto(
       }
     }
     if (isFirst) throw misplaced();
+    for (const [folder, modified] of place.times) files.setTimes(folder, { modified });
     dropUnopened(files);
     const bytes = memory.bytes + files.bytes;
-    if (memory.bytes > limits.stateBytes) throw tooLarge();
     await reserve(bytes);
     state.dropKept();
     state.transaction(() => {
@@ -203,7 +85,7 @@ export async function importInto(
 /** The files without any, which is not committed yet. */
 function emptied(state: ScopeState): Files {
   try {
-    const files = state.files.begin([], { now: now() });
+    const files = state.files.begin([], { now: BigInt(Date.now()) * 1_000_000n });
     const { inodes } = files;
     for (const { root } of inodes.totals.stores) {
       removeTree(files, root);
@@ -235,12 +117,27 @@ function demandFit(
   );
 }
 
+/** True if this is a block of a memory of so many pages. */
+const fits = (rest: Rest | undefined, nth: number, { length }: Uint8Array): boolean =>
+  rest !== undefined &&
+  length === BLOCK &&
+  (nth + 1) * BLOCK <= Math.min(rest.pages * 65536, limits.memoryBytes);
+
+/** Where the next frames belong. */
+interface Place {
+  root: number;
+  /** The file whose parts come. */
+  last: number;
+  /** Of folders, which what comes into them changes. */
+  times: Map<number, bigint>;
+}
+
 /** Makes what a frame has of files. */
 function putFrame(
   files: Files,
   { head, content }: Frame,
   nodes: Map<number, number>,
-  place: { root: number; last: number },
+  place: Place,
 ): void {
   const { inodes } = files;
   switch (head.is) {
@@ -255,6 +152,9 @@ function putFrame(
       return;
     }
     case "entry": {
+      if (place.root === 0 || (head.kind === "link") !== (head.target !== undefined)) {
+        throw misplaced();
+      }
       const at = files.walk(place.root, head.path, false);
       const known = nodes.get(head.node);
       if (known !== undefined) return files.link(known, at);
@@ -262,7 +162,8 @@ function putFrame(
       nodes.set(head.node, node);
       place.last = node;
       if (head.kind === "file") files.resize(node, head.length);
-      files.setTimes(node, { modified: head.modified });
+      if (head.kind === "folder") place.times.set(node, head.modified);
+      else files.setTimes(node, { modified: head.modified });
       return;
     }
     case "nameless": {
@@ -276,8 +177,9 @@ function putFrame(
       return;
     }
     case "data": {
-      const { modified } = files.node(place.last);
-      if (files.node(place.last).kind !== "file") throw misplaced();
+      if (place.last === 0) throw misplaced();
+      const { modified, kind } = files.node(place.last);
+      if (kind !== "file") throw misplaced();
       if (files.write(place.last, head.position, content) < content.length) {
         throw new FileError("nospc");
       }
@@ -294,10 +196,7 @@ function dropUnopened(files: Files): void {
 }
 
 const misplaced = () =>
-  new Fault(
-    "invalid_request",
-    "The frames of the file are not in their order. Nothing was changed.",
-  );
+  new Fault("invalid_request", "The parts of the file do not fit together. Nothing was changed.");
 
 const tooLarge = () =>
   new Fault("too_large", "The file has more than may be kept in one scope. Nothing was changed.");
