@@ -7,12 +7,13 @@ import type { Answers, Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
 import { Fault, type FaultCode, logError, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Audience, Notification } from "../model.ts";
+import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { CallParts } from "../servlets/connect.ts";
 import type { Viewer } from "../servlets/deployment.ts";
-import { Suspended, Wait, type WaitReason } from "../suspension.ts";
-import type { Ending } from "../wasm/call.ts";
+import { Wait, type WaitReason } from "../suspension.ts";
+import type { PlainEnding } from "./plain-ending.ts";
+import type { StateSummary } from "./state-export.ts";
 
 /** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
 export type Settled<T> =
@@ -37,49 +38,6 @@ export function unsettled<T>(settlement: Settled<T>): T {
   if ("wait" in settlement) throw new Wait(settlement.wait);
   const { code, message, ...details } = settlement;
   throw new Fault(code, message, details);
-}
-
-/** A list, or the resource with this URI, has changed. */
-export interface Change {
-  method: string;
-  uri?: string;
-}
-
-export const changeOf = ({ method, params }: Notification): Change => ({
-  method,
-  ...(typeof params?.["uri"] === "string" && { uri: params["uri"] }),
-});
-
-export const noticeOf = ({ method, uri }: Change, audience: Audience): Notification => ({
-  method,
-  ...(uri !== undefined && { params: { uri } }),
-  audience,
-});
-
-/** An ending as a value that passes between objects. */
-export type PlainEnding =
-  | (Exclude<Ending, { kind: "suspended" }> & {
-      /** What the call has changed, of which it tells once it is committed. */
-      changes?: Change[];
-    })
-  | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
-
-/** `changes` are those of a call that was committed. */
-export function plainEnding(ending: Ending, changes: readonly Change[] = []): PlainEnding {
-  if (ending.kind !== "suspended") {
-    return changes.length === 0 ? ending : { ...ending, changes: [...changes] };
-  }
-  const { reason, fuelUsed, recorded } = ending.suspended;
-  return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
-}
-
-export function endingOf(plain: PlainEnding): Ending {
-  if (plain.kind !== "suspended") {
-    const { changes: _, ...ending } = plain;
-    return ending;
-  }
-  const { reason, fuelUsed, recorded } = plain;
-  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
 
 /** The functions of a call's context, for the object in which its guest runs. */
@@ -199,6 +157,15 @@ export interface StatefulRun {
   there: HooksThere;
 }
 
+/** An import into the state of a servlet. */
+export interface StateImport {
+  servlet: string;
+  /** For whom it is kept; absent where that is not one caller. */
+  caller?: string;
+  /** Files alone, without the memory. */
+  filesOnly: boolean;
+}
+
 /** RPC type of the object that has the state of a servlet. */
 export interface StateObject extends Rpc.DurableObjectBranded {
   /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -208,4 +175,12 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
   /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
   held(): Promise<number>;
+  /** What is kept, without its contents. */
+  summary(servlet: string): Promise<Settled<StateSummary>>;
+  /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
+  exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;
+  /** Replaces it by a file's content. */
+  imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
+  /** Deletes it when no call runs. */
+  forget(): Promise<Settled<void>>;
 }

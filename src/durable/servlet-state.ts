@@ -1,36 +1,38 @@
 import { DurableObject } from "cloudflare:workers";
+import type { CallContext } from "../call-context.ts";
 import { Fault, report } from "../errors.ts";
-import { FileStore } from "../files/file-store.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
-import type { Notification } from "../model.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
 import { connected, partsOf, programOf, setupOf } from "../servlets/connect.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
-import { mebibytes } from "../text.ts";
-import { callExport, type Ending, type Program, type Source } from "../wasm/call.ts";
-import type { Guest } from "../wasm/guest.ts";
-import { makeInstance } from "../wasm/pool.ts";
+import { endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
-  changeOf,
   contextOf,
-  endingOf,
-  plainEnding,
   settled,
-  type PlainEnding,
   type RemoteHooks,
   type Settled,
   type StatefulRun,
+  type StateImport,
   type StateObject,
 } from "./remote-hooks.ts";
-import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import { Room } from "./room.ts";
+import { ScopeState } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
-import { filesFor } from "./state-files.ts";
-import { buildOf, type Context, type Run, type Stateful, type Stored } from "./stateful-call.ts";
-import { CorruptState, StateRows } from "./state-rows.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import { importInto } from "./state-import.ts";
+import { heldStream, steady } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
+
+/** A run of an export here. */
+type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
+  /** True if it may be run again from its record. */
+  isDurable?: boolean;
+};
+
+/** What a run needs of its call's context. */
+type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -39,7 +41,7 @@ import { Turns } from "./turns.ts";
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #stored: Promise<Stored> | undefined;
+    #state: Promise<ScopeState> | undefined;
     /** What the servlet has listed in this state. */
     #lists: { text: string; until: number } | undefined;
     readonly #room: Room;
@@ -53,19 +55,15 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Opens the scope's storage with the key of the scope. */
-    #open(): Promise<Stored> {
-      const { sql } = this.ctx.storage;
-      this.#stored ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
-        (key) => {
-          const sealing = sealingWith(key);
-          return { rows: new StateRows(sql, sealing), files: new FileStore(sql, sealing) };
-        },
+    #open(): Promise<ScopeState> {
+      this.#state ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
+        (key) => new ScopeState(this.ctx.storage, sealingWith(key)),
         (error: unknown) => {
-          this.#stored = undefined;
+          this.#state = undefined;
           throw error;
         },
       );
-      return this.#stored;
+      return this.#state;
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -124,37 +122,35 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
       const { deployment } = this.#share;
-      const { recorded, seed } = run;
-      const stored = await this.#open();
-      const before = recorded && stored.rows.ending(recorded);
-      if (before !== undefined) return before;
-      const { rows } = stored;
-      const { hash } = rows;
-      if (servlet.manifest.state === "session" && hash === undefined) await this.#setAlarm();
-      const build = buildOf(servlet);
-      if (hash !== undefined && hash !== build) {
-        console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
-        takeKept(this);
+      const state = await this.#open();
+      const { state: scope } = servlet.manifest;
+      if (scope === "session" && state.rows.hash === undefined) await this.#setAlarm();
+      const caller = scope === "server" ? undefined : run.call.caller;
+      let stored: number | undefined;
+      const ending = await state.call({
+        servlet,
+        program: programOf(servlet, deployment),
+        export: run.export,
+        input: run.input,
+        setup: {
+          ...setupOf(servlet, deployment, { ...call, ...run.call }),
+          recorded: run.recorded,
+          seed: run.seed,
+          keeper: call.keeper,
+        },
+        isDurable: run.isDurable === true,
+        reserve: (bytes) => {
+          stored = bytes;
+          return this.#room.demand(caller, bytes);
+        },
+        ...(scope === "session" && { onCommit: () => void this.#setAlarm() }),
+      });
+      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
+      if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
+        this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
       }
-      const files = filesFor(servlet, stored.files, hash === build);
-      const stateful: Stateful = { servlet, rows, files, run, changes: [], signal: call.signal() };
-      const setup = {
-        ...setupOf(servlet, deployment, { ...call, ...run.call }),
-        changed: (notice: Notification) => void stateful.changes.push(changeOf(notice)),
-        recorded,
-        seed,
-        keeper: call.keeper,
-        ...(files && { files }),
-      };
-      const program = programOf(servlet, deployment);
-      const ending = await callExport(
-        program,
-        run.export,
-        run.input,
-        setup,
-        this.#source(stateful),
-      );
-      return plainEnding(ending, stateful.isCommitted ? stateful.changes : []);
+      return ending;
     }
 
     /** Nobody can come back to the state of a session that is over. */
@@ -164,96 +160,80 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Deletes what was kept for a session; later, if a call runs or waits. */
     override async alarm(): Promise<void> {
-      const { storage } = this.ctx;
-      if (!this.#turns.takeNow()) return storage.setAlarm(Date.now() + limits.waitMs);
+      if (!this.#turns.takeNow()) return this.ctx.storage.setAlarm(Date.now() + limits.waitMs);
       try {
-        takeKept(this);
-        this.#lists = undefined;
-        this.#stored = undefined;
-        await this.#room.release(() => storage.deleteAll());
+        await this.#forget();
       } finally {
         this.#turns.release();
       }
+    }
+
+    /** What is kept, without its contents. */
+    summary(name: string): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () =>
+          summaryOf(await this.#open(), servletOf(bundle, name)),
+        ),
+      );
+    }
+
+    /** The whole as a file. Calls wait until it is read or cancelled. */
+    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(async () => {
+        await this.#turns.take(nobodysCall.signal());
+        const release = () => this.#turns.release();
+        try {
+          return heldStream(exportOf(await this.#open(), name), limits.stateStallMs, release);
+        } catch (error) {
+          release();
+          throw error;
+        }
+      });
+    }
+
+    /** Replaces what is kept by a file's content. */
+    imported(
+      { servlet: name, caller, filesOnly }: StateImport,
+      file: ReadableStream<Uint8Array>,
+    ): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = servletOf(bundle, name);
+          const state = await this.#open();
+          const reserve = (bytes: number) => this.#room.demand(caller, bytes);
+          const chunks = steady(file, limits.stateStallMs);
+          await importInto(state, chunks, { servlet, filesOnly, reserve });
+          this.#lists = undefined;
+          if (servlet.manifest.state === "session") await this.#setAlarm();
+          return summaryOf(state, servlet);
+        }),
+      );
+    }
+
+    /** Deletes what is kept when no call runs. */
+    forget(): Promise<Settled<void>> {
+      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
+    }
+
+    async #forget(): Promise<void> {
+      // It may be that its key is gone, and what it has kept is to be deleted for that.
+      const state = await this.#state?.catch(() => undefined);
+      state?.dropKept();
+      this.#state = undefined;
+      this.#lists = undefined;
+      await this.#room.release(() => this.ctx.storage.deleteAll());
     }
 
     /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
     async held(): Promise<number> {
       if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
       try {
-        const { rows, files } = await this.#open();
-        this.ctx.waitUntil(this.#room.shrink(rows.bytes + files.usage().bytes).catch(report));
+        const { bytes } = await this.#open();
+        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
         return this.#room.bytes;
       } finally {
         this.#turns.release();
       }
-    }
-
-    /** A new instance in the stored state. */
-    async #load(program: Program, guest: Guest, call: Stateful): Promise<Kept> {
-      const instance = await makeInstance(program, guest);
-      try {
-        return { instance, vars: call.rows.load(instance, buildOf(call.servlet)) };
-      } catch (error) {
-        if (error instanceof CorruptState) throw new Fault("unavailable", CORRUPT);
-        throw error;
-      }
-    }
-
-    /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source(call: Stateful): Source {
-      const { files, run } = call;
-      return {
-        take: async (program, guest) => {
-          // Its ending is found by its seed, which must be known before.
-          if (run.isDurable) await guest.journal.begin();
-          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, call));
-          instance.guest = guest;
-          for (const [variable, value] of vars) guest.setVariable(variable, value);
-          return instance;
-        },
-        giveBack: async (_program, instance, ending) => {
-          // What a call that failed has changed is dropped with its instance.
-          if (ending === undefined || instance.guest === undefined) return files?.drop();
-          try {
-            await this.#commit(call, { instance, vars: instance.guest.vars }, ending);
-          } catch (error) {
-            files?.drop();
-            throw error;
-          }
-          instance.guest = undefined;
-        },
-      };
-    }
-
-    /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
-    async #commit(call: Stateful, { instance, vars }: Kept, ending: Ending): Promise<void> {
-      const { servlet, rows, files, run, changes, signal } = call;
-      const { journal } = instance.guest!;
-      const change = rows.changed(instance, vars, buildOf(servlet));
-      if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
-      const isShared = servlet.manifest.state === "server";
-      const bytes = change.bytes + (files?.bytes ?? 0);
-      await this.#room.demand(isShared ? undefined : run.call.caller, bytes);
-      if (signal.aborted) throw new Fault("cancelled", "The call was cancelled.");
-      try {
-        this.ctx.storage.transactionSync(() => {
-          files?.commit({ keepsOpen: true });
-          rows.save(change);
-          if (run.isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
-          if (servlet.manifest.state === "session") void this.#setAlarm();
-        });
-      } catch (error) {
-        // What they know of the database was undone.
-        this.#stored = undefined;
-        throw error;
-      }
-      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
-      if (this.#room.isTooLargeFor(bytes)) {
-        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
-      }
-      call.isCommitted = true;
-      instance.hasStarted = true;
-      keepInstance(this, { instance, vars });
     }
   };
 }
@@ -263,12 +243,3 @@ function servletOf({ servlets }: Bundle, name: string): BundledServlet {
   if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
   return servlet;
 }
-
-const tooLarge = (bytes: number) =>
-  new Fault(
-    "servlet_failed",
-    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
-  );
-
-const CORRUPT =
-  "The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. A changed build of the servlet begins anew: ask its operator for one.";

@@ -1,4 +1,3 @@
-import { canonicalJson, sha256 } from "../digest.ts";
 import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
@@ -6,14 +5,9 @@ import type { Audience, Lists } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/connect.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
-import {
-  CallHooks,
-  endingOf,
-  hooksThere,
-  noticeOf,
-  unsettled,
-  type StateObject,
-} from "./remote-hooks.ts";
+import { endingOf, noticeOf } from "./plain-ending.ts";
+import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
 export function stateful(env: object) {
@@ -25,7 +19,7 @@ export function stateful(env: object) {
         `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
       );
     }
-    return objects.getByName(await scopeOf(servlet, viewer));
+    return objects.getByName(await stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
   };
   return {
     async runStateful(servlet, run, call) {
@@ -65,19 +59,6 @@ export function stateful(env: object) {
       },
     }),
   } satisfies Partial<Deployment>;
-}
-
-/** The name of the object for the scope of this caller. */
-async function scopeOf({ name, manifest }: BundledServlet, viewer: Viewer): Promise<string> {
-  const caller = callerKey(viewer.principal) ?? "";
-  const { session } = viewer;
-  const scope = {
-    call: [],
-    session: session === undefined ? ["sessionless", caller] : ["session", session],
-    caller: ["caller", caller],
-    server: ["server"],
-  }[manifest.state ?? "call"];
-  return (await sha256(canonicalJson([name, ...scope]))).toHex();
 }
 
 /** Who has the same state. */

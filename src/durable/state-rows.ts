@@ -15,14 +15,15 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
 import type { Entry, Recorded } from "../record.ts";
-import type { PlainEnding } from "./remote-hooks.ts";
+import type { PlainEnding } from "./plain-ending.ts";
 import type { Sealing } from "../files/sealing.ts";
+import type { Row, Sql } from "../files/sql.ts";
 
-const TABLES = `
-CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth));
-CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
-`;
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
+  "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
+];
 
 /** Deletes all endings but the newest, as many as their number and bytes allow, and always the last one. */
 const OLDEST = `
@@ -35,7 +36,7 @@ DELETE FROM ending_parts WHERE seed IN (
 )`;
 
 /** The state of an instance besides its memory. */
-interface Rest {
+export interface Rest {
   pages: number;
   globals: string[];
   /** Extism's variables, in base64. */
@@ -49,7 +50,7 @@ interface Ended {
 }
 
 /** What a call has changed, to be stored. */
-interface Changed {
+export interface Changed {
   hash: string;
   /** True if there is no state of this build yet. */
   isNew: boolean;
@@ -78,11 +79,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class StateRows {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #sealing: Sealing;
   #known: ReadonlySet<number> | undefined;
 
-  constructor(sql: SqlStorage, sealing: Sealing) {
+  constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.create();
@@ -90,18 +91,25 @@ export class StateRows {
 
   /** Makes the tables, where they are not there. */
   create(): void {
-    this.#sql.exec(TABLES);
+    for (const table of TABLES) this.#sql.exec(table);
+    // Of an import that died.
+    this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
+    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
+  }
+
+  /** When it was last changed, in Unix ms; undefined before the first call. */
+  get changedAt(): number | undefined {
+    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
   }
 
   /** Bytes that are stored of the state. */
   get bytes(): number {
-    const query = "SELECT COALESCE(SUM(length(bytes)), 0) AS bytes FROM state";
-    return this.#numbers.size * STORED_BLOCK + this.#sql.exec<{ bytes: number }>(query).one().bytes;
+    const row = this.#row("SELECT length(bytes) AS bytes FROM state");
+    return this.#numbers.size * STORED_BLOCK + ((row?.["bytes"] as number | undefined) ?? 0);
   }
 
   /**
@@ -109,13 +117,9 @@ export class StateRows {
    * alone. Throws `CorruptState`.
    */
   load(instance: Instance, hash: string): Variables {
-    const [row] = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state WHERE hash = ?", hash)
-      .toArray();
-    if (row === undefined) return new Map();
-    const { pages, globals, vars } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, "rest")),
-    ) as Rest;
+    const rest = this.hash === hash ? this.rest() : undefined;
+    if (rest === undefined) return new Map();
+    const { pages, globals, vars } = rest;
     const { exports } = instance;
     const size = exports["edge_pages"];
     if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
@@ -124,9 +128,7 @@ export class StateRows {
     }
     const body = (instance.body = bodyOf(exports));
 
-    for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
-      body.memory.set(this.#open(bytes, `block ${nth}`), nth * BLOCK);
-    }
+    for (const [nth, bytes] of this.blocks()) body.memory.set(bytes, nth * BLOCK);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
@@ -138,10 +140,7 @@ export class StateRows {
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
     const parts = this.#sql
-      .exec<{ bytes: ArrayBuffer }>(
-        "SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth",
-        head.seed,
-      )
+      .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", head.seed)
       .toArray()
       .map(({ bytes }, nth) => this.#open(bytes, `ending ${head.seed} ${nth}`));
     if (parts.length === 0) return undefined;
@@ -185,40 +184,96 @@ export class StateRows {
 
   /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
   save({ hash, isNew, memory, blocks, numbers, rest }: Changed): void {
-    if (isNew) this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
-    for (const nth of blocks) {
-      const bytes = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-    }
+    if (isNew) this.clear();
+    for (const nth of blocks) this.putBlock(nth, memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
     this.#known = numbers;
+    this.#putRest(hash, rest);
+  }
+
+  /** Forgets the memory. */
+  clear(): void {
+    this.#sql.exec("DELETE FROM blocks");
+    this.#sql.exec("DELETE FROM state");
+    this.#known = undefined;
+  }
+
+  /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
+  rest(): Rest | undefined {
+    const row = this.#row("SELECT bytes FROM state");
+    return row && (this.#json(row["bytes"], "rest") as Rest);
+  }
+
+  putRest(hash: string, rest: Rest): void {
+    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+  }
+
+  #putRest(hash: string, rest: Uint8Array): void {
     const sealed = this.#sealing.seal(rest, "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+  }
+
+  /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
+  *blocks(): Generator<[nth: number, bytes: Uint8Array]> {
+    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
+      yield [nth as number, this.#open(bytes, `block ${nth as number}`)];
+    }
+  }
+
+  putBlock(nth: number, bytes: Uint8Array): void {
+    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
   }
 
   /** The numbers of the blocks that are stored. */
   get #numbers(): ReadonlySet<number> {
     this.#known ??= new Set(
       this.#sql
-        .exec<{ nth: number }>("SELECT nth FROM blocks")
+        .exec("SELECT nth FROM blocks")
         .toArray()
-        .map(({ nth }) => nth),
+        .map(({ nth }) => nth as number),
     );
     return this.#known;
   }
 
-  #open(sealed: ArrayBuffer, place: string): Uint8Array {
+  /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */
+  newMemory() {
+    let bytes = 0;
+    this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
+    return {
+      get bytes() {
+        return bytes;
+      },
+      put: (nth: number, block: Uint8Array) => {
+        bytes += STORED_BLOCK;
+        const sealed = this.#sealing.seal(block, `block ${nth}`);
+        this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
+      },
+      replace: (hash: string, rest: Rest | undefined) => {
+        this.clear();
+        if (rest === undefined) return;
+        this.#sql.exec("INSERT INTO blocks SELECT nth, bytes FROM imported");
+        this.putRest(hash, rest);
+      },
+      drop: () => void this.#sql.exec("DROP TABLE IF EXISTS imported"),
+    };
+  }
+
+  #row(query: string, ...bindings: string[]): Row | undefined {
+    return this.#sql.exec(query, ...bindings).toArray()[0];
+  }
+
+  #json(sealed: unknown, place: string): unknown {
+    return JSON.parse(decoder.decode(this.#open(sealed, place)));
+  }
+
+  /** Durable Objects give blobs as buffers, Node as bytes. */
+  #open(sealed: unknown, place: string): Uint8Array {
     try {
-      return this.#sealing.open(new Uint8Array(sealed), place);
+      return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
     } catch {
       throw new CorruptState();
     }
   }
-}
-
-interface Block extends Record<string, SqlStorageValue> {
-  nth: number;
-  bytes: ArrayBuffer;
 }
 
 /** The numbers of the blocks that were written, in order; clears their marks. */

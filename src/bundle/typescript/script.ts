@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { decode } from "@jridgewell/sourcemap-codec";
 import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
@@ -93,18 +93,22 @@ const isBuildFailure = (error: unknown): error is BuildFailure =>
 
 const zodMini = join(sdk, "zod-mini.ts");
 const KIT = "kit";
-const KIT_NAMES = [...Object.keys(await import("../../sdk/servlet.ts")), "convertWith"];
+/** The names that each module of the kit exports. */
+const KIT_NAMES: Readonly<Record<string, string[]>> = {
+  servlet: [...Object.keys(await import("../../sdk/servlet.ts")), "convertWith"],
+  files: Object.keys(await import("../../sdk/files.ts")),
+};
 
 /** `edge-servlets/servlet` is the kit that the engine has, wherever the servlet lies. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
-    on.onResolve({ filter: /^edge-servlets\/servlet$/ }, () => ({
-      path: "servlet",
+    on.onResolve({ filter: /^edge-servlets\/(servlet|files)$/ }, ({ path }) => ({
+      path: basename(path),
       namespace: KIT,
     }));
-    on.onLoad({ filter: /^servlet$/, namespace: KIT }, () => ({
-      contents: `export const { ${KIT_NAMES.join(", ")} } = __kit;`,
+    on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
+      contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
     }));
     // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
     on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: zodMini }));
@@ -193,7 +197,10 @@ function typesConfig(entries: string[]): object {
       noPropertyAccessFromIndexSignature: false,
       noUnusedLocals: false,
       noUnusedParameters: false,
-      paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
+      paths: {
+        "edge-servlets/servlet": [join(sdk, "servlet.ts")],
+        "edge-servlets/files": [join(sdk, "files.ts")],
+      },
     },
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   };
