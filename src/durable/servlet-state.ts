@@ -168,21 +168,25 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           return instance;
         },
         giveBack: (_program, instance, ending) => {
+          const { guest } = instance;
           // What a call that failed has changed is dropped with its instance.
-          if (ending === undefined || instance.guest === undefined) {
+          if (ending === undefined || guest === undefined || guest.leaves === "nothing") {
             files?.drop();
             return;
           }
-          const { vars, journal } = instance.guest;
+          const { vars, journal } = guest;
+          const isReset = guest.leaves === "new state";
           this.ctx.storage.transactionSync(() => {
-            files?.commit({ keepsOpen: true });
-            rows.save(instance, vars, hash);
+            files?.commit({ keepsOpen: !isReset });
+            if (isReset) rows.clear();
+            else rows.save(instance, vars, hash);
             if (isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending));
             // Nobody can come back to the state of a session that is over.
             if (manifest.state === "session") {
               void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
             }
           });
+          if (isReset) return;
           instance.guest = undefined;
           instance.hasStarted = true;
           keepInstance(this, { instance, vars });
