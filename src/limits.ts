@@ -120,6 +120,8 @@ export const limits = {
   /** A name in a folder, and a path: NAME_MAX and PATH_MAX of Linux, in bytes. */
   fileNameBytes: 255,
   filePathBytes: 4096,
+  /** What a servlet of the kit reads of a file at once: it is held by the host, the kernel and the engine. */
+  fileReadBytes: 6 * 1024 * 1024,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */

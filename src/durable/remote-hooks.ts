@@ -9,8 +9,8 @@ import { Fault, type FaultCode, logError } from "../errors.ts";
 import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { CallParts } from "../servlets/connect.ts";
-import { Suspended, Wait, type WaitReason } from "../suspension.ts";
-import type { Ending } from "../wasm/call.ts";
+import { Wait, type WaitReason } from "../suspension.ts";
+import type { PlainEnding } from "./plain-ending.ts";
 
 /** What came of some work, as a value: exceptions lose their class on their way between objects. */
 export type Settled<T> =
@@ -35,23 +35,6 @@ export function unsettled<T>(settlement: Settled<T>): T {
   if ("wait" in settlement) throw new Wait(settlement.wait);
   const { code, message, ...details } = settlement;
   throw new Fault(code, message, details);
-}
-
-/** An ending as a value that passes between objects. */
-export type PlainEnding =
-  | Exclude<Ending, { kind: "suspended" }>
-  | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
-
-export function plainEnding(ending: Ending): PlainEnding {
-  if (ending.kind !== "suspended") return ending;
-  const { reason, fuelUsed, recorded } = ending.suspended;
-  return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
-}
-
-export function endingOf(plain: PlainEnding): Ending {
-  if (plain.kind !== "suspended") return plain;
-  const { reason, fuelUsed, recorded } = plain;
-  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
 
 /** The functions of a call's context, for the object in which its guest runs. */

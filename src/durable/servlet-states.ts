@@ -1,11 +1,10 @@
-import { canonicalJson, sha256 } from "../digest.ts";
-import type { CallContext } from "../call-context.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/connect.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import { CallHooks, endingOf, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { endingOf } from "./plain-ending.ts";
+import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it. */
 export function statefulRunner(env: object): NonNullable<Deployment["runStateful"]> {
@@ -17,7 +16,7 @@ export function statefulRunner(env: object): NonNullable<Deployment["runStateful
         `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
       );
     }
-    const state = objects.getByName(await scopeOf(servlet, call));
+    const state = objects.getByName(await stateName(servlet.name, scopeOf(servlet.manifest, call)));
     const id = crypto.randomUUID();
     const signal = call.signal();
     const cancel = () => void state.cancel(id).catch(() => {});
@@ -41,17 +40,4 @@ export function statefulRunner(env: object): NonNullable<Deployment["runStateful
       signal.removeEventListener("abort", cancel);
     }
   };
-}
-
-/** The name of the object for the scope of this call. */
-async function scopeOf({ name, manifest }: BundledServlet, call: CallContext): Promise<string> {
-  const { caller = "" } = partsOf(call);
-  const { session } = call;
-  const scope = {
-    call: [],
-    session: session === undefined ? ["caller", caller] : ["session", session],
-    caller: ["caller", caller],
-    server: ["server"],
-  }[manifest.state ?? "call"];
-  return (await sha256(canonicalJson([name, ...scope]))).toHex();
 }

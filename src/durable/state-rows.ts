@@ -13,17 +13,18 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import type { Entry, Recorded } from "../record.ts";
-import type { PlainEnding } from "./remote-hooks.ts";
+import type { PlainEnding } from "./plain-ending.ts";
 import type { Sealing } from "../files/sealing.ts";
+import type { Row, Sql } from "../files/sql.ts";
 
-const TABLES = `
-CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
-`;
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
+];
 
 /** What belongs to the instance besides its memory. */
-interface Rest {
+export interface Rest {
   pages: number;
   globals: string[];
   /** Extism's variables, in base64. */
@@ -49,10 +50,10 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class StateRows {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #sealing: Sealing;
 
-  constructor(sql: SqlStorage, sealing: Sealing) {
+  constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.create();
@@ -60,26 +61,25 @@ export class StateRows {
 
   /** Makes the tables, where they are not there. */
   create(): void {
-    this.#sql.exec(TABLES);
+    for (const table of TABLES) this.#sql.exec(table);
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
+    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
   }
 
   /** Forgets the memory, as another build cannot use it. */
   clear(): void {
-    this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+    this.#sql.exec("DELETE FROM blocks");
+    this.#sql.exec("DELETE FROM state");
   }
 
   /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
   load(instance: Instance): Variables {
-    const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
-    if (row === undefined) return new Map();
-    const { pages, globals, vars } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, "rest")),
-    ) as Rest;
+    const rest = this.rest();
+    if (rest === undefined) return new Map();
+    const { pages, globals, vars } = rest;
     const { exports } = instance;
     const size = exports["edge_pages"];
     if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
@@ -88,9 +88,7 @@ export class StateRows {
     }
     const body = (instance.body = bodyOf(exports));
 
-    for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
-      body.memory.set(this.#open(bytes, `block ${nth}`), nth * BLOCK);
-    }
+    for (const [nth, bytes] of this.blocks()) body.memory.set(bytes, nth * BLOCK);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
@@ -101,13 +99,9 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const [row] = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM endings WHERE seed = ?", head.seed)
-      .toArray();
+    const row = this.#row("SELECT bytes FROM endings WHERE seed = ?", head.seed);
     if (row === undefined) return undefined;
-    const { answers, ending } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, `ending ${head.seed}`)),
-    ) as Ended;
+    const { answers, ending } = this.#json(row["bytes"], `ending ${head.seed}`) as Ended;
     return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
   }
 
@@ -128,32 +122,55 @@ export class StateRows {
   save(instance: Instance, vars: Variables, hash: string): void {
     const body = currentBody(instance);
     for (const nth of writtenBlocks(body)) {
-      const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+      this.putBlock(nth, body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
     }
     clearKernel(body);
-    const rest: Rest = {
+    this.putRest(hash, {
       pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
-    };
+    });
+  }
+
+  /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
+  rest(): Rest | undefined {
+    const row = this.#row("SELECT bytes FROM state");
+    return row && (this.#json(row["bytes"], "rest") as Rest);
+  }
+
+  putRest(hash: string, rest: Rest): void {
     const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
   }
 
-  #open(sealed: ArrayBuffer, place: string): Uint8Array {
+  /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
+  *blocks(): Generator<[nth: number, bytes: Uint8Array]> {
+    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
+      yield [nth as number, this.#open(bytes, `block ${nth as number}`)];
+    }
+  }
+
+  putBlock(nth: number, bytes: Uint8Array): void {
+    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+  }
+
+  #row(query: string, ...bindings: string[]): Row | undefined {
+    return this.#sql.exec(query, ...bindings).toArray()[0];
+  }
+
+  #json(sealed: unknown, place: string): unknown {
+    return JSON.parse(decoder.decode(this.#open(sealed, place)));
+  }
+
+  /** Durable Objects give blobs as buffers, Node as bytes. */
+  #open(sealed: unknown, place: string): Uint8Array {
     try {
-      return this.#sealing.open(new Uint8Array(sealed), place);
+      return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
     } catch {
       throw new CorruptState();
     }
   }
-}
-
-interface Block extends Record<string, SqlStorageValue> {
-  nth: number;
-  bytes: ArrayBuffer;
 }
 
 /** The numbers of the blocks that were written, in order; clears their marks. */

@@ -15,6 +15,7 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   discard_changes: "->",
   reset_state: "->",
   http_fetch: "ll->l",
+  file_call: "ll->l",
   get_access_token: "l->l",
   get_keyring_secret: "l->l",
   config_get: "l->l",
