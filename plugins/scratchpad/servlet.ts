@@ -65,7 +65,10 @@ export default defineServlet({
         let value: unknown;
         let failure: string | undefined;
         try {
-          value = await runScript(code);
+          const running = runScript(code);
+          // Twice: the kit goes on while the script waits.
+          mendBuiltIns();
+          value = await running;
         } catch (error) {
           failure = described(error);
         }

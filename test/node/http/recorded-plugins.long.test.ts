@@ -6,10 +6,13 @@ import { serve, stop, type Served } from "../workerd.ts";
 
 /**
  * Plugins that keep memory and files, served by workerd, answer what a reference host has answered, in
- * order; also where the server is killed in between. `PLUGIN_CASES` names the folder that has them.
+ * order; also where the server is killed in between. `PLUGIN_CASES` names the folder that has more of them.
  */
-const FOLDER = process.env["PLUGIN_CASES"];
-const built = inject("given");
+const { PLUGIN_CASES = "" } = process.env;
+const SETS = {
+  "a guest of this project": { built: inject("worker"), folder: "test/guests/keeping" },
+  "the plugins that PLUGIN_CASES names": { built: inject("given"), folder: PLUGIN_CASES },
+};
 
 interface Case {
   servlet: string;
@@ -50,11 +53,12 @@ async function answerOf(port: number, { servlet, tool, arguments: given }: Case)
   return { answer, ...(result.isError && { isError: true }) };
 }
 
-describe.skipIf(FOLDER === undefined)("recorded plugins (PLUGIN_CASES names their folder)", () => {
+describe.each(Object.entries(SETS))("%s", (_whose, { built = "", folder }) => {
   let cases: Case[];
   let server: Served | undefined;
   beforeAll(async () => {
-    const all = JSON.parse(await readFile(join(FOLDER!, "cases.json"), "utf8")) as Case[];
+    if (built === "") return;
+    const all = JSON.parse(await readFile(join(folder, "cases.json"), "utf8")) as Case[];
     // Their lists are those of the bundle: tools that a call adds are not served yet.
     cases = all.filter(({ tool }) => !tool.startsWith("extra_"));
   });
@@ -62,17 +66,17 @@ describe.skipIf(FOLDER === undefined)("recorded plugins (PLUGIN_CASES names thei
     if (server) await stop(server);
   });
 
-  test.each([
+  test.skipIf(built === "").each([
     ["in one run", 0],
     ["with the server killed after every 20 calls", 20],
   ])("%s", { timeout: 900_000 }, async (_how, lives) => {
-    const storage = join(built!, `storage-${lives}`);
-    server = await serve(built!, { durable: storage });
+    const storage = join(built, `recorded-${lives}`);
+    server = await serve(built, { durable: storage });
     const wrong: unknown[] = [];
     for (const [at, one] of cases.entries()) {
       if (lives > 0 && at > 0 && at % lives === 0) {
         server.process.kill("SIGKILL");
-        server = await serve(built!, { durable: storage });
+        server = await serve(built, { durable: storage });
       }
       const { servlet, tool, answer, error, isError, traps } = one;
       const expected = traps
