@@ -66,8 +66,11 @@ test("are resources, with completion", async () => {
   const { resources, resourceTemplates } = await notes.list();
   expect(resourceTemplates).toMatchObject([{ uriTemplate: "note://{id}" }]);
   expect(resources).toEqual([
+    { uri: "note://all", name: "notes", title: "All notes", mimeType: "text/plain" },
     { uri: "note://1", name: "# Title", mimeType: "text/plain", description: "a, b" },
   ]);
+  const all = await notes.readResource("note://all");
+  expect(all.result.contents).toMatchObject([{ text: "note://1 # Title" }]);
   const { result } = await notes.readResource("note://1");
   expect(result.contents).toEqual([
     { uri: "note://1", mimeType: "text/plain", text: "# Title\n\nMore" },

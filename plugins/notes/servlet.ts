@@ -165,11 +165,23 @@ export default defineServlet({
       },
     },
   },
+  resources: {
+    "note://all": {
+      name: "notes",
+      title: "All notes",
+      mimeType: "text/plain",
+      read: () =>
+        notesWith()
+          .map((note) => `${uriOf(note)} ${titleOf(note)}`)
+          .join("\n"),
+    },
+  },
   resourceTemplates: {
     "note://{id}": {
       name: "note",
       title: "A note",
       mimeType: "text/plain",
+      // Where the manifest says `"lists": "dynamic"`.
       list: () =>
         notesWith().map((note) => ({
           uri: uriOf(note),
