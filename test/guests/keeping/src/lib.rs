@@ -43,7 +43,8 @@ pub extern "C" fn call_tool() -> i32 {
         Some(Ok(answer)) => (answer, false),
         None => match files::run(tool, given) {
             Ok(answer) => (answer, false),
-            Err(error) => (format!(r#"{{"code":{}}}"#, error.raw_os_error().unwrap_or(0)), true),
+            // Older standard libraries find by themselves, and with no number, that no folder has a path: 44.
+            Err(error) => (format!(r#"{{"code":{}}}"#, error.raw_os_error().unwrap_or(44)), true),
         },
     };
     let text = quoted(&answer);
