@@ -1,22 +1,34 @@
 import { DurableObject } from "cloudflare:workers";
+import type { CallContext } from "../call-context.ts";
 import { Fault, report } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
-import { programOf, setupOf } from "../servlets/connect.ts";
-import { plainEnding, type PlainEnding } from "./plain-ending.ts";
+import { connected, partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { listAll, nobodysCall } from "../servlets/servlet.ts";
+import { endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
-  keeperOf,
+  contextOf,
   settled,
-  unsettled,
   type RemoteHooks,
   type Settled,
   type StatefulRun,
   type StateObject,
 } from "./remote-hooks.ts";
+import { Room } from "./room.ts";
 import { ScopeState } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
 import { Turns } from "./turns.ts";
+
+/** A run of an export here. */
+type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
+  /** True if it may be run again from its record. */
+  isDurable?: boolean;
+};
+
+/** What a run needs of its call's context. */
+type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -26,12 +38,16 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #state: Promise<ScopeState> | undefined;
+    /** What the servlet has listed in this state. */
+    #lists: { text: string; until: number } | undefined;
+    readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       this.#share = share(env);
+      this.#room = new Room(state, env);
     }
 
     /** What is stored, under the key of this scope. */
@@ -47,69 +63,132 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
-    async run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
       return settled(async () => {
-        const servlet = bundle.servlets.find(({ name }) => name === run.servlet);
-        if (servlet === undefined)
-          throw new Fault("unavailable", `Unknown servlet: ${run.servlet}`);
+        const servlet = servletOf(bundle, run.servlet);
         const stop = new AbortController();
-        await this.#turns.take();
         this.#running.set(run.id, stop);
         try {
-          return await this.#call(servlet, run, hooks, stop.signal);
+          const { there } = run;
+          const call = { ...contextOf(hooks, there), signal: () => stop.signal };
+          return await this.#inTurn(stop.signal, () =>
+            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+          );
         } finally {
           this.#running.delete(run.id);
-          this.#turns.release();
         }
       });
     }
 
+    /** Stops a call that runs, or waits for its turn. */
     cancel(id: string): void {
       this.#running.get(id)?.abort();
     }
 
-    async #call(
-      servlet: BundledServlet,
-      { there, recorded, seed, ...run }: StatefulRun,
-      hooks: RemoteHooks,
-      signal: AbortSignal,
-    ): Promise<PlainEnding> {
-      const { deployment } = this.#share;
-      const state = await this.#open();
-      const before = recorded && state.ending(recorded);
-      if (before !== undefined) return before;
-      const setup = {
-        ...setupOf(servlet, deployment, {
-          ...run.call,
-          signal: () => signal,
-          notify: (notification) => void hooks.notify(notification).catch(report),
-          ask: async (asks) => unsettled(await hooks.ask(asks)),
-          ...(there.gate && { gate: async (ms: number) => unsettled(await hooks.gate(ms)) }),
-          ...(there.sending && { sending: async () => unsettled(await hooks.sending()) }),
-        }),
-        recorded,
-        seed,
-        keeper: keeperOf(hooks, there),
-      };
-      const ending = await state.call(servlet, {
-        export: run.export,
-        input: run.input,
-        program: programOf(servlet, deployment),
-        setup,
-        isDurable: there.repeats,
-        // Nobody can come back to the state of a session that is over.
-        ...(servlet.manifest.state === "session" && {
-          onCommit: () => void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs),
-        }),
+    /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
+    lists(name: string, viewer: Viewer): Promise<Settled<string>> {
+      return settled(async () => {
+        const known = () =>
+          this.#lists && this.#lists.until > Date.now() ? this.#lists.text : undefined;
+        const signal = nobodysCall.signal();
+        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(name, viewer));
       });
-      return plainEnding(ending);
     }
 
-    /** Deletes what was kept for a session. */
+    async #list(name: string, viewer: Viewer): Promise<string> {
+      const { deployment } = this.#share;
+      const servlet = connected(servletOf(bundle, name), {
+        ...deployment,
+        runStateful: async (bundled, run, call) =>
+          endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+      });
+      const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
+      this.#lists = { text, until: Date.now() + limits.dynamicListMs };
+      return text;
+    }
+
+    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      await this.#turns.take(signal);
+      try {
+        return await work();
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
+      const { deployment } = this.#share;
+      const state = await this.#open();
+      const { state: scope } = servlet.manifest;
+      if (scope === "session" && state.rows.hash === undefined) await this.#setAlarm();
+      const caller = scope === "server" ? undefined : run.call.caller;
+      let stored: number | undefined;
+      const ending = await state.call({
+        servlet,
+        program: programOf(servlet, deployment),
+        export: run.export,
+        input: run.input,
+        setup: {
+          ...setupOf(servlet, deployment, { ...call, ...run.call }),
+          recorded: run.recorded,
+          seed: run.seed,
+          keeper: call.keeper,
+        },
+        isDurable: run.isDurable === true,
+        reserve: (bytes) => {
+          stored = bytes;
+          return this.#room.demand(caller, bytes);
+        },
+        ...(scope === "session" && { onCommit: () => void this.#setAlarm() }),
+      });
+      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
+      if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
+        this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
+      }
+      return ending;
+    }
+
+    /** Nobody can come back to the state of a session that is over. */
+    #setAlarm(): Promise<void> {
+      return this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
+    }
+
+    /** Deletes what was kept for a session; later, if a call runs or waits. */
     override async alarm(): Promise<void> {
-      (await this.#state)?.dropKept();
-      await this.ctx.storage.deleteAll();
+      if (!this.#turns.takeNow()) return this.ctx.storage.setAlarm(Date.now() + limits.waitMs);
+      try {
+        await this.#forget();
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    async #forget(): Promise<void> {
+      // It may be that its key is gone, and what it has kept is to be deleted for that.
+      const state = await this.#state?.catch(() => undefined);
+      state?.dropKept();
       this.#state = undefined;
+      this.#lists = undefined;
+      await this.#room.release(() => this.ctx.storage.deleteAll());
+    }
+
+    /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+    async held(): Promise<number> {
+      if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
+      try {
+        const { bytes } = await this.#open();
+        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
+        return this.#room.bytes;
+      } finally {
+        this.#turns.release();
+      }
     }
   };
+}
+
+function servletOf({ servlets }: Bundle, name: string): BundledServlet {
+  const servlet = servlets.find((one) => one.name === name);
+  if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
+  return servlet;
 }

@@ -37,6 +37,23 @@ interface Ended {
   ending: PlainEnding;
 }
 
+/** What a call has changed, to be stored. */
+export interface Changed {
+  hash: string;
+  /** True if there is no state of this build yet. */
+  isNew: boolean;
+  memory: Uint8Array;
+  /** The blocks that it has written, and all that will be stored. */
+  blocks: ReadonlySet<number>;
+  numbers: ReadonlySet<number>;
+  rest: Uint8Array;
+  /** Bytes of the whole state then. */
+  bytes: number;
+}
+
+/** A block as it is stored: sealed, with its number. */
+const STORED_BLOCK = BLOCK + 64;
+
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
 
@@ -52,6 +69,7 @@ const decoder = new TextDecoder();
 export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
+  #known: ReadonlySet<number> | undefined;
 
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
@@ -69,15 +87,23 @@ export class StateRows {
     return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
   }
 
-  /** Forgets the memory, as another build cannot use it. */
-  clear(): void {
-    this.#sql.exec("DELETE FROM blocks");
-    this.#sql.exec("DELETE FROM state");
+  /** When it was last changed, in Unix ms; undefined before the first call. */
+  get changedAt(): number | undefined {
+    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
   }
 
-  /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
-  load(instance: Instance): Variables {
-    const rest = this.rest();
+  /** Bytes that are stored of the state. */
+  get bytes(): number {
+    const row = this.#row("SELECT length(bytes) AS bytes FROM state");
+    return this.#numbers.size * STORED_BLOCK + ((row?.["bytes"] as number | undefined) ?? 0);
+  }
+
+  /**
+   * Puts a pristine instance of this build into the state, and returns the variables. That of another build is left
+   * alone. Throws `CorruptState`.
+   */
+  load(instance: Instance, hash: string): Variables {
+    const rest = this.hash === hash ? this.rest() : undefined;
     if (rest === undefined) return new Map();
     const { pages, globals, vars } = rest;
     const { exports } = instance;
@@ -118,18 +144,36 @@ export class StateRows {
     );
   }
 
-  /** Stores what a call has changed, and clears its marks. Run it in a transaction. */
-  save(instance: Instance, vars: Variables, hash: string): void {
+  /** What a call has changed, to be stored. Clears its marks. */
+  changed(instance: Instance, vars: Variables, hash: string): Changed {
     const body = currentBody(instance);
-    for (const nth of writtenBlocks(body)) {
-      this.putBlock(nth, body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
-    }
+    const blocks = writtenBlocks(body);
     clearKernel(body);
-    this.putRest(hash, {
+    const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
-    });
+    };
+    const isNew = this.hash !== hash;
+    const numbers = isNew ? blocks : this.#numbers.union(blocks);
+    const restBytes = encoder.encode(JSON.stringify(rest));
+    const bytes = numbers.size * STORED_BLOCK + restBytes.length;
+    return { hash, isNew, memory: body.memory, blocks, numbers, rest: restBytes, bytes };
+  }
+
+  /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
+  save({ hash, isNew, memory, blocks, numbers, rest }: Changed): void {
+    if (isNew) this.clear();
+    for (const nth of blocks) this.putBlock(nth, memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
+    this.#known = numbers;
+    this.#putRest(hash, rest);
+  }
+
+  /** Forgets the memory. */
+  clear(): void {
+    this.#sql.exec("DELETE FROM blocks");
+    this.#sql.exec("DELETE FROM state");
+    this.#known = undefined;
   }
 
   /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
@@ -139,7 +183,11 @@ export class StateRows {
   }
 
   putRest(hash: string, rest: Rest): void {
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+  }
+
+  #putRest(hash: string, rest: Uint8Array): void {
+    const sealed = this.#sealing.seal(rest, "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
   }
 
@@ -153,6 +201,17 @@ export class StateRows {
   putBlock(nth: number, bytes: Uint8Array): void {
     const sealed = this.#sealing.seal(bytes, `block ${nth}`);
     this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+  }
+
+  /** The numbers of the blocks that are stored. */
+  get #numbers(): ReadonlySet<number> {
+    this.#known ??= new Set(
+      this.#sql
+        .exec("SELECT nth FROM blocks")
+        .toArray()
+        .map(({ nth }) => nth as number),
+    );
+    return this.#known;
   }
 
   #row(query: string, ...bindings: string[]): Row | undefined {

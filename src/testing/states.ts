@@ -1,5 +1,6 @@
 import type { CallContext } from "../call-context.ts";
 import { ScopeState, type StateStorage } from "../durable/scope-state.ts";
+import { endingOf } from "../durable/plain-ending.ts";
 import { scopeOf, type Scope } from "../durable/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
@@ -53,10 +54,15 @@ export class States {
     };
     const program = programOf(servlet, deployment);
     // A test that gives a record wants it played, not the ending that it had.
-    const whole = { ...run, program, setup, isDurable: false };
-    return this.#inTurn(scopeOf(servlet.manifest, call), (state): Promise<Ending> =>
-      state.call(servlet, whole),
-    );
+    const whole = { ...run, servlet, program, setup, isDurable: false };
+    return this.#inTurn(scopeOf(servlet.manifest, call), async (state): Promise<Ending> => {
+      const ending = await state.call(whole);
+      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+      for (const { method, uri } of changes) {
+        call.notify({ method, ...(uri !== undefined && { params: { uri } }) });
+      }
+      return endingOf(ending);
+    });
   }
 
   /** All files, by the paths by which the servlet knows them: as text, or as bytes where they are not UTF-8. */
@@ -82,7 +88,7 @@ export class States {
         const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
         putFile(files, root, own, bytes);
       }
-      state.transaction(() => files.commit({ keepsOpen: state.rows.hash !== undefined }));
+      state.transaction(() => files.commit({ keepsOpen: state.rows.hash === this.#servlet.hash }));
     });
   }
 
