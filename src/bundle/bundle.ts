@@ -29,7 +29,7 @@ export interface Member {
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
-  /** What its start functions ask for where they run in each call; empty where they run once. */
+  /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
   lists?: Lists;

@@ -76,7 +76,7 @@ export class ScopeState {
     const before = setup.recorded && this.rows.ending(setup.recorded);
     if (before !== undefined) return before;
     const { hash } = this.rows;
-    if (hash !== undefined && hash !== servlet.hash) {
+    if (hash !== undefined && hash !== buildOf(servlet)) {
       console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
       this.dropKept();
     }
@@ -97,7 +97,8 @@ export class ScopeState {
   }
 
   /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
-  filesFor({ manifest, hash, files = {} }: BundledServlet, now: number): Files | undefined {
+  filesFor(servlet: BundledServlet, now: number): Files | undefined {
+    const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
     const initial = Object.fromEntries(
@@ -109,7 +110,7 @@ export class ScopeState {
     return this.files.begin(mounts, {
       now: BigInt(Math.round(now)) * 1_000_000n,
       initial,
-      continues: this.rows.hash === hash,
+      continues: this.rows.hash === buildOf(servlet),
       most: memoryBytes(manifest.files_limit ?? ""),
     });
   }
@@ -136,12 +137,13 @@ export class ScopeState {
   }
 
   /** A new instance in the stored state. */
-  async #load(program: Program, guest: Guest, servlet: string): Promise<Kept> {
+  async #load(program: Program, guest: Guest, servlet: BundledServlet): Promise<Kept> {
     const instance = await makeInstance(program, guest);
     try {
-      return { instance, vars: this.rows.load(instance, program.hash ?? "") };
+      return { instance, vars: this.rows.load(instance, buildOf(servlet)) };
     } catch (error) {
-      if (error instanceof CorruptState) throw new Fault("unavailable", corruptMessage(servlet));
+      if (error instanceof CorruptState)
+        throw new Fault("unavailable", corruptMessage(servlet.name));
       throw error;
     }
   }
@@ -153,8 +155,7 @@ export class ScopeState {
       take: async (program, guest) => {
         // Its ending is found by its seed, which must be known before.
         if (isDurable) await guest.journal.begin();
-        const { instance, vars } =
-          takeKept(this) ?? (await this.#load(program, guest, servlet.name));
+        const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, servlet));
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
         return instance;
@@ -181,7 +182,7 @@ export class ScopeState {
     const { journal, leaves } = instance.guest!;
     // Undefined where its memory is to begin anew.
     const change =
-      leaves === "changes" ? this.rows.changed(instance, vars, servlet.hash) : undefined;
+      leaves === "changes" ? this.rows.changed(instance, vars, buildOf(servlet)) : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     await running.reserve?.(bytes + (files?.bytes ?? 0));
@@ -199,6 +200,12 @@ export class ScopeState {
     keepInstance(this, { instance, vars });
   }
 }
+
+/** What a memory can be used with: its servlet's code and folders, which it has open. */
+export const buildOf = ({
+  hash,
+  manifest: { allowed_paths: paths = [] },
+}: BundledServlet): string => [hash, ...paths].join(" ");
 
 const tooLarge = (bytes: number) =>
   new Fault(

@@ -50,5 +50,5 @@ export function answerer(servlets: Record<string, Asked>) {
   };
 }
 
-/** What a servlet may do when it is asked for its lists, and nobody has to be warned of. */
+/** Host services that a servlet may use while it lists, without a warning. */
 const QUIET = ["the log", "a notification"];

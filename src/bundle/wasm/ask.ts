@@ -28,7 +28,7 @@ const answerSchema = z.object({
   error: z.string().optional(),
   /** Do its start functions depend on nothing, so that they run once for all calls? */
   startsOnce: z.boolean(),
-  /** What its start functions asked for. */
+  /** Host services that its start functions used. */
   startAsks: z.array(z.string()),
   /** An encoded image in base64: how its memory differs from a new instance's when a call begins. */
   image: z.string().optional(),

@@ -56,7 +56,7 @@ const WIZER_EXPORTS = new Set(["wizer-initialize", "wizer.initialize"]);
 const PAGE = 65536;
 
 /**
- * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` is told where
+ * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` reports where
  * there is none.
  *
  * Throws a `Refusal` where the file is no servlet.

@@ -22,7 +22,7 @@ import { startWorld, type World } from "../../wasm/world.ts";
 
 /** Changes closer than this many bytes are one run: finer images are smaller, coarser ones faster. */
 const GRAIN = 64;
-/** What a warm-up may ask for: it is the same in each call from then on. */
+/** Host services that a warm-up may use; their answers stay the same in every later call. */
 const REPEATABLE: ReadonlySet<string> = new Set(["the time", "random numbers", "the log"]);
 
 const NO_NETWORK =
@@ -50,7 +50,7 @@ export interface Asked {
 export interface WarmUp {
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
-  /** What its start functions asked for. */
+  /** Host services that its start functions used. */
   startAsks: string[];
   /** An encoded image: how its memory differs from a new instance's when a call begins. */
   image?: Uint8Array;
@@ -133,7 +133,7 @@ class Warming {
     this.#outside = { world: virtualWorld(), allowedHosts };
   }
 
-  /** What it has asked for since this was last called. */
+  /** Host services that were used since the last call of this. */
   takeAsked(): string[] {
     const asked = [...this.asked];
     this.asked.clear();

@@ -171,7 +171,7 @@ const theirs =
 if (theirs !== undefined) all.push(theirs.plain, theirs.guests);
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
-/** What is not driven beside the peer. */
+/** Measurements that use another server than the peer. */
 const others: Record<string, Served> = {
   megabyte: stockEcho,
   callSession: sessionPeer,

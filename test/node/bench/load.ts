@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** What a run of load gave. Times in milliseconds. */
+/** Result of a load run. Times in milliseconds. */
 export interface Measured {
   count: number;
   perSecond: number;
@@ -9,7 +9,7 @@ export interface Measured {
   bytes: number;
 }
 
-/** What is sent, and where to. */
+/** The requests of a load run, and their server. */
 export interface Load {
   port: number;
   /** `/mcp` where it is left out. */
@@ -17,9 +17,9 @@ export interface Load {
   headers: Record<string, string>;
   body: string;
   connections: number;
-  /** What each connection has in its heads besides, from the first one on. */
+  /** Extra headers of each connection, by its number. */
   own?: Record<string, string>[];
-  /** What its requests have in their heads besides, each the next. */
+  /** Extra headers of successive requests. */
   turns?: Record<string, string>[];
   /** Between an answer and the connection's next request. */
   pauseMs?: number;

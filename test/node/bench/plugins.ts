@@ -41,7 +41,7 @@ interface PluginRow {
   servlet: string;
   tool: string;
   arguments?: object;
-  /** What the answer has in it. */
+  /** Text that the answer must contain. */
   answer: string;
   /** The most CPU time that it may take, as a multiple of the small plugin's call. */
   target?: number;

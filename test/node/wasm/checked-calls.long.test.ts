@@ -30,7 +30,7 @@ interface Calls {
   calls: { tool: string; arguments: Json }[];
 }
 
-/** What is called has no network and never waits. */
+/** The servlets called here have no network and never wait. */
 const world = {
   ...liveWorld,
   sleep: async () => {},

@@ -4,11 +4,12 @@ import { tracked } from "../../../../src/bundle/wasm/tracking.ts";
 import { bodyOf, difference, restore } from "../../../../src/wasm/image.ts";
 import { BLOCK, SPILL } from "../../../../src/wasm/marks.ts";
 import { Chance } from "../../fuzz/chance.ts";
-import { FUNCTIONS, MAXIMUM_PAGES, PAGES, randomModule } from "./random-module.ts";
+import { MAXIMUM_PAGES, randomModule } from "./random-module.ts";
+import { FUNCTIONS, PAGES } from "./random-values.ts";
 
 const FUEL = 20_000n;
 
-/** What the runs of all programs have done, to see that they are of use. */
+/** Counts over the runs of all programs, which show that they test something. */
 interface Seen {
   returned: number;
   trapped: number;
