@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { modern } from "../bench/kinds.ts";
+import { givenWorker } from "../given-plugins.ts";
 import { serve, stop, type Served } from "../workerd.ts";
 
 /**
@@ -10,8 +11,11 @@ import { serve, stop, type Served } from "../workerd.ts";
  */
 const { PLUGIN_CASES = "" } = process.env;
 const SETS = {
-  "a guest of this project": { built: inject("worker"), folder: "test/guests/keeping" },
-  "the plugins that PLUGIN_CASES names": { built: inject("given"), folder: PLUGIN_CASES },
+  "a guest of this project": {
+    worker: async () => inject("worker"),
+    folder: "test/guests/keeping",
+  },
+  "the plugins that PLUGIN_CASES names": { worker: givenWorker, folder: PLUGIN_CASES },
 };
 
 interface Case {
@@ -53,18 +57,20 @@ async function answerOf(port: number, { servlet, tool, arguments: given }: Case)
   return { answer, ...(result.isError && { isError: true }) };
 }
 
-describe.each(Object.entries(SETS))("%s", (_whose, { built = "", folder }) => {
+describe.each(Object.entries(SETS))("%s", (_whose, { worker, folder }) => {
+  let built: string;
   let cases: Case[];
   let server: Served | undefined;
   beforeAll(async () => {
-    if (built === "") return;
+    if (folder === "") return;
+    built = await worker();
     cases = JSON.parse(await readFile(join(folder, "cases.json"), "utf8")) as Case[];
-  });
+  }, 900_000);
   afterAll(async () => {
     if (server) await stop(server);
   });
 
-  test.skipIf(built === "").each([
+  test.skipIf(folder === "").each([
     ["in one run", 0],
     ["with the server killed after every 20 calls", 20],
   ])("%s", { timeout: 900_000 }, async (_how, lives) => {
