@@ -91,12 +91,12 @@ test("the prompt has the notes with the tag", async () => {
   expect(text).not.toContain("Write report");
 });
 
-test("has room for a thousand", async () => {
-  for (let nth = 0; nth < 1000; nth++) await call("add_note", { text: `${nth}` });
-  expect(await call("add_note", { text: "one more" })).toMatchObject({
-    isError: true,
-    text: "There are 1000 notes, and no room for more. Delete some.",
-  });
-  await call("delete_note", { id: 1 });
-  expect((await call("add_note", { text: "one more" })).isError).toBe(false);
+test("has room for a million characters", async () => {
+  const text = "x".repeat(10_000);
+  for (let nth = 0; nth < 99; nth++) await call("add_note", { text });
+  const full = { isError: true, text: "There is no room for more. Delete some notes." };
+  expect(await call("add_note", { text })).toMatchObject(full);
+  await call("edit_note", { id: 1, text: "short" });
+  expect((await call("add_note", { text: "x".repeat(9_000) })).value.id).toBe(100);
+  expect(await call("edit_note", { id: 1, text })).toMatchObject(full);
 });

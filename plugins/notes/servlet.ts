@@ -1,8 +1,10 @@
 /** Keeps notes in its memory, which is another one for each caller: no file and no database. */
 import { defineServlet, ToolError, type Context } from "edge-servlets/servlet";
 
-const MOST = 1000;
 const MOST_CHARACTERS = 10_000;
+/** Characters of all notes of a caller, with so many for each besides its text. */
+const ROOM = 1_000_000;
+const FRAME = 100;
 /** Of the title that lists show. */
 const TITLE = 80;
 
@@ -68,6 +70,10 @@ const page = (found: Note[], limit = 20) => ({
 });
 
 function put(note: Omit<Note, "changed">, context: Context): Note {
+  const others = [...notes.values()].filter(({ id }) => id !== note.id);
+  const taken = others.reduce((sum, { text }) => sum + text.length + FRAME, 0);
+  if (taken + note.text.length + FRAME > ROOM)
+    throw new ToolError("There is no room for more. Delete some notes.");
   const written = { ...note, changed: new Date().toISOString() };
   notes.set(note.id, written);
   context.notifyResourcesChanged();
@@ -87,10 +93,10 @@ export default defineServlet({
       },
       output: NOTE,
       annotations: { destructiveHint: false, openWorldHint: false },
-      handler(given, context) {
-        if (notes.size >= MOST)
-          throw new ToolError(`There are ${MOST} notes, and no room for more. Delete some.`);
-        return put({ id: ++newest, text: given.text, tags: given.tags ?? [] }, context);
+      handler: ({ text, tags = [] }, context) => {
+        const note = put({ id: newest + 1, text, tags }, context);
+        newest = note.id;
+        return note;
       },
     },
     list_notes: {
