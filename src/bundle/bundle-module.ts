@@ -1,4 +1,5 @@
 import { dirname, relative } from "node:path";
+import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. */
@@ -35,6 +36,16 @@ import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.t
 ${imports.join("\n")}
 export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
 `;
+}
+
+/** The servlets that keep state and have another build than in an earlier module: their memory begins anew. */
+export function newBuilds(members: readonly Member[], before: string): string[] {
+  const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
+  const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));
+  return members.flatMap(({ found: { name, manifest }, prepared }) => {
+    const hash = hashes.get(name);
+    return keepsState(manifest) && hash !== undefined && hash !== prepared.hash ? [name] : [];
+  });
 }
 
 /** A relative path as an import specifier. */

@@ -184,7 +184,10 @@ function putFrame(
         throw new FileError("nospc");
       }
       files.setTimes(place.last, { modified });
+      return;
     }
+    default:
+      throw misplaced();
   }
 }
 

@@ -135,9 +135,8 @@ async function newPool(program: Program): Promise<Pool> {
   const { exports } = instance;
   if (isBornStarted(program)) {
     guest.attach(exports);
-    if (program.startsOnce === true && exports["edge_start"] !== undefined) {
-      await run(instance, "edge_start");
-    }
+    const hasStart = exports["edge_start"] !== undefined;
+    if (program.startsOnce === true && hasStart) await run(instance, "edge_start");
     if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
   }
   const pristine = difference(exports, new Uint8Array(0), BLOCK);

@@ -63,6 +63,12 @@ describe("manifests", () => {
     ['{"dialect": "v3"}', /dialect/],
     ['{"prefix": "a b"}', /prefix/],
     ['{"env_vars": {"a": 1}}', /env_vars\.a/],
+    ['{"allowed_paths": ["ro:files"]}', /needs "state", also where all folders are read-only/],
+    ['{"state": "server", "files_limit": "much"}', /files_limit.*64Mi/],
+    [
+      '{"state": "server", "on_new_build": "keep-calls-on-old"}',
+      /keeps old builds, which this one does not do yet: write "anew"/,
+    ],
   ])("%s", async (manifest, message) => {
     await expect(bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") })).rejects.toThrow(
       message,
