@@ -161,10 +161,12 @@ export class ScopeState {
         return instance;
       },
       giveBack: async (_program, instance, ending) => {
-        // What a call that failed has changed is dropped with its instance.
-        if (ending === undefined || instance.guest === undefined) return files?.drop();
+        const { guest } = instance;
+        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        if (ending === undefined || guest === undefined || guest.leaves === "nothing")
+          return files?.drop();
         try {
-          await this.#commit(running, { instance, vars: instance.guest.vars }, ending);
+          await this.#commit(running, { instance, vars: guest.vars }, ending);
         } catch (error) {
           files?.drop();
           throw error;
@@ -177,18 +179,23 @@ export class ScopeState {
   /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
   async #commit(running: Running, { instance, vars }: Kept, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, isDurable } = running;
-    const { journal } = instance.guest!;
-    const change = this.rows.changed(instance, vars, buildOf(servlet));
-    if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
-    await running.reserve?.(change.bytes + (files?.bytes ?? 0));
+    const { journal, leaves } = instance.guest!;
+    // Undefined where its memory is to begin anew.
+    const change =
+      leaves === "changes" ? this.rows.changed(instance, vars, buildOf(servlet)) : undefined;
+    const bytes = change?.bytes ?? 0;
+    if (bytes > limits.stateBytes) throw tooLarge(bytes);
+    await running.reserve?.(bytes + (files?.bytes ?? 0));
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
-      files?.commit({ keepsOpen: true });
-      this.rows.save(change);
+      files?.commit({ keepsOpen: change !== undefined });
+      if (change) this.rows.save(change);
+      else this.rows.clear();
       if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
       running.onCommit?.();
     });
     running.isCommitted = true;
+    if (change === undefined) return;
     instance.hasStarted = true;
     keepInstance(this, { instance, vars });
   }
