@@ -95,8 +95,8 @@ const zodMini = join(sdk, "zod-mini.ts");
 const KIT = "kit";
 /** The names that each module of the kit exports. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
-  servlet: [...Object.keys(await import("../../sdk/servlet.ts")), "convertWith"],
-  files: Object.keys(await import("../../sdk/files.ts")),
+  servlet: [...Object.keys(await import("../../sdk/servlet.ts")), "convertWith"].toSorted(),
+  files: Object.keys(await import("../../sdk/files.ts")).toSorted(),
 };
 
 /** `edge-servlets/servlet` is the kit that the engine has, wherever the servlet lies. */

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Json, Tool } from "../../../src/model.ts";
 import {
@@ -112,23 +112,33 @@ async function outcome<T>(work: Promise<Tested<T>>): Promise<Json> {
 describe.each(folders)("%s", (folder) => {
   let servlet: ServletUnderTest;
   let again: ServletUnderTest;
+  let keepsState: boolean;
   beforeAll(async () => {
     servlet = await loadServlet(folder);
     again = await loadServlet(folder);
+    keepsState = await readFile(`${folder}/servlet.json`, "utf8").then(
+      (text) => "state" in (JSON.parse(text) as Json),
+      () => false,
+    );
   });
+
+  /** The servlet, as no call has changed its state. */
+  const unused = async (loaded: ServletUnderTest) => (keepsState ? loadServlet(folder) : loaded);
 
   /** The same call three times; gives how often its host was asked. */
   async function compare(
     call: (to: ServletUnderTest, script: Script) => Promise<Tested<unknown>>,
   ): Promise<number> {
-    const { recorded, ...undisturbed } = await outcome(call(servlet, world));
-    const replayed = await outcome(call(servlet, { ...world, alwaysReplay: true }));
+    const { recorded, ...undisturbed } = await outcome(call(await unused(servlet), world));
+    const replayed = await outcome(call(await unused(servlet), { ...world, alwaysReplay: true }));
     expect(replayed).toEqual({ ...undisturbed, recorded: replayed["recorded"] });
     if (recorded === undefined || "thrown" in undisturbed) return 0;
     const journal = recorded as NonNullable<Script["recorded"]>;
     // There is nobody to ask: all answers are in the record.
     const { variables, now } = world;
-    const { result } = await outcome(call(again, { variables, now, recorded: journal }));
+    const { result } = await outcome(
+      call(await unused(again), { variables, now, recorded: journal }),
+    );
     expect(result).toEqual(undisturbed["result"]);
     return journal.entries.length;
   }

@@ -55,19 +55,30 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "greet",
       "lookup_status",
       "list_statuses",
+      "write_journal",
+      "search_journal",
+      "read_journal",
       "find_emails",
+      "add_note",
+      "list_notes",
+      "search_notes",
+      "edit_note",
+      "delete_note",
       "rfc_report",
+      "scratchpad-run",
+      "scratchpad-reset",
       "translate",
       "fetch_page",
     ]);
     const { resources } = await client.listResources();
-    expect(resources.map(({ uri }) => uri)).toEqual(["http-status://index"]);
+    expect(resources.map(({ uri }) => uri)).toEqual(["http-status://index", "note://all"]);
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "http-status://{code}",
+      "note://{id}",
     ]);
     const { prompts } = await client.listPrompts();
-    expect(prompts.map(({ name }) => name)).toEqual(["explain_status"]);
+    expect(prompts.map(({ name }) => name)).toEqual(["explain_status", "review_notes"]);
   });
 
   test("chart draws a picture", async () => {

@@ -1,7 +1,12 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
-import { bundle } from "../../bundle.gen.ts";
+import { bundle as all } from "../../bundle.gen.ts";
 import { modern, post } from "../server.ts";
+
+/** Without the servlets whose lists depend on a caller's state: what is listed with them is for one caller alone. */
+export const bundle = {
+  servlets: all.servlets.filter(({ manifest, lists }) => manifest.state === undefined || lists),
+};
 
 /** Servers whose callers have API keys: each owner's key is the owner's name. */
 

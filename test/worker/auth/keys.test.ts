@@ -2,9 +2,8 @@ import { SignJWT } from "jose";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
-import { greet, send, serverOf } from "./key-holders.ts";
+import { bundle, greet, send, serverOf } from "./key-holders.ts";
 
 /** Access by API keys. */
 
