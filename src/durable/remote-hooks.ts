@@ -68,8 +68,9 @@ export class CallHooks extends RpcTarget {
   ask(asks: Asks): Promise<Settled<Answers>> {
     return settled(() => this.#call.ask(asks, this.#signal));
   }
-  gate(ms: number): Promise<Settled<void>> {
-    return settled(() => this.#call.gate?.(ms));
+  /** `now` is the time where the guest runs, whose clock may be ahead of this one: it is to see the whole time pass. */
+  gate(ms: number, now: number): Promise<Settled<void>> {
+    return settled(() => this.#call.gate?.(ms + Math.max(0, now - Date.now())));
   }
   sending(): Promise<Settled<void>> {
     return settled(() => this.#call.sending?.());
@@ -91,7 +92,7 @@ export class CallHooks extends RpcTarget {
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
   ask(asks: Asks): Promise<Settled<Answers>>;
-  gate(ms: number): Promise<Settled<void>>;
+  gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
   begin(head: Head): Promise<Settled<void>>;

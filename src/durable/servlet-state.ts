@@ -68,11 +68,14 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const stop = new AbortController();
         await this.#turns.take();
         this.#running.set(run.id, stop);
+        const told: Promise<unknown>[] = [];
         try {
-          return await this.#call(servlet, run, hooks, stop.signal);
+          return await this.#call(servlet, run, hooks, { signal: stop.signal, told });
         } finally {
           this.#running.delete(run.id);
           this.#turns.release();
+          // Its caller hears all of them before it hears how the call has ended.
+          await Promise.all(told);
         }
       });
     }
@@ -85,7 +88,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       servlet: BundledServlet,
       { there, recorded, seed, ...run }: StatefulRun,
       hooks: RemoteHooks,
-      signal: AbortSignal,
+      { signal, told }: { signal: AbortSignal; told: Promise<unknown>[] },
     ): Promise<PlainEnding> {
       const { deployment } = this.#share;
       const stored = await this.#open();
@@ -96,9 +99,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         ...setupOf(servlet, deployment, {
           ...run.call,
           signal: () => signal,
-          notify: (notification) => void hooks.notify(notification).catch(report),
+          notify: (notification) => void told.push(hooks.notify(notification).catch(report)),
           ask: async (asks) => unsettled(await hooks.ask(asks)),
-          ...(there.gate && { gate: async (ms: number) => unsettled(await hooks.gate(ms)) }),
+          ...(there.gate && { gate: async (ms: number) => unsettled(await hooks.gate(ms, Date.now())) }),
           ...(there.sending && { sending: async () => unsettled(await hooks.sending()) }),
         }),
         recorded,
