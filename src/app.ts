@@ -89,7 +89,7 @@ export function createApp(bundle: Bundle, env: object) {
         ...quota,
         challenge: (fault) => authenticator.challenge(raw, fault),
         server,
-        registry: registry.within(principal.scopes),
+        registry: registry.for({ principal }),
         principal,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
@@ -104,7 +104,7 @@ export function createApp(bundle: Bundle, env: object) {
       const { raw } = c.req;
       const principal = await otcPrincipal(raw, { authenticator, shared });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-      const allowed = registry.within(principal.scopes);
+      const allowed = registry.for({ principal });
       return until(answer(raw, { ...quota, registry: allowed, principal, records }));
     });
   }

@@ -120,6 +120,8 @@ export const limits = {
   /** A name in a folder, and a path: NAME_MAX and PATH_MAX of Linux, in bytes. */
   fileNameBytes: 255,
   filePathBytes: 4096,
+  /** What a servlet of the kit reads of a file at once: it is held by the host, the kernel and the engine. */
+  fileReadBytes: 6 * 1024 * 1024,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
@@ -130,6 +132,26 @@ export const limits = {
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
+  /** What is stored of a servlet's memory and variables in one scope: as much as one instance may have. */
+  stateBytes: 64 * 1024 * 1024,
+  /**
+   * Memory and files of all servlets together that are kept for one caller, in whole MiB for each scope; those of
+   * scopes that all callers share are not counted. Four times what the files of one scope may take.
+   */
+  callerStateBytes: 1024 * 1024 * 1024,
+  /**
+   * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
+   * after such a pause. A request may make a thousand others.
+   */
+  auditedObjects: 200,
+  auditMs: 60_000,
+  /**
+   * How long the request that has made a call may take to answer the object in which its guest runs: others wait
+   * meanwhile. Longer than `resumeWaitMs`.
+   */
+  hookMs: 30_000,
+  /** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
+  joinedHubs: 1000,
   /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */

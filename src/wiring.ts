@@ -3,7 +3,7 @@ import { sharedSecret } from "./auth/otc.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
-import { statefulRunner } from "./durable/servlet-states.ts";
+import { stateful } from "./durable/servlet-states.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { vaultOf } from "./durable/state-vault.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -21,7 +21,7 @@ export function wire(bundle: Bundle, env: object) {
   configureLimits(settings.LIMITS ?? {});
   const registry = new Registry(bundle, {
     ...deploymentOf(settings, env),
-    runStateful: statefulRunner(env),
+    ...stateful(env),
   });
   const names = registry.servlets.map(({ name }) => name);
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;

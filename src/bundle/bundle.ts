@@ -124,11 +124,13 @@ async function makeReady(
   { cache, progress }: Pick<Options, "cache" | "progress">,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
+  refuseUnkept(found);
   const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
     const keeps = keepsState(found.manifest);
-    const memory = { memoryBytes: limit, ...(keeps && { markedPages: 0 }) };
+    const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
+    const memory = { memoryBytes: most, ...(keeps && { markedPages: 0 }) };
     const prepared = await prepare(plugin, memory, cache, tell);
     if (keeps && prepared.unrestorable !== undefined) {
       throw new Refusal(
@@ -143,11 +145,29 @@ async function makeReady(
       );
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
-    return { found, dialect, prepared, size, archives: await archivesOf(found, cache) };
+    const archives = await archivesOf(found, cache);
+    return { found: withStateLists(found, plugin), dialect, prepared, size, archives };
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
   }
+}
+
+/** Throws a `Refusal` for a promise that this server does not keep. */
+function refuseUnkept({ place, manifest }: Found): void {
+  if (manifest.on_new_build !== "keep-calls-on-old") return;
+  throw new Refusal(
+    `${place}: "on_new_build": "keep-calls-on-old" needs a server that keeps old builds, which this one does not do yet: write "anew" or leave it out; then memory begins anew with each new build, and files stay`,
+  );
+}
+
+/** The same servlet, with lists that are asked for in each state if it says that they change with it. */
+function withStateLists(found: Found, plugin: Uint8Array<ArrayBuffer>): Found {
+  const { manifest } = found;
+  if (!keepsState(manifest) || manifest.lists !== undefined) return found;
+  const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
+  const isTold = imports.some(({ name }) => /^notify_\w+_list_changed$/.test(name));
+  return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
 }
 
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;

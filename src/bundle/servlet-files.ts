@@ -22,7 +22,7 @@ export async function archivesOf({ manifest, place }: Found, cache: string): Pro
   const { allowed_paths: paths = [] } = manifest;
   if (paths.length > 0 && !keepsState(manifest)) {
     throw new Refusal(
-      '"allowed_paths" needs "state": write "session", "caller" or "server" there, for whom the files are kept',
+      '"allowed_paths" needs "state", also where all folders are read-only: write "session", "caller" or "server" there, for whom the files are kept',
     );
   }
   const hosts = new Set(mountsOf(paths).map(({ host }) => host));

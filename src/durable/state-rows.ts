@@ -13,17 +13,22 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import type { Entry, Recorded } from "../record.ts";
-import type { PlainEnding } from "./remote-hooks.ts";
+import type { PlainEnding } from "./plain-ending.ts";
+import type { Kept } from "./kept-instances.ts";
+import { inPieces, piecesOf } from "./pieces.ts";
 import type { Sealing } from "../files/sealing.ts";
+import type { Row, Sql } from "../files/sql.ts";
 
-const TABLES = `
-CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
-`;
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  // What calls have changed of the blocks since, in pieces.
+  "CREATE TABLE IF NOT EXISTS changes (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
+];
 
 /** What belongs to the instance besides its memory. */
-interface Rest {
+export interface Rest {
   pages: number;
   globals: string[];
   /** Extism's variables, in base64. */
@@ -36,11 +41,38 @@ interface Ended {
   ending: PlainEnding;
 }
 
+/** What an instance was put into. */
+export type Loaded = Omit<Kept, "instance">;
+
+/** What a call has changed, to be stored. */
+export interface Changed {
+  hash: string;
+  /** True if there is no state of this build yet. */
+  isNew: boolean;
+  memory: Uint8Array;
+  /** The blocks as they are stored: those that are written now are put there. */
+  known: Map<number, Uint8Array>;
+  /** What has changed of blocks that are stored; undefined if all that has ever changed is stored as wholes. */
+  pieces: Uint8Array | undefined;
+  /** The blocks that are stored as wholes, and all that will be stored. */
+  blocks: ReadonlySet<number>;
+  numbers: ReadonlySet<number>;
+  rest: Uint8Array;
+  /** Bytes of the whole state then. */
+  bytes: number;
+}
+
+/** A block as it is stored: sealed, with its number. */
+const STORED_BLOCK = BLOCK + 64;
+
+/** Changes that are stored until their blocks are stored as wholes: so many calls share what that costs. */
+const MOST_CHANGES = 64;
+const MOST_CHANGED_BYTES = 256 * 1024;
+
+const noChanges = () => ({ count: 0, bytes: 0, blocks: new Set<number>() });
+
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
-
-/** Extism's variables. */
-export type Variables = ReadonlyMap<string, Uint8Array>;
 
 /** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -49,10 +81,13 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class StateRows {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #sealing: Sealing;
+  #known: ReadonlySet<number> | undefined;
+  /** The changes that are stored; known once they were loaded. */
+  #changes = noChanges();
 
-  constructor(sql: SqlStorage, sealing: Sealing) {
+  constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.create();
@@ -60,26 +95,35 @@ export class StateRows {
 
   /** Makes the tables, where they are not there. */
   create(): void {
-    this.#sql.exec(TABLES);
+    for (const table of TABLES) this.#sql.exec(table);
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
+    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
   }
 
-  /** Forgets the memory, as another build cannot use it. */
-  clear(): void {
-    this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+  /** When it was last changed, in Unix ms; undefined before the first call. */
+  get changedAt(): number | undefined {
+    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
   }
 
-  /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
-  load(instance: Instance): Variables {
-    const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
-    if (row === undefined) return new Map();
-    const { pages, globals, vars } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, "rest")),
-    ) as Rest;
+  /** Bytes that are stored of the state. */
+  get bytes(): number {
+    const row = this.#row("SELECT length(bytes) AS bytes FROM state");
+    const changes = this.#row("SELECT total(length(bytes)) AS bytes FROM changes");
+    const rest = Number(row?.["bytes"] ?? 0) + Number(changes?.["bytes"]);
+    return this.#numbers.size * STORED_BLOCK + rest;
+  }
+
+  /**
+   * Puts a pristine instance of this build into the state, and returns the variables, and the blocks as they are
+   * stored. The state of another build is left alone. Throws `CorruptState`.
+   */
+  load(instance: Instance, hash: string): Loaded {
+    const rest = this.hash === hash ? this.rest() : undefined;
+    if (rest === undefined) return { vars: new Map(), blocks: new Map() };
+    const { pages, globals, vars } = rest;
     const { exports } = instance;
     const size = exports["edge_pages"];
     if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
@@ -88,12 +132,14 @@ export class StateRows {
     }
     const body = (instance.body = bodyOf(exports));
 
-    for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
-      body.memory.set(this.#open(bytes, `block ${nth}`), nth * BLOCK);
-    }
+    const blocks = this.blocks();
+    for (const [nth, bytes] of blocks) body.memory.set(bytes, nth * BLOCK);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
-    return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
+    return {
+      vars: new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)])),
+      blocks,
+    };
   }
 
   /**
@@ -101,13 +147,9 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const [row] = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM endings WHERE seed = ?", head.seed)
-      .toArray();
+    const row = this.#row("SELECT bytes FROM endings WHERE seed = ?", head.seed);
     if (row === undefined) return undefined;
-    const { answers, ending } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, `ending ${head.seed}`)),
-    ) as Ended;
+    const { answers, ending } = this.#json(row["bytes"], `ending ${head.seed}`) as Ended;
     return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
   }
 
@@ -124,36 +166,133 @@ export class StateRows {
     );
   }
 
-  /** Stores what a call has changed, and clears its marks. Run it in a transaction. */
-  save(instance: Instance, vars: Variables, hash: string): void {
+  /** What a call has changed, to be stored. Clears its marks. */
+  changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
-    for (const nth of writtenBlocks(body)) {
-      const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-    }
+    const written = writtenBlocks(body);
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    const isNew = this.hash !== hash;
+    const { memory } = body;
+    const numbers = isNew ? written : this.#numbers.union(written);
+    const found = piecesOf(memory, known, written);
+    const { count, bytes: before, blocks: changed } = this.#changes;
+    const isFull = count >= MOST_CHANGES || before + found.length > MOST_CHANGED_BYTES;
+    const pieces = isFull ? undefined : found;
+    const blocks = isFull ? written.union(changed) : written.difference(known);
+    const restBytes = encoder.encode(JSON.stringify(rest));
+    const bytes =
+      numbers.size * STORED_BLOCK + (isFull ? 0 : before + found.length) + restBytes.length;
+    return { hash, isNew, memory, known, pieces, blocks, numbers, rest: restBytes, bytes };
+  }
+
+  /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
+  save({ hash, isNew, memory, known, pieces, blocks, numbers, rest }: Changed): void {
+    if (isNew) this.clear();
+    if (pieces === undefined) this.#forgetChanges();
+    else if (pieces.length > 0) {
+      const { count } = this.#changes;
+      const sealed = this.#sealing.seal(pieces, `changes ${count}`);
+      this.#sql.exec("INSERT INTO changes VALUES (?, ?)", count, sealed);
+      this.#apply(pieces, known);
+    }
+    for (const nth of blocks) {
+      const bytes = memory.slice(nth * BLOCK, (nth + 1) * BLOCK);
+      this.putBlock(nth, bytes);
+      known.set(nth, bytes);
+    }
+    this.#known = numbers;
+    this.#putRest(hash, rest);
+  }
+
+  /** Forgets the memory. */
+  clear(): void {
+    this.#sql.exec("DELETE FROM blocks");
+    this.#forgetChanges();
+    this.#sql.exec("DELETE FROM state");
+    this.#known = undefined;
+  }
+
+  /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
+  rest(): Rest | undefined {
+    const row = this.#row("SELECT bytes FROM state");
+    return row && (this.#json(row["bytes"], "rest") as Rest);
+  }
+
+  putRest(hash: string, rest: Rest): void {
+    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+  }
+
+  #putRest(hash: string, rest: Uint8Array): void {
+    const sealed = this.#sealing.seal(rest, "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
   }
 
-  #open(sealed: ArrayBuffer, place: string): Uint8Array {
+  /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
+  blocks(): Map<number, Uint8Array> {
+    const blocks = new Map<number, Uint8Array>();
+    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
+      blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
+    }
+    this.#changes = noChanges();
+    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM changes ORDER BY nth")) {
+      this.#apply(this.#open(bytes, `changes ${nth as number}`), blocks);
+    }
+    return blocks;
+  }
+
+  /** Counts changes that are stored, and makes them in these blocks. */
+  #apply(pieces: Uint8Array, blocks: ReadonlyMap<number, Uint8Array>): void {
+    this.#changes.count++;
+    this.#changes.bytes += pieces.length;
+    for (const { at, bytes } of inPieces(pieces)) {
+      const nth = Math.floor(at / BLOCK);
+      blocks.get(nth)!.set(bytes, at % BLOCK);
+      this.#changes.blocks.add(nth);
+    }
+  }
+
+  #forgetChanges(): void {
+    this.#sql.exec("DELETE FROM changes");
+    this.#changes = noChanges();
+  }
+
+  putBlock(nth: number, bytes: Uint8Array): void {
+    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+  }
+
+  /** The numbers of the blocks that are stored. */
+  get #numbers(): ReadonlySet<number> {
+    this.#known ??= new Set(
+      this.#sql
+        .exec("SELECT nth FROM blocks")
+        .toArray()
+        .map(({ nth }) => nth as number),
+    );
+    return this.#known;
+  }
+
+  #row(query: string, ...bindings: string[]): Row | undefined {
+    return this.#sql.exec(query, ...bindings).toArray()[0];
+  }
+
+  #json(sealed: unknown, place: string): unknown {
+    return JSON.parse(decoder.decode(this.#open(sealed, place)));
+  }
+
+  /** Durable Objects give blobs as buffers, Node as bytes. */
+  #open(sealed: unknown, place: string): Uint8Array {
     try {
-      return this.#sealing.open(new Uint8Array(sealed), place);
+      return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
     } catch {
       throw new CorruptState();
     }
   }
-}
-
-interface Block extends Record<string, SqlStorageValue> {
-  nth: number;
-  bytes: ArrayBuffer;
 }
 
 /** The numbers of the blocks that were written, in order; clears their marks. */

@@ -56,6 +56,11 @@ export class Files {
     return this.#overlay.memoryBytes + this.descriptors.size * DESCRIPTOR_BYTES;
   }
 
+  /** Bytes that all files take, as counted against `limits.fileBytes`. */
+  get bytes(): number {
+    return this.inodes.totals.bytes;
+  }
+
   /** False where no file was changed: such a call needs a commit only if it `keepsOpen`. */
   get isChanged(): boolean {
     return this.#overlay.isChanged;

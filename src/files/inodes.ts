@@ -24,9 +24,12 @@ export class Inodes {
   /** The time that changes bear: nanoseconds since 1970. */
   now: bigint;
   readonly #overlay: Overlay;
+  readonly #most: number;
 
-  constructor(overlay: Overlay, now: bigint) {
+  /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
+  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
     this.#overlay = overlay;
+    this.#most = Math.min(most, limits.fileBytes);
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
@@ -70,7 +73,7 @@ export class Inodes {
 
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
-    if (bytes > 0 && this.totals.bytes + bytes > limits.fileBytes) throw new FileError("nospc");
+    if (bytes > 0 && this.totals.bytes + bytes > this.#most) throw new FileError("nospc");
   }
 
   /** To be called before a commit. */

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Notification } from "../model.ts";
+import { isChange, type Notification } from "../model.ts";
 import { Wait } from "../suspension.ts";
 import { stringBytes } from "../text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
@@ -171,8 +171,13 @@ export class Guest extends GuestMemory {
 
   /** Sends a notification to the client; `bytes` is its size, charged to the budget. */
   notify(notification: Notification, bytes: number): void {
-    if (!this.journal.notice()) return;
+    const isNew = this.journal.notice();
+    const { setup } = this;
+    const isKept = setup.changed !== undefined && isChange(notification);
+    if (!isNew && !isKept) return;
     this.budget.hold(bytes);
-    if (this.budget.count("notifications") !== undefined) this.setup.notify(notification);
+    if (this.budget.count("notifications") === undefined) return;
+    if (isKept) setup.changed?.(notification);
+    else setup.notify(notification);
   }
 }

@@ -48,7 +48,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   page: ["servlets", ...LEAVES],
   bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
-  testing: ["bundle", "servlets", "wasm", ...LEAVES],
+  testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],
   "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
   "record.ts": [],

@@ -50,6 +50,7 @@
   (import "extism:host/env" "error_set" (func $error_set (param i64)))
   (import "extism:host/env" "config_get" (func $config_get (param i64) (result i64)))
   (import "extism:host/user" "http_fetch" (func $http_fetch (param i64 i64) (result i64)))
+  (import "extism:host/user" "file_call" (func $file_call (param i64 i64) (result i64)))
   (import "extism:host/env" "http_status_code" (func $http_status (result i32)))
   (import "extism:host/env" "http_headers" (func $http_headers (result i64)))
   (import "extism:host/env" "log_trace" (func $log_trace (param i64)))
@@ -159,7 +160,8 @@
   (func (export "host_call")
     (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $values i32)
     (result i32)
-    (local $first i32) (local $second i32) (local $block i64) (local $bytes i32)
+    (local $first i32) (local $second i32) (local $block i64) (local $payload i64)
+    (local $bytes i32)
     (if (local.get $count)
       (then (local.set $first (call $argument (local.get $values) (i32.const 0)))))
     (if (i32.gt_u (local.get $count) (i32.const 1))
@@ -187,17 +189,20 @@
         (call $user
           (call $integer (local.get $first))
           (call $block_of_string (local.get $second))))))
-    ;; E: http(head, body)
+    ;; E: http(head, body), and with a third argument files(head, body)
+    (local.set $block (call $block_of_string (local.get $first)))
+    (local.set $payload
+      (if (result i64)
+        (i32.or (i32.eqz (local.get $second)) (call $is_undefined (local.get $second)))
+        (then (i64.const 0))
+        (else
+          (call $block_of_bytes
+            (call $get_buffer (local.get $second) (i32.const 64))
+            (i32.load (i32.const 64))))))
     (local.set $block
-      (call $http_fetch
-        (call $block_of_string (local.get $first))
-        (if (result i64)
-          (i32.or (i32.eqz (local.get $second)) (call $is_undefined (local.get $second)))
-          (then (i64.const 0))
-          (else
-            (call $block_of_bytes
-              (call $get_buffer (local.get $second) (i32.const 64))
-              (i32.load (i32.const 64)))))))
+      (if (result i64) (i32.gt_u (local.get $count) (i32.const 2))
+        (then (call $file_call (local.get $block) (local.get $payload)))
+        (else (call $http_fetch (local.get $block) (local.get $payload)))))
     (local.set $length (i32.wrap_i64 (call $block_length (local.get $block))))
     (local.set $bytes (call $bytes_of_block (local.get $block) (local.get $length)))
     (local.set $first (call $new_buffer (local.get $bytes) (local.get $length)))

@@ -46,13 +46,14 @@
   };
   const inSource = (trace) =>
     trace.replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
-  const [call, log] = [globalThis.__D, globalThis.__H];
+  const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,
     output: globalThis.__B,
     fail: globalThis.__C,
     call: (name, payload) => call(users.indexOf(name), payload),
-    http: globalThis.__E,
+    http: exchange,
+    files: (head, body) => exchange(head, body, 1),
     httpStatus: globalThis.__F,
     httpHeaders: globalThis.__G,
     log: (level, text) => log(level, inSource(text)),

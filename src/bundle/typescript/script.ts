@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { decode } from "@jridgewell/sourcemap-codec";
 import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
@@ -98,7 +98,7 @@ async function globalsOf(entry: string): Promise<string[]> {
   const { outputFiles } = await build({
     ...OPTIONS,
     entryPoints: [entry],
-    external: ["edge-servlets/servlet"],
+    external: ["edge-servlets/*"],
     format: "esm",
     sourcemap: false,
   });
@@ -132,7 +132,9 @@ const isBuildFailure = (error: unknown): error is BuildFailure =>
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
-    on.onResolve({ filter: /^edge-servlets\/servlet$/ }, () => ({ path: join(sdk, "servlet.ts") }));
+    on.onResolve({ filter: /^edge-servlets\/(servlet|files)$/ }, ({ path }) => ({
+      path: join(sdk, `${basename(path)}.ts`),
+    }));
     // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
     on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: join(sdk, "zod-mini.ts") }));
   },
@@ -217,7 +219,10 @@ function typesConfig(entries: string[]): object {
       noPropertyAccessFromIndexSignature: false,
       noUnusedLocals: false,
       noUnusedParameters: false,
-      paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
+      paths: {
+        "edge-servlets/servlet": [join(sdk, "servlet.ts")],
+        "edge-servlets/files": [join(sdk, "files.ts")],
+      },
     },
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   };

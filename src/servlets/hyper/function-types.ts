@@ -13,6 +13,7 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   notify_prompt_list_changed: "->",
   notify_resource_list_changed: "->",
   http_fetch: "ll->l",
+  file_call: "ll->l",
   get_access_token: "l->l",
   get_keyring_secret: "l->l",
   config_get: "l->l",

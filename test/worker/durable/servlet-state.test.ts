@@ -3,7 +3,7 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
-import { statefulRunner } from "../../../src/durable/servlet-states.ts";
+import { stateful } from "../../../src/durable/servlet-states.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { Head } from "../../../src/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
@@ -114,7 +114,7 @@ test("a call whose ending was lost is not made twice", async () => {
   expect(JSON.stringify(known)).toContain("counting-next");
   const counting = bundle.servlets.find(({ name }) => name === "counting")!;
   const settings = readSettings(env);
-  const deployment = { ...deploymentOf(settings, env), runStateful: statefulRunner(env) };
+  const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
   const servlet = connected(counting, deployment);
   const heads: Head[] = [];
   const keeper = {
