@@ -120,6 +120,10 @@ export const limits = {
   /** A name in a folder, and a path: NAME_MAX and PATH_MAX of Linux, in bytes. */
   fileNameBytes: 255,
   filePathBytes: 4096,
+  /** Files that the summary of a state lists. */
+  listedFiles: 1000,
+  /** How long an export or import of a state may stand still: it holds the state. */
+  stateStallMs: 30_000,
   /** What a servlet of the kit reads of a file at once: it is held by the host, the kernel and the engine. */
   fileReadBytes: 6 * 1024 * 1024,
   /** Symbolic links that are followed for one path: as many as Linux follows. */

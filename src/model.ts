@@ -43,6 +43,9 @@ export interface Principal {
   readonly address?: string;
 }
 
+/** The scope of those who operate the server: what servlets keep for anybody. No other scope includes it. */
+export const OPERATOR_SCOPE = "operator";
+
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 

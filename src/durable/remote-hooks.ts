@@ -13,6 +13,7 @@ import type { CallParts } from "../servlets/connect.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { Wait, type WaitReason } from "../suspension.ts";
 import type { PlainEnding } from "./plain-ending.ts";
+import type { StateSummary } from "./state-export.ts";
 
 /** What came of some work, as a value: exceptions lose their class on their way between objects. */
 export type Settled<T> =
@@ -157,6 +158,15 @@ export interface StatefulRun {
   there: HooksThere;
 }
 
+/** An import into the state of a servlet. */
+export interface StateImport {
+  servlet: string;
+  /** For whom it is kept; absent where that is not one caller. */
+  caller?: string;
+  /** Files alone, without the memory. */
+  filesOnly: boolean;
+}
+
 /** RPC type of the object that has the state of a servlet. */
 export interface StateObject extends Rpc.DurableObjectBranded {
   /** Runs an export, and stores what it has changed before its ending is returned. */
@@ -166,4 +176,12 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
   /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
   held(): Promise<number>;
+  /** What is kept, without its contents. */
+  summary(servlet: string): Promise<Settled<StateSummary>>;
+  /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
+  exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;
+  /** Replaces it by a file's content. */
+  imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
+  /** Deletes it when no call runs. */
+  forget(): Promise<Settled<void>>;
 }

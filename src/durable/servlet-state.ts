@@ -14,11 +14,15 @@ import {
   type RemoteHooks,
   type Settled,
   type StatefulRun,
+  type StateImport,
   type StateObject,
 } from "./remote-hooks.ts";
 import { Room } from "./room.ts";
 import { ScopeState } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import { importInto } from "./state-import.ts";
+import { heldStream, steady } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
 
 /** A run of an export here. */
@@ -165,6 +169,53 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       } finally {
         this.#turns.release();
       }
+    }
+
+    /** What is kept, without its contents. */
+    summary(name: string): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () =>
+          summaryOf(await this.#open(), servletOf(bundle, name)),
+        ),
+      );
+    }
+
+    /** The whole as a file. Calls wait until it is read or cancelled. */
+    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(async () => {
+        await this.#turns.take(nobodysCall.signal());
+        const release = () => this.#turns.release();
+        try {
+          return heldStream(exportOf(await this.#open(), name), limits.stateStallMs, release);
+        } catch (error) {
+          release();
+          throw error;
+        }
+      });
+    }
+
+    /** Replaces what is kept by a file's content. */
+    imported(
+      { servlet: name, caller, filesOnly }: StateImport,
+      file: ReadableStream<Uint8Array>,
+    ): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = servletOf(bundle, name);
+          const state = await this.#open();
+          const reserve = (bytes: number) => this.#room.demand(caller, bytes);
+          const chunks = steady(file, limits.stateStallMs);
+          await importInto(state, chunks, { servlet, filesOnly, reserve });
+          this.#lists = undefined;
+          if (servlet.manifest.state === "session") await this.#setAlarm();
+          return summaryOf(state, servlet);
+        }),
+      );
+    }
+
+    /** Deletes what is kept when no call runs. */
+    forget(): Promise<Settled<void>> {
+      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
     }
 
     async #forget(): Promise<void> {

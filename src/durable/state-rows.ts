@@ -96,6 +96,8 @@ export class StateRows {
   /** Makes the tables, where they are not there. */
   create(): void {
     for (const table of TABLES) this.#sql.exec(table);
+    // Of an import that died.
+    this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
@@ -275,6 +277,29 @@ export class StateRows {
         .map(({ nth }) => nth as number),
     );
     return this.#known;
+  }
+
+  /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */
+  newMemory() {
+    let bytes = 0;
+    this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
+    return {
+      get bytes() {
+        return bytes;
+      },
+      put: (nth: number, block: Uint8Array) => {
+        bytes += STORED_BLOCK;
+        const sealed = this.#sealing.seal(block, `block ${nth}`);
+        this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
+      },
+      replace: (hash: string, rest: Rest | undefined) => {
+        this.clear();
+        if (rest === undefined) return;
+        this.#sql.exec("INSERT INTO blocks SELECT nth, bytes FROM imported");
+        this.putRest(hash, rest);
+      },
+      drop: () => void this.#sql.exec("DROP TABLE IF EXISTS imported"),
+    };
   }
 
   #row(query: string, ...bindings: string[]): Row | undefined {

@@ -29,17 +29,19 @@ const LEAVES = [
   "deviations.ts",
   "schema",
   "shape.ts",
+  "state-file.ts",
   "unknown-outcome.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
-  "app.ts": ["wiring.ts", "auth", "mcp", "otc", "page", "servlets", ...LEAVES],
+  "app.ts": ["wiring.ts", "auth", "mcp", "operator", "otc", "page", "servlets", ...LEAVES],
   "wiring.ts": ["auth", "durable", "mcp", "servlets", ...LEAVES],
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
+  operator: ["durable", "servlets", ...LEAVES],
   otc: ["durable", "servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
@@ -68,6 +70,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "text.ts": [],
   "version.ts": [],
   "shape.ts": ["text.ts"],
+  "state-file.ts": ["errors.ts"],
   "parts.ts": [],
   "deviations.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "shape.ts", "text.ts"],

@@ -15,9 +15,14 @@ import { copyOfProject, expectedOf, place, runShell } from "./shell.ts";
  * (`https://edge-servlets.YOUR-NAME.workers.dev`). A line `# → text` says what was to be printed.
  */
 const KEY = "esk_documents";
+const OPERATOR_KEY = "esk_operator_of_documents";
 const OTC_SECRET = "0123456789abcdef".repeat(4);
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const SECURED = {
-  API_KEYS: JSON.stringify({ docs: createHash("sha256").update(KEY).digest("hex") }),
+  API_KEYS: JSON.stringify({
+    docs: sha256(KEY),
+    operator: { hash: sha256(OPERATOR_KEY), scopes: ["operator"] },
+  }),
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
@@ -52,7 +57,9 @@ const at = ({ text, ...block }: Block): Block => ({ ...block, text: atServers(te
 /** Runs shell lines, and gives what they say to print and do not, with what they print. */
 async function missingIn(copy: string, lines: readonly string[]): Promise<string[]> {
   const script = atServers(lines.join("\n"));
-  const printed = await runShell(copy, script, { KEY, OTC_SECRET });
+  const printed = await runShell(copy, script, {
+    ...{ KEY, OTC_SECRET, EDGE_SERVLETS_KEY: OPERATOR_KEY },
+  });
   let from = 0;
   for (const part of expectedOf(script).flatMap((expected) => expected.split(" … "))) {
     const found = printed.indexOf(part, from);

@@ -278,6 +278,23 @@ describe("scopes", () => {
     expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
   });
 
+  test("operator is for clients that ask for it, and the owner is told what it means", async () => {
+    const visit = visitor(await ownersApp({ SCOPES }));
+    const show = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await visit.fetch("/operator/state/counting", { headers })).status;
+    };
+    const everything = await visit.signIn({ scope: "" });
+    expect(await show(everything.access_token)).toBe(403);
+    const { text } = await visit.open(
+      await visit.authorizePath(await visit.register(), { scope: "operator" }),
+    );
+    expect(text).toContain("see, replace and delete what servlets keep");
+    const operator = await visit.signIn({ scope: "operator" });
+    expect(operator.scope).toBe("operator");
+    expect(await show(operator.access_token)).toBe(200);
+  });
+
   test.each(["mcp:tools", "openid profile"])(
     "one that asks only for unknown ones is offered nothing, where none are configured: %s",
     async (scope) => {

@@ -63,6 +63,7 @@ describe("a key", () => {
     [{ API_KEYS: `{"ada":"${"0".repeat(64)}"}`, AUTH: "none" }, "AUTH is none"],
     [{ SCOPES: '{"all":["*"]}' }, "hello:greet"],
     [{ SCOPES: '{"all":["a:b c:d"]}' }, "SCOPES.all.0: must be without white space"],
+    [{ SCOPES: '{"operator":["a:b"]}' }, "SCOPES: operator is the scope of those who operate"],
     [{ SCOPES: '{"a b":["a:b"]}' }, "SCOPES: names of scopes must be without white space"],
     [{ LIMITS: '{"callsPerMinute":0.5}' }, "LIMITS.callsPerMinute: must be a whole number"],
     [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS"],
