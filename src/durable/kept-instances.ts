@@ -1,4 +1,5 @@
 import { limits } from "../limits.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import type { Instance } from "../wasm/link.ts";
 
@@ -9,8 +10,8 @@ export type Variables = ReadonlyMap<string, Uint8Array>;
 export interface Kept {
   instance: Instance;
   vars: Variables;
-  /** The blocks of its memory as they are stored, by number. */
-  blocks: Map<number, Uint8Array>;
+  /** The blocks of its memory as they are stored. */
+  blocks: KnownBlocks;
 }
 
 /** The instances that objects of this isolate keep in memory between calls; the least recently used first. */

@@ -15,14 +15,17 @@ import { limits } from "../limits.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
-import { inPieces, piecesOf } from "./pieces.ts";
+import {
+  forgetOldest,
+  StateBlocks,
+  STORED_BLOCK,
+  type KnownBlocks,
+  type Written,
+} from "./state-blocks.ts";
 import type { Sealing } from "../files/sealing.ts";
 import type { Row, Sql } from "../files/sql.ts";
 
 const TABLES = [
-  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
-  // What calls have changed of the blocks since, in pieces.
-  "CREATE TABLE IF NOT EXISTS changes (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
   "CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL)",
   "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
 ];
@@ -49,27 +52,11 @@ export interface Changed {
   hash: string;
   /** True if there is no state of this build yet. */
   isNew: boolean;
-  memory: Uint8Array;
-  /** The blocks as they are stored: those that are written now are put there. */
-  known: Map<number, Uint8Array>;
-  /** What has changed of blocks that are stored; undefined if all that has ever changed is stored as wholes. */
-  pieces: Uint8Array | undefined;
-  /** The blocks that are stored as wholes, and all that will be stored. */
-  blocks: ReadonlySet<number>;
-  numbers: ReadonlySet<number>;
+  written: Written;
   rest: Uint8Array;
   /** Bytes of the whole state then. */
   bytes: number;
 }
-
-/** A block as it is stored: sealed, with its number. */
-const STORED_BLOCK = BLOCK + 64;
-
-/** Changes that are stored until their blocks are stored as wholes: so many calls share what that costs. */
-const MOST_CHANGES = 64;
-const MOST_CHANGED_BYTES = 256 * 1024;
-
-const noChanges = () => ({ count: 0, bytes: 0, blocks: new Set<number>() });
 
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
@@ -83,19 +70,19 @@ const decoder = new TextDecoder();
 export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
-  #known: ReadonlySet<number> | undefined;
-  /** The changes that are stored; known once they were loaded. */
-  #changes = noChanges();
+  readonly #blocks: StateBlocks;
 
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
+    this.#blocks = new StateBlocks(sql, sealing, (sealed, place) => this.#open(sealed, place));
     this.create();
   }
 
   /** Makes the tables, where they are not there. */
   create(): void {
     for (const table of TABLES) this.#sql.exec(table);
+    this.#blocks.create();
     // Of an import that died.
     this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
@@ -113,9 +100,7 @@ export class StateRows {
   /** Bytes that are stored of the state. */
   get bytes(): number {
     const row = this.#row("SELECT length(bytes) AS bytes FROM state");
-    const changes = this.#row("SELECT total(length(bytes)) AS bytes FROM changes");
-    const rest = Number(row?.["bytes"] ?? 0) + Number(changes?.["bytes"]);
-    return this.#numbers.size * STORED_BLOCK + rest;
+    return this.#blocks.bytes + Number(row?.["bytes"] ?? 0);
   }
 
   /**
@@ -136,6 +121,7 @@ export class StateRows {
 
     const blocks = this.blocks();
     for (const [nth, bytes] of blocks) body.memory.set(bytes, nth * BLOCK);
+    forgetOldest(blocks);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return {
@@ -179,44 +165,23 @@ export class StateRows {
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
     const isNew = this.hash !== hash;
-    const { memory } = body;
-    const numbers = isNew ? written : this.#numbers.union(written);
-    const found = piecesOf(memory, known, written);
-    const { count, bytes: before, blocks: changed } = this.#changes;
-    const isFull = count >= MOST_CHANGES || before + found.length > MOST_CHANGED_BYTES;
-    const pieces = isFull ? undefined : found;
-    const blocks = isFull ? written.union(changed) : written.difference(known);
     const restBytes = encoder.encode(JSON.stringify(rest));
-    const bytes =
-      numbers.size * STORED_BLOCK + (isFull ? 0 : before + found.length) + restBytes.length;
-    return { hash, isNew, memory, known, pieces, blocks, numbers, rest: restBytes, bytes };
+    const blocks = this.#blocks.written(body.memory, known, written, isNew);
+    const bytes = blocks.bytes + restBytes.length;
+    return { hash, isNew, written: blocks, rest: restBytes, bytes };
   }
 
   /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
-  save({ hash, isNew, memory, known, pieces, blocks, numbers, rest }: Changed): void {
+  save({ hash, isNew, written, rest }: Changed): void {
     if (isNew) this.clear();
-    if (pieces === undefined) this.#forgetChanges();
-    else if (pieces.length > 0) {
-      const { count } = this.#changes;
-      const sealed = this.#sealing.seal(pieces, `changes ${count}`);
-      this.#sql.exec("INSERT INTO changes VALUES (?, ?)", count, sealed);
-      this.#apply(pieces, known);
-    }
-    for (const nth of blocks) {
-      const bytes = memory.slice(nth * BLOCK, (nth + 1) * BLOCK);
-      this.putBlock(nth, bytes);
-      known.set(nth, bytes);
-    }
-    this.#known = numbers;
+    this.#blocks.save(written);
     this.#putRest(hash, rest);
   }
 
   /** Forgets the memory. */
   clear(): void {
-    this.#sql.exec("DELETE FROM blocks");
-    this.#forgetChanges();
+    this.#blocks.clear();
     this.#sql.exec("DELETE FROM state");
-    this.#known = undefined;
   }
 
   /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
@@ -235,48 +200,8 @@ export class StateRows {
   }
 
   /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
-  blocks(): Map<number, Uint8Array> {
-    const blocks = new Map<number, Uint8Array>();
-    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
-      blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
-    }
-    this.#changes = noChanges();
-    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM changes ORDER BY nth")) {
-      this.#apply(this.#open(bytes, `changes ${nth as number}`), blocks);
-    }
-    return blocks;
-  }
-
-  /** Counts changes that are stored, and makes them in these blocks. */
-  #apply(pieces: Uint8Array, blocks: ReadonlyMap<number, Uint8Array>): void {
-    this.#changes.count++;
-    this.#changes.bytes += pieces.length;
-    for (const { at, bytes } of inPieces(pieces)) {
-      const nth = Math.floor(at / BLOCK);
-      blocks.get(nth)!.set(bytes, at % BLOCK);
-      this.#changes.blocks.add(nth);
-    }
-  }
-
-  #forgetChanges(): void {
-    this.#sql.exec("DELETE FROM changes");
-    this.#changes = noChanges();
-  }
-
-  putBlock(nth: number, bytes: Uint8Array): void {
-    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-  }
-
-  /** The numbers of the blocks that are stored. */
-  get #numbers(): ReadonlySet<number> {
-    this.#known ??= new Set(
-      this.#sql
-        .exec("SELECT nth FROM blocks")
-        .toArray()
-        .map(({ nth }) => nth as number),
-    );
-    return this.#known;
+  blocks(): KnownBlocks {
+    return this.#blocks.all();
   }
 
   /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */

@@ -106,7 +106,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
       if (object.kind === "Hub") continue;
       // Only what was kept for a session has an end.
-      if (object.kind === "ServletState" && looks.length > 0) continue;
+      if (["ServletState", "Quota"].includes(object.kind) && looks.length > 0) continue;
       violations.push({
         rule: "nothing is left",
         what: `${object.name} at ${object.storage.durableAlarm}`,
