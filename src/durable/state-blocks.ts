@@ -26,9 +26,8 @@ export interface Written {
   known: KnownBlocks;
   /** What has changed of known blocks; undefined where all that is stored in pieces is stored as wholes now. */
   pieces: Uint8Array | undefined;
-  /** The blocks that are stored as wholes, and all that will be stored. */
+  /** The blocks that are stored as wholes. */
   wholes: ReadonlySet<number>;
-  numbers: ReadonlySet<number>;
   /** Bytes of all of it then. */
   bytes: number;
 }
@@ -39,7 +38,7 @@ export class StateBlocks {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #open: (sealed: unknown, place: string) => Uint8Array;
-  #stored: ReadonlySet<number> | undefined;
+  #stored: Set<number> | undefined;
   /** The changes that are stored; known once they were read. */
   #changes = noChanges();
 
@@ -80,12 +79,13 @@ export class StateBlocks {
     blocks: ReadonlySet<number>,
     isNew: boolean,
   ): Written {
-    const numbers = isNew ? blocks : this.#numbers.union(blocks);
+    const stored = isNew ? new Set<number>() : this.#numbers;
+    const count = stored.size + blocks.difference(stored).size;
     const found = piecesOf(memory, known, blocks);
-    const { count, bytes: before, blocks: changed } = this.#changes;
+    const { bytes: before, blocks: changed } = this.#changes;
     const unknown = blocks.difference(known);
     const isFull =
-      count >= MOST_CHANGES ||
+      this.#changes.count >= MOST_CHANGES ||
       before + found.length > MOST_CHANGED_BYTES ||
       // Older pieces would be put into the newer block.
       !unknown.isDisjointFrom(changed);
@@ -94,13 +94,12 @@ export class StateBlocks {
       known,
       pieces: isFull ? undefined : found,
       wholes: isFull ? blocks.union(changed) : unknown,
-      numbers,
-      bytes: numbers.size * STORED_BLOCK + (isFull ? 0 : before + found.length),
+      bytes: count * STORED_BLOCK + (isFull ? 0 : before + found.length),
     };
   }
 
   /** Stores it. Run it in a transaction; if that fails, make another `StateBlocks`. */
-  save({ memory, known, pieces, wholes, numbers }: Written): void {
+  save({ memory, known, pieces, wholes }: Written): void {
     if (pieces === undefined) this.#forgetChanges();
     else if (pieces.length > 0) {
       const { count } = this.#changes;
@@ -114,8 +113,8 @@ export class StateBlocks {
       this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
       known.delete(nth);
       known.set(nth, bytes);
+      this.#numbers.add(nth);
     }
-    this.#stored = numbers;
     forgetOldest(known);
   }
 
@@ -145,7 +144,7 @@ export class StateBlocks {
   }
 
   /** The numbers of the blocks that are stored. */
-  get #numbers(): ReadonlySet<number> {
+  get #numbers(): Set<number> {
     this.#stored ??= new Set(
       this.#sql
         .exec("SELECT nth FROM blocks")
