@@ -164,7 +164,7 @@ const settingsSchema = z.object({
         ),
     ),
   ),
-  /** What scopes grant: JSON, patterns by scope, as `{"reader": ["http-status:*", "web:fetch"]}`. */
+  /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),

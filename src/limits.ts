@@ -130,8 +130,10 @@ export const limits = {
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
   openFiles: 1024,
-  /** Fuel for each statement of SQL that a guest's file calls need. */
-  sqlFuel: 10_000,
+  /** Fuel for each statement of SQL, row that is sealed or opened, and name that is hashed for a guest's file calls. */
+  fileStepFuel: 10_000,
+  /** Fuel for each row that is looked up for them, also in memory. */
+  lookUpFuel: 1000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
@@ -156,6 +158,12 @@ export const limits = {
   hookMs: 30_000,
   /** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
   joinedHubs: 1000,
+  /**
+   * Endings that one scope keeps for tasks whose object died before it heard of them, and their bytes: such a task
+   * asks again within minutes, and no more than `queuedCalls` are on their way at once.
+   */
+  endings: 1000,
+  endingBytes: 64 * 1024 * 1024,
   /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
@@ -184,7 +192,7 @@ export const limits = {
   uploadMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
-  /** Poll interval that clients of tasks are told. */
+  /** Poll interval announced to clients of tasks. */
   taskPollMs: 1000,
   /** How long a new task's first response waits for its first run. */
   firstRunMs: 100,

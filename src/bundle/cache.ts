@@ -34,12 +34,20 @@ export interface Built {
  * A build's output, made again only where a file that it read has changed. `recipe` stands for
  * everything else that it depends on.
  */
-export async function cachedBuild(
+export function cachedBuild(
   folder: string,
   recipe: string,
   build: () => Promise<Built>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const note = join(folder, `${sha256(recipe).slice(0, 32)}.json`);
+  return shared(note, () => builtAt(note, folder, build));
+}
+
+async function builtAt(
+  note: string,
+  folder: string,
+  build: () => Promise<Built>,
+): Promise<Uint8Array<ArrayBuffer>> {
   const known = await readIfThere(note);
   if (known !== undefined) {
     const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));
@@ -56,4 +64,15 @@ export async function cachedBuild(
 async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
   return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
+}
+
+const underWay = new Map<string, Promise<unknown>>();
+
+/** Does the work for a file of the cache; several that want it at the same time share it. */
+export function shared<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const found = underWay.get(path) as Promise<T> | undefined;
+  if (found !== undefined) return found;
+  const result = work().finally(() => underWay.delete(path));
+  underWay.set(path, result);
+  return result;
 }

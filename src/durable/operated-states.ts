@@ -4,7 +4,7 @@ import type { BundledServlet } from "../servlets/bundle.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { unsettled, type StateObject } from "./remote-hooks.ts";
 import type { StateSummary } from "./state-export.ts";
-import { stateName, type Scope } from "./state-scopes.ts";
+import { callerScope, stateName, type Scope } from "./state-scopes.ts";
 
 /** What operators may do with the state that servlets keep. */
 export interface OperatedStates {
@@ -49,7 +49,8 @@ export function operatedStates(env: object, servlets: readonly BundledServlet[])
     },
     async imported(servlet, scope, { file, filesOnly }) {
       const state = await objectOf(servlet, scope);
-      const caller = scope[0] === "caller" ? { caller: scope[1] } : {};
+      const [kind, id] = scope;
+      const caller = kind === "caller" || kind === "sessionless" ? { caller: id } : {};
       return unsettled(await state.imported({ servlet, filesOnly, ...caller }, file));
     },
     async forgetCaller(caller) {
@@ -57,7 +58,9 @@ export function operatedStates(env: object, servlets: readonly BundledServlet[])
       const keeping = servlets.filter(
         ({ manifest }) => keepsState(manifest) && manifest.state !== "server",
       );
-      for (const { name } of keeping) await forget(name, ["caller", caller]);
+      for (const { name, manifest } of keeping) {
+        await forget(name, callerScope(manifest.state, caller));
+      }
       return keeping.map(({ name }) => name);
     },
   };

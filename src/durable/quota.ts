@@ -23,13 +23,13 @@ export class Quota extends DurableObject {
   /** When the objects may be asked again what they hold, in Unix ms. */
   #nextAudit = 0;
 
-  /** Counts a call under this name and returns 0; if none is left, counts nothing and returns the wait in ms. */
-  take(what: string, perMinute: number): number {
+  /** Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait in ms. */
+  take(tool: string, perMinute: number): number {
     const now = Date.now();
-    const { left, at } = this.#buckets.get(what) ?? { left: perMinute, at: now };
+    const { left, at } = this.#buckets.get(tool) ?? { left: perMinute, at: now };
     const full = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE);
     const isThere = full >= 1;
-    this.#buckets.set(what, { left: isThere ? full - 1 : full, at: now });
+    this.#buckets.set(tool, { left: isThere ? full - 1 : full, at: now });
     return isThere ? 0 : ((1 - full) * MINUTE) / perMinute;
   }
 

@@ -15,7 +15,7 @@ import { Wait, type WaitReason } from "../suspension.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { StateSummary } from "./state-export.ts";
 
-/** What came of some work, as a value: exceptions lose their class on their way between objects. */
+/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
 export type Settled<T> =
   | { value: T }
   | { wait: WaitReason }

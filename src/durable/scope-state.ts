@@ -79,7 +79,7 @@ export class ScopeState {
     const before = setup.recorded && this.rows.ending(setup.recorded);
     if (before !== undefined) return before;
     const { hash } = this.rows;
-    if (hash !== undefined && hash !== servlet.hash) {
+    if (hash !== undefined && hash !== buildOf(servlet)) {
       console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
       this.dropKept();
     }
@@ -100,7 +100,8 @@ export class ScopeState {
   }
 
   /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
-  filesFor({ manifest, hash, files = {} }: BundledServlet, now: number): Files | undefined {
+  filesFor(servlet: BundledServlet, now: number): Files | undefined {
+    const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
     const initial = Object.fromEntries(
@@ -112,7 +113,7 @@ export class ScopeState {
     return this.files.begin(mounts, {
       now: BigInt(Math.round(now)) * 1_000_000n,
       initial,
-      continues: this.rows.hash === hash,
+      continues: this.rows.hash === buildOf(servlet),
       most: memoryBytes(manifest.files_limit ?? ""),
     });
   }
@@ -139,12 +140,13 @@ export class ScopeState {
   }
 
   /** A new instance in the stored state. */
-  async #load(program: Program, guest: Guest, servlet: string): Promise<Kept> {
+  async #load(program: Program, guest: Guest, servlet: BundledServlet): Promise<Kept> {
     const instance = await makeInstance(program, guest);
     try {
-      return { instance, ...this.rows.load(instance, program.hash ?? "") };
+      return { instance, ...this.rows.load(instance, buildOf(servlet)) };
     } catch (error) {
-      if (error instanceof CorruptState) throw new Fault("unavailable", corruptMessage(servlet));
+      if (error instanceof CorruptState)
+        throw new Fault("unavailable", corruptMessage(servlet.name));
       throw error;
     }
   }
@@ -157,7 +159,7 @@ export class ScopeState {
         // Its ending is found by its seed, which must be known before.
         if (isDurable) await guest.journal.begin();
         const { instance, vars, blocks } =
-          takeKept(this) ?? (await this.#load(program, guest, servlet.name));
+          takeKept(this) ?? (await this.#load(program, guest, servlet));
         running.blocks = blocks;
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
@@ -181,7 +183,7 @@ export class ScopeState {
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, vars } = instance.guest!;
-    const change = this.rows.changed({ instance, vars, blocks }, servlet.hash);
+    const change = this.rows.changed({ instance, vars, blocks }, buildOf(servlet));
     if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
     await running.reserve?.(change.bytes + (files?.bytes ?? 0));
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
@@ -196,6 +198,12 @@ export class ScopeState {
     keepInstance(this, { instance, vars, blocks });
   }
 }
+
+/** What a memory can be used with: its servlet's code and folders, which it has open. */
+export const buildOf = ({
+  hash,
+  manifest: { allowed_paths: paths = [] },
+}: BundledServlet): string => [hash, ...paths].join(" ");
 
 const tooLarge = (bytes: number) =>
   new Fault(

@@ -54,7 +54,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#room = new Room(state, env);
     }
 
-    /** What is stored, under the key of this scope. */
+    /** Opens the scope's storage with the key of the scope. */
     #open(): Promise<ScopeState> {
       this.#state ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
         (key) => new ScopeState(this.ctx.storage, sealingWith(key)),

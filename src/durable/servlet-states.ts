@@ -52,10 +52,12 @@ export function stateful(env: object) {
         signal.removeEventListener("abort", cancel);
       }
     },
-    async listStateful(servlet, viewer) {
-      const state = await objectFor(servlet, viewer);
-      return JSON.parse(unsettled(await state.lists(servlet.name, viewer))) as Lists;
-    },
+    ...(objects && {
+      async listStateful(servlet: BundledServlet, viewer: Viewer) {
+        const state = await objectFor(servlet, viewer);
+        return JSON.parse(unsettled(await state.lists(servlet.name, viewer))) as Lists;
+      },
+    }),
   } satisfies Partial<Deployment>;
 }
 

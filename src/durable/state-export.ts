@@ -11,7 +11,7 @@ import {
   type Frame,
   type Head,
 } from "../state-file.ts";
-import type { ScopeState } from "./scope-state.ts";
+import { buildOf, type ScopeState } from "./scope-state.ts";
 
 /** What is kept in one scope, without its contents. */
 export interface StateSummary {
@@ -40,7 +40,7 @@ export function summaryOf(state: ScopeState, servlet: BundledServlet): StateSumm
   const changed = rows.changedAt;
   const summary: StateSummary = {
     memoryBytes: rows.bytes,
-    isOfThisBuild: rows.hash === servlet.hash,
+    isOfThisBuild: rows.hash === buildOf(servlet),
     fileBytes: 0,
     files: [],
     hasMoreFiles: false,

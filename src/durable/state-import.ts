@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { framesIn, type Frame, type Head } from "../state-file.ts";
 import { BLOCK } from "../wasm/marks.ts";
-import type { ScopeState } from "./scope-state.ts";
+import { buildOf, type ScopeState } from "./scope-state.ts";
 import type { Rest } from "./state-rows.ts";
 
 interface Importing {
@@ -72,7 +72,7 @@ export async function importInto(
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });
-      if (!filesOnly) memory.replace(servlet.hash, rest);
+      if (!filesOnly) memory.replace(buildOf(servlet), rest);
     });
   } catch (error) {
     files.drop();
@@ -110,10 +110,10 @@ function demandFit(
       `The file has the state of the servlet ${name}, not of ${servlet.name}. Nothing was changed.`,
     );
   }
-  if (filesOnly || hash === undefined || hash === servlet.hash) return;
+  if (filesOnly || hash === undefined || hash === buildOf(servlet)) return;
   throw new Fault(
     "conflict",
-    `The file has memory of another build of ${name} (${hash.slice(0, 12)}, here it is ${servlet.hash.slice(0, 12)}), which cannot be used. Nothing was changed. Import its files alone with --files.`,
+    `The file has memory of another build of ${name}, or of one with other folders, which cannot be used. Nothing was changed. Import its files alone with --files.`,
   );
 }
 
@@ -184,7 +184,10 @@ function putFrame(
         throw new FileError("nospc");
       }
       files.setTimes(place.last, { modified });
+      return;
     }
+    default:
+      throw misplaced();
   }
 }
 

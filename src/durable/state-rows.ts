@@ -1,7 +1,8 @@
-/** What a servlet keeps from call to call in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+/** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
 import {
   bodyOf,
   clearKernel,
+  concatenate,
   currentBody,
   globalsFrom,
   globalsText,
@@ -12,6 +13,7 @@ import { BLOCK, takeWritten } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
+import { PART } from "../parts.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
@@ -26,11 +28,21 @@ import type { Sealing } from "../files/sealing.ts";
 import type { Row, Sql } from "../files/sql.ts";
 
 const TABLES = [
-  "CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
   "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
 ];
 
-/** What belongs to the instance besides its memory. */
+/** Deletes all endings but the newest, as many as their number and bytes allow, and always the last one. */
+const OLDEST = `
+DELETE FROM ending_parts WHERE seed IN (
+  SELECT seed FROM (
+    SELECT seed, row_number() OVER newest AS nth, sum(size) OVER newest AS total
+    FROM (SELECT seed, max(rowid) AS last, sum(length(bytes)) AS size FROM ending_parts GROUP BY seed)
+    WINDOW newest AS (ORDER BY last DESC)
+  ) WHERE nth > 1 AND (nth > ? OR total > ?)
+)`;
+
+/** The state of an instance besides its memory. */
 export interface Rest {
   pages: number;
   globals: string[];
@@ -135,23 +147,30 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const row = this.#row("SELECT bytes FROM endings WHERE seed = ?", head.seed);
-    if (row === undefined) return undefined;
-    const { answers, ending } = this.#json(row["bytes"], `ending ${head.seed}`) as Ended;
+    const parts = this.#sql
+      .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", head.seed)
+      .toArray()
+      .map(({ bytes }, nth) => this.#open(bytes, `ending ${head.seed} ${nth}`));
+    if (parts.length === 0) return undefined;
+    const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
     return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
   }
 
   /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
   saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
     const ended: Ended = { answers: entries.map(answerKey), ending };
-    const about = `ending ${head.seed}`;
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(ended)), about);
+    const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
-    this.#sql.exec("DELETE FROM endings WHERE until < ?", now);
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO endings VALUES (?, ?, ?)",
-      ...[head.seed, sealed, now + limits.taskMs],
-    );
+    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, head.seed);
+    for (let nth = 0; nth * PART < bytes.length; nth++) {
+      const part = bytes.subarray(nth * PART, (nth + 1) * PART);
+      this.#sql.exec(
+        "INSERT INTO ending_parts VALUES (?, ?, ?, ?)",
+        ...[head.seed, nth, this.#sealing.seal(part, `ending ${head.seed} ${nth}`)],
+        now + limits.taskMs,
+      );
+    }
+    this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
   }
 
   /** What a call has changed, to be stored. Clears its marks. */

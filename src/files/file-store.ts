@@ -41,7 +41,7 @@ export class FileStore {
   readonly #sealing: Sealing;
   #current: Files | undefined;
 
-  /** Makes the tables where they are missing, and deletes what a call staged that died. */
+  /** Makes the tables where they are missing. */
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
@@ -51,6 +51,7 @@ export class FileStore {
   /** The files for a call. One that was neither committed nor dropped is dropped. */
   begin(mounts: readonly Mount[], { now, initial, continues = false, most }: BeginOptions): Files {
     this.#current?.drop();
+    Overlay.deleteStaged(this.#sql);
     const overlay = new Overlay(this.#sql, this.#sealing);
     const inodes = new Inodes(overlay, now, most);
     const files = new Files(overlay, inodes, mounts, continues);

@@ -5,7 +5,7 @@ import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } f
 
 /** Size of what a file takes at least, and the unit in which its contents count. */
 const UNIT = 512;
-/** What a name in a folder counts. */
+/** Bytes that a folder entry counts, whatever its name. */
 const NAME = 256;
 const TOTALS = 0;
 
@@ -74,6 +74,11 @@ export class Inodes {
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
     if (bytes > 0 && this.totals.bytes + bytes > this.#most) throw new FileError("nospc");
+  }
+
+  /** Throws `nospc` where more is stored than may be: nothing may be moved then, as it would find no room. */
+  demandNoExcess(): void {
+    if (this.totals.bytes > this.#most) throw new FileError("nospc");
   }
 
   /** To be called before a commit. */

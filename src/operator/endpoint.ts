@@ -1,7 +1,7 @@
 import { jsonHeaders } from "../body.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
-import { scopeOf, type Scope } from "../durable/state-scopes.ts";
+import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
@@ -45,7 +45,7 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
 
 async function showState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = targetIn(request, name, operated);
-  return json({ scope: scope.join(":"), ...(await operated.states.summary(servlet, scope)) });
+  return json({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
 }
 
 async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
@@ -62,7 +62,7 @@ async function importState(request: Request, name: string, operated: Operated): 
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
   return json({
-    scope: scope.join(":"),
+    scope: named(scope),
     ...(await operated.states.imported(servlet, scope, given)),
   });
 }
@@ -74,7 +74,7 @@ async function deleteState(request: Request, name: string, operated: Operated): 
   }
   const { servlet, scope } = targetIn(request, name, operated);
   await operated.states.forget(servlet, scope);
-  return json({ scope: scope.join(":") });
+  return json({ scope: named(scope) });
 }
 
 /** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
@@ -98,7 +98,7 @@ function targetIn(
   if (kind === "session" && state === "session" && id !== undefined)
     return { servlet, scope: ["session", id] };
   if (kind === "caller" && state !== "server" && id !== undefined)
-    return { servlet, scope: ["caller", keyOf(id)] };
+    return { servlet, scope: callerScope(state, keyOf(id)) };
   throw new Fault(
     "invalid_request",
     `The servlet ${servlet} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
@@ -110,6 +110,10 @@ const SCOPES = {
   caller: "caller:NAME",
   session: "session:ID and, for clients without sessions, caller:NAME",
 };
+
+/** A scope as people write it. */
+const named = ([kind, id]: Scope): string =>
+  id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;
 
 /** The key of a caller by the name that people know. */
 const keyOf = (caller: string): string =>

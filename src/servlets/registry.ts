@@ -68,6 +68,7 @@ export class Registry {
 
   /** True if some lists are dynamic. */
   readonly isDynamic: boolean;
+  /** True if scopes narrow this registry. */
   readonly isNarrow: boolean;
   /** True if some lists are those of one caller's state. */
   readonly isPersonal: boolean;
@@ -270,10 +271,7 @@ export class Registry {
     return outcome === undefined ? {} : interrupted(bundled, outcome);
   }
 
-  /**
-   * Looks something up in the catalog; first, by `pickShared`, among what needs no state. Throws `insufficient_scope`
-   * if only the full registry has it.
-   */
+  /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */
   async #find<T extends Partial<Source>>(
     pick: (catalog: Catalog) => T | undefined,
     pickShared = pick,

@@ -109,6 +109,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     name: found.name,
     dialect,
     module: await WebAssembly.compile(prepared.wasm),
+    ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,

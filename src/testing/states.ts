@@ -1,5 +1,5 @@
 import type { CallContext } from "../call-context.ts";
-import { ScopeState, type StateStorage } from "../durable/scope-state.ts";
+import { buildOf, ScopeState, type StateStorage } from "../durable/scope-state.ts";
 import { endingOf } from "../durable/plain-ending.ts";
 import { scopeOf, type Scope } from "../durable/state-scopes.ts";
 import type { Files } from "../files/files.ts";
@@ -88,7 +88,9 @@ export class States {
         const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
         putFile(files, root, own, bytes);
       }
-      state.transaction(() => files.commit({ keepsOpen: state.rows.hash === this.#servlet.hash }));
+      state.transaction(() =>
+        files.commit({ keepsOpen: state.rows.hash === buildOf(this.#servlet) }),
+      );
     });
   }
 

@@ -6,7 +6,7 @@ import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandard, now } from "./wasi-abi.ts";
 
-/** What the file functions of WASI share. */
+/** Types and helpers of the file functions of WASI. */
 
 /** A guest that has files. */
 export interface FileCall {
@@ -64,7 +64,8 @@ export function charged<T>(guest: Guest, files: Files, work: () => T): T {
   } finally {
     guest.budget.hold(files.heldBytes - heldBytes);
     guest.pay(
-      (files.work.statements - before.statements) * limits.sqlFuel +
+      (files.work.steps - before.steps) * limits.fileStepFuel +
+        (files.work.lookUps - before.lookUps) * limits.lookUpFuel +
         (files.work.bytes - before.bytes) * limits.byteFuel,
     );
   }

@@ -77,7 +77,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "unknown-outcome.ts": ["errors.ts"],
 };
 
-/** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
+/** Text that only these rooms may contain: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
   { what: /from "node:/, rooms: ["bundle", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },

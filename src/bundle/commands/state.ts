@@ -152,7 +152,7 @@ async function download(response: Response, file: string): Promise<void> {
     const bytes = Readable.fromWeb(response.body as never);
     await pipeline(bytes, createWriteStream(part, { mode: 0o600 }));
     const blob = await openAsBlob(part);
-    for await (const _ of framesIn(blob.stream() as unknown as AsyncIterable<Uint8Array>));
+    for await (const _ of framesIn(blob.stream()));
     await rename(part, file);
   } catch (error) {
     await rm(part, { force: true });

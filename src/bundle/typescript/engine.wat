@@ -74,7 +74,7 @@
   (import "extism:host/user" "get_access_token" (func $user9 (param i64) (result i64)))
 
   (data (i32.const 256)
-    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__begin\00__turn\00servlet.js\00__rejected\00")
+    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__begin\00__turn\00__rejected\00")
 
   ;; Bytes between QuickJS's memory and blocks, eight at a time. Both sides have room for the last eight.
   (func $block_of_bytes (param $from i32) (param $length i32) (result i64)
@@ -244,7 +244,7 @@
     (i32.store (i32.const 88) (call $new_number (f64.convert_i32_s (local.get $is_handled))))
     (drop
       (call $call
-        (call $get (call $global) (i32.const 326))
+        (call $get (call $global) (i32.const 315))
         (call $global)
         (i32.const 3)
         (i32.const 80))))
@@ -267,15 +267,21 @@
       (local.set $name (i32.add (local.get $name) (i32.const 4)))
       (br_if $next (i32.lt_u (local.get $name) (i32.const 300)))))
 
-  ;; For the bundle step: gives the bytecode of the script that is the input, without its source.
+  ;; For the bundle step: gives the bytecode of the script that is the input, without its source. The input
+  ;; is the script's name, a zero, and its text.
   (func (export "edge_compile") (result i32)
-    (local $length i32) (local $bytecode i32) (local $block i64)
+    (local $length i32) (local $bytecode i32) (local $block i64) (local $name i32) (local $text i32)
     (local.set $length (i32.wrap_i64 (call $input_length)))
+    (local.set $name (call $bytes_of_block (call $input_offset) (local.get $length)))
+    (local.set $text (local.get $name))
+    (loop $next
+      (local.set $text (i32.add (local.get $text) (i32.const 1)))
+      (br_if $next (i32.load8_u (i32.sub (local.get $text) (i32.const 1)))))
     (local.set $bytecode
       (call $compile
-        (call $bytes_of_block (call $input_offset) (local.get $length))
-        (local.get $length)
-        (i32.const 315)
+        (local.get $text)
+        (i32.sub (i32.add (local.get $name) (local.get $length)) (local.get $text))
+        (local.get $name)
         (i32.const 0)
         (i32.const 16)
         (i32.const 64)))

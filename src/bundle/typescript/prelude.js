@@ -1,6 +1,6 @@
 "use strict";
-// Runs before the bundle of every servlet in TypeScript: gives the engine's functions their names
-// (engine.wat tells what each does) and calls the kit when an export is called.
+// Runs in the engine before the kit: gives the engine's functions their names (engine.wat tells what each
+// does) and calls the kit when an export is called.
 {
   const users = [
     "ask_client",
@@ -25,12 +25,18 @@
     "complete",
     "on_roots_list_changed",
   ];
-  const { files, lines } = __SOURCES__;
-  /** Where a line of the whole script comes from, as `file:line`. */
+  /** @type {{ files: string[], lines: string }} */
+  let sources = { files: [], lines: "" };
+  /** Called by each servlet's script, in its first line, with the places of its other lines in the source. */
+  globalThis.__sources = (all) => {
+    sources = all;
+    delete globalThis.__sources;
+  };
+  /** Where a line of the servlet's script comes from, as `file:line`. */
   const sourceOf = (scriptLine) => {
-    let left = scriptLine - PRELUDE_LINES;
+    let left = scriptLine - 1;
     let [source, line] = [0, 0];
-    for (const step of lines.split(";")) {
+    for (const step of sources.lines.split(";")) {
       if (left <= 0) break;
       const [first, second] = step.split(",").map(Number);
       if (second === undefined) {
@@ -42,10 +48,12 @@
         left--;
       }
     }
-    return `${files[source]}:${line + 1}`;
+    return `${sources.files[source]}:${line + 1}`;
   };
   const inSource = (trace) =>
-    trace.replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
+    trace
+      .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
+      .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
   const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,

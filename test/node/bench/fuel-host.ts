@@ -128,7 +128,7 @@ export const hostDeclarations = `
       (br_if $more (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $length))))
     (local.get $block))`;
 
-/** What makes the blocks; it runs before each row. */
+/** Code that makes the blocks; it runs before each row. */
 export const hostSetup = blocks
   .map((name, at) => `(global.set $${name} (call $block ${i32s(textAt(at), texts[at]!.length)}))`)
   .join("\n");

@@ -29,7 +29,7 @@ const SECURED = {
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
-/** What the servers have logged. */
+/** The logs of the servers. */
 let log = "";
 
 beforeAll(async () => {

@@ -37,7 +37,7 @@ const REQUESTS: Record<string, { name: string; request: (call: object) => object
   ledger: { name: "call_tool", request: (request) => ({ request }) },
 };
 
-/** What a call answered, in the shape of a case. */
+/** A call's answer, in the shape of a case. */
 function answerOf(ending: Ending): Pick<Case, "answer" | "isError" | "traps"> {
   if (ending.kind === "trapped") return { traps: true };
   if (ending.kind !== "returned") throw new Error(`the call was ${ending.kind}`);

@@ -30,7 +30,7 @@ interface Calls {
   calls: { tool: string; arguments: Json }[];
 }
 
-/** What is called has no network and never waits. */
+/** The servlets called here have no network and never wait. */
 const world = {
   ...liveWorld,
   sleep: async () => {},
@@ -48,10 +48,18 @@ const context: CallContext = {
 };
 
 async function registryOf(members: readonly Member[]): Promise<Registry> {
+  // Servlets of one engine share it, and its instances.
+  const modules = new Map<string, Promise<WebAssembly.Module>>();
+  const compiled = (path: string, wasm: Uint8Array<ArrayBuffer>) => {
+    const module = modules.get(path) ?? WebAssembly.compile(wasm);
+    modules.set(path, module);
+    return module;
+  };
   const servlets = members.map(async ({ found, dialect, prepared, startsOnce, lists }) => ({
     name: found.name,
     dialect,
-    module: await WebAssembly.compile(prepared.wasm),
+    module: await compiled(prepared.path, prepared.wasm),
+    ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,

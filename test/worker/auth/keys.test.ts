@@ -6,7 +6,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 
-/** What API keys let their owners do. */
+/** Access by API keys. */
 
 describe("a key", () => {
   test("is its owner's until it expires", async () => {
@@ -27,7 +27,7 @@ describe("a key", () => {
 
   test.each([
     ["none", undefined],
-    ["nobody's", "Bearer eve"],
+    ["unknown", "Bearer eve"],
     ["another scheme's", "Basic YWRhOmFkYQ=="],
     ["empty", "Bearer "],
     ["two", "Bearer ada ada"],

@@ -3,10 +3,11 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import { buildOf } from "../../../src/durable/scope-state.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { framesIn, stateFile, type Head } from "../../../src/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, server, type Sent } from "../durable/client.ts";
+import { changed, send, server, type Sent } from "../durable/client.ts";
 
 /** What operators do with the state of servlets, over HTTP. */
 
@@ -225,9 +226,9 @@ describe("a file is refused, and changes nothing,", () => {
   ])("that has %s", async (_what, heads) => {
     const caller = newCaller();
     await caller.file("write", { path: "/data/a", text: "before" });
-    const { hash } = bundle.servlets.find(({ name }) => name === "filing")!;
+    const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const all: Head[] = [
-      { ...BEGINNING, hash },
+      { ...BEGINNING, hash: buildOf(filing) },
       { is: "memory", pages: 1, globals: [], vars: [] },
       { is: "store", host: "data", node: 1 },
       ...heads,
@@ -302,6 +303,23 @@ test("all that servlets keep for one caller is deleted at once, and nobody else'
   expect(await ada.next()).toBe("1");
   expect(await ada.file("read", { path: "/data/a" })).toBe("No such file or directory");
   expect(await bob.next()).toBe("2");
+});
+
+test("a servlet that keeps state for sessions has sessions, and callers without one", async () => {
+  const bundleOf = changed("counting", ({ manifest }) => ({
+    manifest: { ...manifest, state: "session" },
+  }));
+  const app = createApp(bundleOf, env);
+  const caller = newCaller();
+  expect(await caller.next(app)).toBe("1");
+  const summary = await json(operate(`state/counting?${caller.scope}`, {}, app));
+  expect(summary).toMatchObject({ scope: `caller:address ${caller.address}` });
+  expect(summary["memoryBytes"]).toBeGreaterThan(0);
+  expect(await json(operate("state/counting?scope=session:abc", {}, app))).toMatchObject({
+    ...{ status: 200, scope: "session:abc", memoryBytes: 0 },
+  });
+  await operate(`state?caller=address%20${caller.address}`, { method: "DELETE" }, app);
+  expect(await caller.next(app)).toBe("1");
 });
 
 test("calls wait for an export that is read, and go on when its reader has gone", async () => {
