@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
@@ -19,6 +18,7 @@ import { scan, type Found } from "./scan.ts";
 import { bundleScript, checkTypes, kitScript, type Script } from "./typescript/script.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
+import { inTurns } from "./work.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -66,7 +66,7 @@ export async function bundleAll(
 ): Promise<Member[]> {
   const scripts = await bundleScripts(all, { cache, progress, refusals });
   const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
-  const built = await inTurns(availableParallelism(), buildable, (found) =>
+  const built = await inTurns(buildable, (found) =>
     refusals.collect(() => makeReady(found, scripts.get(found), { cache, progress })),
   );
   const ready = built.filter((one) => one !== undefined);
@@ -108,7 +108,7 @@ async function bundleScripts(
   { cache, progress, refusals }: Pick<Options, "cache" | "progress"> & { refusals: Refusals },
 ): Promise<Map<Found, Script>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
-  const made = await inTurns(availableParallelism(), wanted, ({ source }) =>
+  const made = await inTurns(wanted, ({ source }) =>
     refusals.collect(() => bundleScript(source.files[0]!)),
   );
   const scripts = new Map(
@@ -281,22 +281,4 @@ export function catalogOf(members: readonly Member[]): Catalog {
       `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );
   });
-}
-
-/** Does `work` on all items, `width` at a time; results in order. */
-async function inTurns<T, R>(
-  width: number,
-  items: readonly T[],
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const turn = async () => {
-    while (next < items.length) {
-      const at = next++;
-      results[at] = await work(items[at]!);
-    }
-  };
-  await Promise.all(Array.from({ length: width }, turn));
-  return results;
 }

@@ -1,3 +1,4 @@
+import { shared } from "./work.ts";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -64,15 +65,4 @@ async function builtAt(
 async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
   return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
-}
-
-const underWay = new Map<string, Promise<unknown>>();
-
-/** Does the work for a file of the cache; several that want it at the same time share it. */
-export function shared<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const found = underWay.get(path) as Promise<T> | undefined;
-  if (found !== undefined) return found;
-  const result = work().finally(() => underWay.delete(path));
-  underWay.set(path, result);
-  return result;
 }

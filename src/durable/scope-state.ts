@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { filesIn } from "../files/archive.ts";
+import { FileError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
@@ -110,12 +111,21 @@ export class ScopeState {
         { digest, files: () => filesIn(archive) },
       ]),
     );
-    return this.files.begin(mounts, {
-      now: BigInt(Math.round(now)) * 1_000_000n,
-      initial,
-      continues: this.rows.hash === buildOf(servlet),
-      most: memoryBytes(manifest.files_limit ?? ""),
-    });
+    try {
+      return this.files.begin(mounts, {
+        now: BigInt(Math.round(now)) * 1_000_000n,
+        initial,
+        continues: this.rows.hash === buildOf(servlet),
+        most: memoryBytes(manifest.files_limit ?? ""),
+      });
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      const why = error.code === "nospc" ? "they do not fit into its files_limit" : error.message;
+      throw new Fault(
+        "unavailable",
+        `The files that this servlet begins with cannot be stored: ${why}. Its operator can raise "files_limit" in servlet.json, or delete the state: npm run servlets -- state delete ${servlet.name}`,
+      );
+    }
   }
 
   /** Bytes of memory and files that are stored. */
@@ -166,8 +176,10 @@ export class ScopeState {
         return instance;
       },
       giveBack: async (_program, instance, ending) => {
-        // What a call that failed has changed is dropped with its instance.
-        if (ending === undefined || instance.guest === undefined) return files?.drop();
+        const { guest } = instance;
+        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        if (ending === undefined || guest === undefined || guest.leaves === "nothing")
+          return files?.drop();
         try {
           await this.#commit(running, instance, ending);
         } catch (error) {
@@ -182,18 +194,25 @@ export class ScopeState {
   /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
-    const { journal, vars } = instance.guest!;
-    const change = this.rows.changed({ instance, vars, blocks }, buildOf(servlet));
-    if (change.bytes > limits.stateBytes) throw tooLarge(change.bytes);
-    await running.reserve?.(change.bytes + (files?.bytes ?? 0));
+    const { journal, leaves, vars } = instance.guest!;
+    // Undefined where its memory is to begin anew.
+    const change =
+      leaves === "changes"
+        ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
+        : undefined;
+    const bytes = change?.bytes ?? 0;
+    if (bytes > limits.stateBytes) throw tooLarge(bytes);
+    await running.reserve?.(bytes + (files?.bytes ?? 0));
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
-      files?.commit({ keepsOpen: true });
-      this.rows.save(change);
+      files?.commit({ keepsOpen: change !== undefined });
+      if (change) this.rows.save(change);
+      else this.rows.clear();
       if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
       running.onCommit?.();
     });
     running.isCommitted = true;
+    if (change === undefined) return;
     instance.hasStarted = true;
     keepInstance(this, { instance, vars, blocks });
   }

@@ -19,6 +19,8 @@ interface Host {
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
+  /** Runs a script in the global scope. Throws a `SyntaxError`; other errors reject the promise. */
+  evaluate(script: string): Promise<{ value: unknown }>;
 }
 
 export type LogLevel = 0 | 1 | 2 | 3 | 4;

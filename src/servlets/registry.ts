@@ -196,9 +196,8 @@ export class Registry {
       try {
         return interrupted(bundled, await servlet.readResource(uri, call));
       } catch (error) {
-        const { code } = Fault.from(error);
-        if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
-          throw error;
+        const passing = ["servlet_failed", "servlet_error", "not_found", "unavailable"];
+        if (!passing.includes(Fault.from(error).code)) throw error;
       }
     }
     throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });

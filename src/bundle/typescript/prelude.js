@@ -13,6 +13,8 @@
     "notify_url_elicitation_completed",
     "get_keyring_secret",
     "get_access_token",
+    "discard_changes",
+    "reset_state",
   ];
   const exported = [
     "list_tools",
@@ -68,8 +70,9 @@
     config: globalThis.__I,
     random: globalThis.__J,
     sleep: globalThis.__K,
+    evaluate: globalThis.__L,
   };
-  for (const letter of "ABCDEFGHIJK") delete globalThis[`__${letter}`];
+  for (const letter of "ABCDEFGHIJKL") delete globalThis[`__${letter}`];
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);
   globalThis.__rejected = (promise, reason, isHandled) =>
     globalThis.__servlet?.rejection(promise, reason, isHandled !== 0);

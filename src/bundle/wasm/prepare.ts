@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { limits } from "../../limits.ts";
 import { rewrite, type Export, type Import, type Outline } from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
-import { readIfThere, sha256, shared, writeWhole } from "../cache.ts";
+import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
 import {
   check,

@@ -12,6 +12,8 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   notify_tool_list_changed: "->",
   notify_prompt_list_changed: "->",
   notify_resource_list_changed: "->",
+  discard_changes: "->",
+  reset_state: "->",
   http_fetch: "ll->l",
   file_call: "ll->l",
   get_access_token: "l->l",

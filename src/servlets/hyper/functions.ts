@@ -62,6 +62,12 @@ export const userFunctions: HostFunctions = {
   notify_tool_list_changed: changes("notifications/tools/list_changed"),
   notify_prompt_list_changed: changes("notifications/prompts/list_changed"),
   notify_resource_list_changed: changes("notifications/resources/list_changed"),
+  discard_changes: (guest) => {
+    guest.leaves = "nothing";
+  },
+  reset_state: (guest) => {
+    guest.leaves = "new state";
+  },
   /**
    * Extism's `http_request` for guests that handle its failure: the status is then 0, and the headers are
    * `{"error": why}`.

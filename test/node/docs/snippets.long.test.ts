@@ -110,6 +110,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/state.md",
     "docs/waiting-calls.md",
     "docs/writing-servlets.md",
     "CONTRIBUTING.md",
@@ -157,7 +158,8 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
 
   const files = of("ts").filter(({ file }) => file.includes("/"));
   test.runIf(files.length > 0)("its servlets are built, and their tests pass", async () => {
-    for (const block of files) await place(folder, block);
+    const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
+    for (const block of [...files, ...manifests]) await place(folder, block);
     for (const { file } of files.filter(({ file: one }) => one.endsWith("/servlet.ts"))) {
       const { tools, resources } = await (await loadServlet(join(folder, dirname(file)))).list();
       expect([...tools, ...resources]).not.toEqual([]);

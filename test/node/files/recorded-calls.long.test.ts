@@ -7,6 +7,7 @@ import { callExport, type Ending } from "../../../src/wasm/call.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { programOf } from "../bundle/wasm/wat-guests.ts";
+import { givenWorker } from "../given-plugins.ts";
 import { newStore } from "./database.ts";
 
 /**
@@ -57,6 +58,7 @@ describe.skipIf(FOLDER === undefined)(
         : (JSON.parse(await readFile(join(FOLDER, "cases.json"), "utf8")) as Case[]);
 
     test.each(["files", "ledger", "diary"])("%s", { timeout: 600_000 }, async (servlet) => {
+      await givenWorker();
       const program = await programOf(
         new Uint8Array(await readFile(join(FOLDER!, servlet, "plugin.wasm"))),
       );

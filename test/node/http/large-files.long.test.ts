@@ -6,8 +6,8 @@ import { serving } from "./serving.ts";
 /** Large folders and files of a servlet, in workerd itself: what they take of memory has an end. */
 const { url, served, restart } = await serving();
 
-/** What an isolate may have, of which the files of a call can be a part only. */
-const MOST_MB = 100;
+/** What the process may take more: the memory of a call, the database's cache, and what is not collected yet. */
+const MOST_MB = 150;
 
 async function filing(what: string, path: string, text = ""): Promise<string> {
   const params = { name: "filing-do", arguments: { what, path, text } };

@@ -14,6 +14,7 @@ import { Registry } from "../../../src/servlets/registry.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { Chance } from "../fuzz/chance.ts";
+import { givenWorker } from "../given-plugins.ts";
 
 const CALLS = Number(process.env["CHECKED_CALLS"] ?? 1500);
 const GIVEN = process.env["PLUGIN_CASES"];
@@ -110,6 +111,7 @@ const PLUGINS: Record<string, { plugin: string; share: number; manifest?: object
 test.skipIf(GIVEN === undefined).each(Object.entries(PLUGINS))(
   "%s, given by PLUGIN_CASES",
   async (name, { plugin, share, manifest }) => {
+    await givenWorker();
     const home = join(folder, name);
     await mkdir(home);
     await symlink(resolve(GIVEN!, plugin, "plugin.wasm"), join(home, "plugin.wasm"));
