@@ -15,7 +15,7 @@ async function filing(what: string, path: string, text = ""): Promise<string> {
   const accept = "application/json, text/event-stream";
   const response = await fetch(url, {
     method: "POST",
-    headers: { ...headers, "content-type": "application/json", accept },
+    headers: { ...headers, "content-type": "application/json", accept, connection: "close" },
     body,
   });
   const { result, error } = (await response.json()) as {

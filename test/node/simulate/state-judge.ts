@@ -70,7 +70,9 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   for (const [label, same] of byLabel) {
     const count = commits.get(label) ?? 0;
     if (keptBy(same[0]!).length === 0) continue;
-    const done = same.filter((one) => one.steps.at(-1)!.do !== "forever" && hasAnswer(one)).length;
+    // Forks whose answers both came too late are one call.
+    const ends = same.filter(hasAnswer).map(({ end }) => JSON.stringify(end!["result"]));
+    const done = new Set(ends).size;
     if (count > same.length) against("state once", `${label} ${count} times in ${log.join(" ")}`);
     if (count < done) against("state kept", `${label} is missing in ${log.join(" ")}`);
     if (count > 0 && same.every(changesNothing))
