@@ -1,11 +1,17 @@
 import { limits } from "../limits.ts";
-import type { Variables } from "./state-rows.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
+import { BLOCK } from "../wasm/marks.ts";
 import type { Instance } from "../wasm/link.ts";
+
+/** Extism's variables. */
+export type Variables = ReadonlyMap<string, Uint8Array>;
 
 /** An instance in the stored state of its object, and its variables. */
 export interface Kept {
   instance: Instance;
   vars: Variables;
+  /** The blocks of its memory as they are stored. */
+  blocks: KnownBlocks;
 }
 
 /** The instances that objects of this isolate keep in memory between calls; the least recently used first. */
@@ -24,7 +30,7 @@ export function takeKept(object: object): Kept | undefined {
 /** Keeps an instance for the next call of its object. What is too much for the isolate is dropped, and loaded again. */
 export function keepInstance(object: object, kept: Kept): void {
   const { memory, kernel } = kept.instance.body!;
-  const bytes = memory.length + kernel.length;
+  const bytes = memory.length + kernel.length + kept.blocks.size * BLOCK;
   all.set(object, { kept, bytes });
   bytesOfAll += bytes;
   for (const [oldest] of all) {

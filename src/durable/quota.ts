@@ -47,6 +47,8 @@ export class Quota extends DurableObject {
       if (!this.#fits(object, bytes, most)) return false;
     }
     this.#set(object, bytes);
+    // A caller for whom nothing is kept any more leaves nothing here either.
+    if (!hasRow(sql, "SELECT 1 FROM held")) await this.ctx.storage.deleteAll();
     return true;
   }
 

@@ -54,8 +54,9 @@ export class CallHooks extends RpcTarget {
   ask(asks: Asks): Promise<Settled<Answers>> {
     return settled(() => this.#call.ask(asks, this.#signal));
   }
-  gate(ms: number): Promise<Settled<void>> {
-    return settled(() => this.#call.gate?.(ms));
+  /** `now` is the time where the guest runs, whose clock may be ahead of this one: it is to see the whole time pass. */
+  gate(ms: number, now: number): Promise<Settled<void>> {
+    return settled(() => this.#call.gate?.(ms + Math.max(0, now - Date.now())));
   }
   sending(): Promise<Settled<void>> {
     return settled(() => this.#call.sending?.());
@@ -94,11 +95,11 @@ const gone = () =>
     "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
   );
 
-/** The part of a call's context that is somewhere else. */
-export const contextOf = (hooks: RemoteHooks, there: HooksThere) => ({
-  notify: (notification: Notification) => void hooks.notify(notification).catch(report),
+/** The part of a call's context that is somewhere else. `told` gets what is on its way there. */
+export const contextOf = (hooks: RemoteHooks, there: HooksThere, told: Promise<unknown>[]) => ({
+  notify: (notification: Notification) => void told.push(hooks.notify(notification).catch(report)),
   ask: (asks: Asks) => answered(hooks.ask(asks)),
-  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms)) }),
+  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
   ...(there.sending && { sending: () => answered(hooks.sending()) }),
   keeper: keeperOf(hooks, there),
 });
@@ -106,7 +107,7 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere) => ({
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
   ask(asks: Asks): Promise<Settled<Answers>>;
-  gate(ms: number): Promise<Settled<void>>;
+  gate(ms: number, now: number): Promise<Settled<void>>;
   sending(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
   begin(head: Head): Promise<Settled<void>>;

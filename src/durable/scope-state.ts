@@ -20,6 +20,7 @@ import {
   type Source,
 } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
+import type { Instance } from "../wasm/link.ts";
 import { makeInstance } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
@@ -51,6 +52,8 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Changes of which it tells once it is committed. */
   changes: Change[];
+  /** The blocks of its memory as they are stored. */
+  blocks: Kept["blocks"];
   isCommitted: boolean;
 }
 
@@ -82,7 +85,7 @@ export class ScopeState {
       this.dropKept();
     }
     const files = this.filesFor(servlet, setup.world.now());
-    const running: Running = { ...run, files, changes: [], isCommitted: false };
+    const running: Running = { ...run, files, changes: [], blocks: new Map(), isCommitted: false };
     const ending = await callExport(
       program,
       run.export,
@@ -150,7 +153,7 @@ export class ScopeState {
   async #load(program: Program, guest: Guest, servlet: BundledServlet): Promise<Kept> {
     const instance = await makeInstance(program, guest);
     try {
-      return { instance, vars: this.rows.load(instance, buildOf(servlet)) };
+      return { instance, ...this.rows.load(instance, buildOf(servlet)) };
     } catch (error) {
       if (error instanceof CorruptState)
         throw new Fault("unavailable", corruptMessage(servlet.name));
@@ -165,7 +168,9 @@ export class ScopeState {
       take: async (program, guest) => {
         // Its ending is found by its seed, which must be known before.
         if (isDurable) await guest.journal.begin();
-        const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, servlet));
+        const { instance, vars, blocks } =
+          takeKept(this) ?? (await this.#load(program, guest, servlet));
+        running.blocks = blocks;
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
         return instance;
@@ -176,7 +181,7 @@ export class ScopeState {
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
-          await this.#commit(running, { instance, vars: guest.vars }, ending);
+          await this.#commit(running, instance, ending);
         } catch (error) {
           files?.drop();
           throw error;
@@ -187,12 +192,14 @@ export class ScopeState {
   }
 
   /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
-  async #commit(running: Running, { instance, vars }: Kept, ending: Ending): Promise<void> {
-    const { servlet, files, setup, changes, isDurable } = running;
-    const { journal, leaves } = instance.guest!;
+  async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
+    const { servlet, files, setup, changes, blocks, isDurable } = running;
+    const { journal, leaves, vars } = instance.guest!;
     // Undefined where its memory is to begin anew.
     const change =
-      leaves === "changes" ? this.rows.changed(instance, vars, buildOf(servlet)) : undefined;
+      leaves === "changes"
+        ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
+        : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     await running.reserve?.(bytes + (files?.bytes ?? 0));
@@ -207,7 +214,7 @@ export class ScopeState {
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;
-    keepInstance(this, { instance, vars });
+    keepInstance(this, { instance, vars, blocks });
   }
 }
 

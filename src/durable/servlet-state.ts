@@ -72,14 +72,17 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const servlet = servletOf(bundle, run.servlet);
         const stop = new AbortController();
         this.#running.set(run.id, stop);
+        const told: Promise<unknown>[] = [];
         try {
           const { there } = run;
-          const call = { ...contextOf(hooks, there), signal: () => stop.signal };
+          const call = { ...contextOf(hooks, there, told), signal: () => stop.signal };
           return await this.#inTurn(stop.signal, () =>
             this.#call(servlet, { ...run, isDurable: there.repeats }, call),
           );
         } finally {
           this.#running.delete(run.id);
+          // Its caller hears all of them before it hears how the call has ended.
+          await Promise.all(told);
         }
       });
     }

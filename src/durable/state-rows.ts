@@ -16,11 +16,18 @@ import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
+import type { Kept } from "./kept-instances.ts";
+import {
+  forgetOldest,
+  StateBlocks,
+  STORED_BLOCK,
+  type KnownBlocks,
+  type Written,
+} from "./state-blocks.ts";
 import type { Sealing } from "../files/sealing.ts";
 import type { Row, Sql } from "../files/sql.ts";
 
 const TABLES = [
-  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
   "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
   "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
 ];
@@ -49,28 +56,22 @@ interface Ended {
   ending: PlainEnding;
 }
 
+/** What an instance was put into. */
+export type Loaded = Omit<Kept, "instance">;
+
 /** What a call has changed, to be stored. */
 export interface Changed {
   hash: string;
   /** True if there is no state of this build yet. */
   isNew: boolean;
-  memory: Uint8Array;
-  /** The blocks that it has written, and all that will be stored. */
-  blocks: ReadonlySet<number>;
-  numbers: ReadonlySet<number>;
+  written: Written;
   rest: Uint8Array;
   /** Bytes of the whole state then. */
   bytes: number;
 }
 
-/** A block as it is stored: sealed, with its number. */
-const STORED_BLOCK = BLOCK + 64;
-
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
-
-/** Extism's variables. */
-export type Variables = ReadonlyMap<string, Uint8Array>;
 
 /** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -81,17 +82,19 @@ const decoder = new TextDecoder();
 export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
-  #known: ReadonlySet<number> | undefined;
+  readonly #blocks: StateBlocks;
 
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
+    this.#blocks = new StateBlocks(sql, sealing, (sealed, place) => this.#open(sealed, place));
     this.create();
   }
 
   /** Makes the tables, where they are not there. */
   create(): void {
     for (const table of TABLES) this.#sql.exec(table);
+    this.#blocks.create();
     // Of an import that died.
     this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
@@ -109,16 +112,16 @@ export class StateRows {
   /** Bytes that are stored of the state. */
   get bytes(): number {
     const row = this.#row("SELECT length(bytes) AS bytes FROM state");
-    return this.#numbers.size * STORED_BLOCK + ((row?.["bytes"] as number | undefined) ?? 0);
+    return this.#blocks.bytes + Number(row?.["bytes"] ?? 0);
   }
 
   /**
-   * Puts a pristine instance of this build into the state, and returns the variables. That of another build is left
-   * alone. Throws `CorruptState`.
+   * Puts a pristine instance of this build into the state, and returns the variables, and the blocks as they are
+   * stored. The state of another build is left alone. Throws `CorruptState`.
    */
-  load(instance: Instance, hash: string): Variables {
+  load(instance: Instance, hash: string): Loaded {
     const rest = this.hash === hash ? this.rest() : undefined;
-    if (rest === undefined) return new Map();
+    if (rest === undefined) return { vars: new Map(), blocks: new Map() };
     const { pages, globals, vars } = rest;
     const { exports } = instance;
     const size = exports["edge_pages"];
@@ -128,10 +131,15 @@ export class StateRows {
     }
     const body = (instance.body = bodyOf(exports));
 
-    for (const [nth, bytes] of this.blocks()) body.memory.set(bytes, nth * BLOCK);
+    const blocks = this.blocks();
+    for (const [nth, bytes] of blocks) body.memory.set(bytes, nth * BLOCK);
+    forgetOldest(blocks);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
-    return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
+    return {
+      vars: new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)])),
+      blocks,
+    };
   }
 
   /**
@@ -166,9 +174,9 @@ export class StateRows {
   }
 
   /** What a call has changed, to be stored. Clears its marks. */
-  changed(instance: Instance, vars: Variables, hash: string): Changed {
+  changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
-    const blocks = writtenBlocks(body);
+    const written = writtenBlocks(body);
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
@@ -176,25 +184,23 @@ export class StateRows {
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
     const isNew = this.hash !== hash;
-    const numbers = isNew ? blocks : this.#numbers.union(blocks);
     const restBytes = encoder.encode(JSON.stringify(rest));
-    const bytes = numbers.size * STORED_BLOCK + restBytes.length;
-    return { hash, isNew, memory: body.memory, blocks, numbers, rest: restBytes, bytes };
+    const blocks = this.#blocks.written(body.memory, known, written, isNew);
+    const bytes = blocks.bytes + restBytes.length;
+    return { hash, isNew, written: blocks, rest: restBytes, bytes };
   }
 
   /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
-  save({ hash, isNew, memory, blocks, numbers, rest }: Changed): void {
+  save({ hash, isNew, written, rest }: Changed): void {
     if (isNew) this.clear();
-    for (const nth of blocks) this.putBlock(nth, memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
-    this.#known = numbers;
+    this.#blocks.save(written);
     this.#putRest(hash, rest);
   }
 
   /** Forgets the memory. */
   clear(): void {
-    this.#sql.exec("DELETE FROM blocks");
+    this.#blocks.clear();
     this.#sql.exec("DELETE FROM state");
-    this.#known = undefined;
   }
 
   /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
@@ -213,26 +219,8 @@ export class StateRows {
   }
 
   /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
-  *blocks(): Generator<[nth: number, bytes: Uint8Array]> {
-    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
-      yield [nth as number, this.#open(bytes, `block ${nth as number}`)];
-    }
-  }
-
-  putBlock(nth: number, bytes: Uint8Array): void {
-    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-  }
-
-  /** The numbers of the blocks that are stored. */
-  get #numbers(): ReadonlySet<number> {
-    this.#known ??= new Set(
-      this.#sql
-        .exec("SELECT nth FROM blocks")
-        .toArray()
-        .map(({ nth }) => nth as number),
-    );
-    return this.#known;
+  blocks(): KnownBlocks {
+    return this.#blocks.all();
   }
 
   /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */

@@ -20,6 +20,7 @@ const PLAIN_STEP = {
         ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
+        ...["keep", "tally"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -94,6 +95,9 @@ const VALUE = {
 const TOOLS = [{ name: "look_up", inputSchema: { type: "object", properties: {} } }];
 
 const pageOf = ({ id }: Step) => (id === undefined ? {} : { elicitationId: id });
+
+/** Where the servlet keeps state: the messages of all steps `keep` that were committed. */
+const kept: string[] = [];
 
 const NOTHING: Followed = { said: [], ids: [], times: [] };
 
@@ -185,6 +189,14 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     case "changed":
       context.notifyResourcesChanged();
       return undefined;
+    case "keep":
+      kept.push(message);
+      return [...kept];
+    case "tally": {
+      const asked = `${message} after ${kept.length}`;
+      const { action, content } = await context.elicit({ message: asked, schema: VALUE });
+      return [asked, content?.value ?? action];
+    }
     case "roots":
       return context.roots();
     case "inputs": {

@@ -45,6 +45,9 @@ static void tell(int code) { say(code == 0 ? "done" : strerror(errno)); }
 /// A handle that is kept from call to call, as a database is.
 static FILE *kept;
 
+/// How many lines `log` has written: in memory, what the file has too.
+static int lines;
+
 static void list(const char *path) {
   struct dirent **entries;
   int count = scandir(path, &entries, NULL, alphasort);
@@ -74,6 +77,57 @@ static void read_all(FILE *file) {
   fclose(file);
 }
 
+/// Appends a line, and says how many there are, and all of them.
+static void log_line(const char *path, const char *text) {
+  FILE *file = fopen(path, "a");
+  if (file == NULL) return tell(-1);
+  fprintf(file, "%s ", text);
+  fclose(file);
+  char count[32];
+  snprintf(count, sizeof count, "%d ", ++lines);
+  say(count);
+  read_all(fopen(path, "r"));
+}
+
+/// Makes so many files more in a folder, each named by its number.
+static void make_many(const char *folder, int count) {
+  static int made;
+  char path[256];
+  for (; count > 0; count--, made++) {
+    snprintf(path, sizeof path, "%s/%d", folder, made);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0) return tell(-1);
+    close(fd);
+  }
+  tell(0);
+}
+
+/// Says how many entries a folder has, one after the other.
+static void count_entries(const char *path) {
+  DIR *folder = opendir(path);
+  if (folder == NULL) return tell(-1);
+  int count = 0;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+  closedir(folder);
+  snprintf(answer, sizeof answer, "%d", count);
+}
+
+/// Where the nth of these writes is, in a file of 50 MB.
+static off_t place_of(int nth) { return (off_t)((uint64_t)nth * 7654321 % (50 * 1048576 - 4)); }
+
+/// Writes numbers all over a file, or counts those of them that it has.
+static void poke(const char *path, int count, int is_write) {
+  int fd = open(path, is_write ? O_RDWR : O_RDONLY), right = 0;
+  if (fd < 0) return tell(-1);
+  for (int nth = 0; nth < count; nth++) {
+    int number = nth;
+    if (is_write) right += pwrite(fd, &number, sizeof number, place_of(nth)) == sizeof number;
+    else right += pread(fd, &number, sizeof number, place_of(nth)) == sizeof number && number == nth;
+  }
+  close(fd);
+  snprintf(answer, sizeof answer, "%d", right);
+}
+
 EXPORT("call_tool") int32_t call_tool(void) {
   size_t length = input_length();
   char *input = malloc(length + 1);
@@ -95,6 +149,14 @@ EXPORT("call_tool") int32_t call_tool(void) {
   else if (strcmp(what, "next") == 0) {
     char next[2] = {(char)getc(kept), 0};
     say(next);
+  } else if (strcmp(what, "many") == 0) make_many(path, atoi(text));
+  else if (strcmp(what, "count") == 0) count_entries(path);
+  else if (strcmp(what, "poke") == 0) poke(path, atoi(text), 1);
+  else if (strcmp(what, "peek") == 0) poke(path, atoi(text), 0);
+  else if (strcmp(what, "log") == 0) log_line(path, text);
+  else if (strcmp(what, "log_then_trap") == 0) {
+    log_line(path, text);
+    __builtin_trap();
   } else if (strcmp(what, "write_then_trap") == 0) {
     put(path, "w", text);
     __builtin_trap();

@@ -80,7 +80,7 @@ const plugins =
 const kinds: Record<string, Wanted> = { ...ownKinds, ...plugins?.kinds };
 
 /** The kinds whose servlets are guests of the tests. */
-const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte"]);
+const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"]);
 
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
@@ -88,6 +88,10 @@ const median = (values: number[]) =>
 /** Begins a session for each connection; gives what the heads in each say. */
 const ownSessions = (port: number) =>
   Promise.all(Array.from({ length: CONNECTIONS }, async () => headersOf(await sessionAt(port))));
+
+/** Heads by which each connection has a caller of its own. */
+const ownCallers = () =>
+  Array.from({ length: CONNECTIONS }, (_, at) => ({ "cf-connecting-ip": `203.0.113.${at + 1}` }));
 
 interface Round extends Measured {
   /** CPU time of the server's process for each request, in microseconds. */
@@ -103,7 +107,11 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
   const loads = new Map<Served, Load & Pick<Wanted, "check">>();
   for (const served of results.keys()) {
     const sent = served === other ? { ...wanted, ...wanted.peer } : wanted;
-    const own = wanted.inSession ? await ownSessions(served.port) : [];
+    const own = wanted.inSession
+      ? await ownSessions(served.port)
+      : wanted.ownCallers
+        ? ownCallers()
+        : [];
     loads.set(served, { connections: CONNECTIONS, ...sent, port: served.port, own });
   }
   for (let round = 0; round <= ROUNDS; round++) {
@@ -143,6 +151,11 @@ const sessionPeer = await serve(await buildPeer("session-peer"), {
   durable: true,
   objects: { SESSIONS: "PeerSession" },
 });
+const statePeer = await serve(await buildPeer("state-peer"), {
+  durable: true,
+  objects: { COUNTERS: "PeerCounter" },
+});
+const guestsToo = await serve(guestsFolder, forGuests);
 const oursToo = await serve(oursFolder, { durable: true });
 const locked = await serve(oursFolder, { durable: true, variables });
 const { vars } = unstable_readConfig({ config: "wrangler.toml" });
@@ -159,7 +172,8 @@ const [large, small] =
         [plugins.folder, plugins.folder].map((one) => serve(one, { durable: true })),
       );
 const verifierFolder = await buildPeer("verifier");
-const all = [ours, peer, oursGuests, stockEcho, sessionPeer, oursToo, locked, deployed, bare];
+const all = [ours, peer, oursGuests, stockEcho, sessionPeer, statePeer, guestsToo, oursToo];
+all.push(locked, deployed, bare);
 if (large && small) all.push(large, small);
 /** The same servers of the other checkout. */
 const theirs =
@@ -181,6 +195,8 @@ process.on("exit", () => all.forEach(({ process }) => process.kill()));
 const others: Record<string, Served> = {
   megabyte: stockEcho,
   callSession: sessionPeer,
+  callStateful: statePeer,
+  commit10MB: guestsToo,
   callOtc: oursToo,
   callKey: oursToo,
   callJwt: oursToo,
@@ -198,6 +214,8 @@ const ownServer: Record<string, Served> = {
 const TARGETS: Record<string, number> = {
   callBare: 1.6,
   callDeployedBare: 1.9,
+  callStateful: 1,
+  commit10MB: 1.2,
   ...plugins?.targets,
 };
 const rounded = (value: number) => Number(value.toFixed(2));

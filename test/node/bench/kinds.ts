@@ -12,6 +12,8 @@ export interface Wanted {
   pauseMs?: number;
   /** Each connection has a session of its own. */
   inSession?: true;
+  /** Each connection has a caller of its own: an address. */
+  ownCallers?: true;
 }
 
 const meta = {
@@ -42,6 +44,10 @@ export const greeted = (body: string) => body.includes("200 OK") && body.include
 
 const small = modern("tools/call", greet, "greet");
 
+/** A guest's call that changes one page of a memory that is kept, of 10 MB where `mark` is "@". */
+const changePage = (mark: string) =>
+  modern("tools/call", { name: "pages-change", arguments: { mark } }, "pages-change");
+
 /** Requests by the name of their row; callers authenticate with a key or a token. */
 export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>>) =>
   ({
@@ -68,6 +74,27 @@ export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>
     /** Beside the same call of a server that anybody may call. */
     callKey: { ...small, headers: { ...small.headers, ...proofs.key }, check: greeted },
     callJwt: { ...small, headers: { ...small.headers, ...proofs.token }, check: greeted },
+    /** A counter that is kept for each caller. */
+    callStateful: {
+      headers: { "mcp-protocol-version": "2025-11-25" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "counting-next", arguments: {} },
+      }),
+      check: (body: string) => /200 OK[^]*"text":"[0-9]+"/.test(body),
+      ownCallers: true,
+    },
+    /** Commits one page of 10 MB of memory, beside one of 64 KB. */
+    commit10MB: {
+      ...changePage("@"),
+      peer: changePage(""),
+      check: (body: string) => body.includes("200 OK") && body.includes("one page"),
+      ownCallers: true,
+      // More instances of 10 MB are not kept in memory.
+      connections: 2,
+    },
     listTools: { ...modern("tools/list", {}), check: (body: string) => body.includes('"greet"') },
     callTypeScript: {
       ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),

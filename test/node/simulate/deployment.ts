@@ -10,6 +10,9 @@ export interface Deployment {
   variables: Record<string, string>;
 }
 
+/** Prefixes of the servlet's variants that keep state. */
+export const SCOPES = { session: "ks", caller: "kc", server: "kv" };
+
 /** Other type checkers know Workers' types: these files are checked by another project. */
 const load = (path: string): Promise<any> => import(new URL(path, import.meta.url).href);
 
@@ -28,7 +31,15 @@ export async function loadDeployment(): Promise<Deployment> {
   const durable = { ...found, lists: { ...found.lists, tools } };
   const manifest = { ...durable.manifest, prefix: "r", resend_requests: true };
   const lists = { ...durable.lists, resources: [], prompts: [] };
-  const own = { servlets: [durable, { ...durable, name: "resending", manifest, lists }] };
+  const stateful = Object.entries(SCOPES).map(([state, prefix]) => ({
+    ...durable,
+    name: `durable-${state}`,
+    manifest: { ...durable.manifest, prefix, state, compute_limit: 2 },
+    lists,
+  }));
+  const filing = bundle.servlets.find(({ name }: { name: string }) => name === "filing");
+  const resending = { ...durable, name: "resending", manifest, lists };
+  const own = { servlets: [durable, resending, ...stateful, filing] };
   return {
     createApp: (env) => createApp(own, env),
     durableObjects: () => durableObjects(own),

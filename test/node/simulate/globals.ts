@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { BEGINNING, type Scheduler } from "./scheduler.ts";
 
@@ -62,6 +62,8 @@ export function replaceGlobals(
       later(() => exact(createHash("sha256").update(bytesOf(data)).digest())),
     importKey: (_format: string, bytes: BufferSource) =>
       later(() => new SimulatedKey(bytesOf(bytes))),
+    sign: (_name: string, key: SimulatedKey, data: BufferSource) =>
+      later(() => exact(createHmac("sha256", key.bytes).update(bytesOf(data)).digest())),
     encrypt: ({ iv, additionalData }: AesGcm, key: SimulatedKey, data: BufferSource) =>
       later(() => {
         const cipher = createCipheriv("aes-256-gcm", key.bytes, iv);

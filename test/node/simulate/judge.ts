@@ -2,6 +2,7 @@ import { limits } from "../../../src/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
 import { ASKS, type Step } from "./programs.ts";
+import { CHANGED } from "./state-judge.ts";
 
 /** A rule of the model that did not hold. */
 export interface Violation {
@@ -35,6 +36,13 @@ export const RULES = {
   "ends at all": "When faults stop, a call comes to its end",
   "quiet when cancelled": "A call that is cancelled sends no further requests",
   "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
+  "one history":
+    "All calls of a scope see the same history of what is kept there, each as much of it as there is",
+  "scopes share nothing": "What one scope keeps is seen in no other",
+  "all or nothing":
+    "All that a call keeps is there, or nothing of it; of one that is stopped, nothing",
+  "state once": "What a call keeps is there once, however often it is run",
+  "state kept": "What a call that has its answer keeps is there from then on",
   "nothing is left": "When the time of a call is over, nothing of it is stored",
   "no failure of ours": "No request is answered by an internal error but for a fault",
 } as const;
@@ -45,7 +53,11 @@ export type Rule = keyof typeof RULES;
  * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
  * then, and what it let pass is a failure again.
  */
-const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {};
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
+  "the retry of a call that has changed its servlet's state gets the stored ending without what was said before it":
+    ({ rule }, attempt) =>
+      rule === "told at all" && attempt?.isCarried === true && /^k[scv]-/.test(attempt.tool),
+};
 
 /** The known hole that a violation comes from, if it is one. */
 const known = (violation: Violation, attempt?: Attempt): string | undefined =>
@@ -85,6 +97,7 @@ const SEEN_LATE = 2;
 const CANCELLED = /^The (task was cancelled|client has left)/;
 const GIVEN_UP = /stopped \d+ times in a row/;
 const DIED = /^The server (has )?stopped/;
+const STOPPED: Record<string, RegExp> = { forever: /was stopped/, crash: /crash/ };
 const WAITED = /^The servlet waited for too long/;
 const UNKNOWN = /outcome .*unknown|not known what came of it/;
 
@@ -186,6 +199,8 @@ function ended(evidence: Evidence, against: Against): void {
   if (error !== undefined) {
     if (GIVEN_UP.test(error.message) && evidence.runsInVain >= limits.maxRuns - SEEN_LATE) return;
     if (attempt.cancelled !== "no" && CANCELLED.test(error.message)) return;
+    // Judged with the scope.
+    if (CHANGED.test(error.message)) return;
     // A call of a session dies with its object, where it has had nothing to wait for; and what cannot be kept fails.
     const isFault = DIED.test(error.message) || error.message.startsWith("Internal error");
     if (!isFault) return against("ends as it should", `error: ${error.message}`);
@@ -198,6 +213,8 @@ function ended(evidence: Evidence, against: Against): void {
   if (isError === true) {
     const { text } = content[0];
     if (evidence.stoodStill && WAITED.test(text)) return;
+    const stopped = STOPPED[attempt.steps.at(-1)!.do];
+    if (stopped?.test(text) === true) return;
     if (!fails || text !== attempt.steps.at(-1)!.message)
       against("ends as it should", `failed: ${text}`);
     return;
@@ -305,6 +322,15 @@ function follow(
         const expected = answer?.["content"]?.value ?? answer?.["action"];
         const isOver = one === "cancel" && step.timeout !== undefined;
         if (one !== expected && !isOver) wrong();
+        break;
+      }
+      case "keep":
+        if ((one as string[]).at(-1) !== label) wrong();
+        break;
+      case "tally": {
+        const [asked, value] = one as [string, string];
+        const answer = attempt.answers.get(asked);
+        if (value !== (answer?.["content"]?.value ?? answer?.["action"])) wrong();
         break;
       }
       case "back":

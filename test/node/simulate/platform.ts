@@ -1,6 +1,7 @@
 import { Line, LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
+import { RpcTarget } from "./workers.ts";
 
 /** How likely each fault is, and how many there may be. */
 export interface Faults {
@@ -23,6 +24,8 @@ export interface Faults {
   jump: number;
   /** How far clocks of machines are apart at most, in ms. */
   skewMs: number;
+  /** That all objects of a kind die before this event; `Worker` is all requests. */
+  killAt?: { event: number; kind: string };
   /** How many there may be, all together. */
   budget: number;
 }
@@ -87,6 +90,8 @@ export class Platform {
   #injectFaults(actor: Actor | undefined, what: string): void {
     if (!this.isFaulty) return;
     const { faults, scheduler } = this;
+    const { killAt } = faults;
+    if (killAt?.event === scheduler.steps) this.#killAll(killAt.kind);
     const owner = this.ownerOf(actor);
     if (
       owner !== undefined &&
@@ -117,6 +122,13 @@ export class Platform {
       this.stoodStill = true;
       scheduler.now += 1000 * 10 ** scheduler.chance.below(5);
     }
+  }
+
+  #killAll(kind: string): void {
+    this.injected++;
+    this.scheduler.note(`FAULT all of ${kind} die`, "world");
+    for (const object of this.objects.values()) if (object.kind === kind) object.die();
+    if (kind === "Worker") for (const request of this.requests) this.end(request);
   }
 
   /** Ends an actor: its code runs on to where it learns of that, and can do nothing any more. */
@@ -156,7 +168,7 @@ export class Platform {
         this,
         kind,
         id,
-        `${kind}${name === undefined ? ` ${number}` : `(${name})`}`,
+        `${kind}${name === undefined ? ` ${number}` : `(${name.slice(0, 24)})`}`,
       );
       this.objects.set(`${kind} ${id}`, object);
     }
@@ -195,7 +207,9 @@ export class Platform {
     const call = (method: string, given: unknown[]): Promise<unknown> => {
       const caller = this.scheduler.current!;
       const object = this.object(kind, id, name);
-      const args = given.map((one) => structuredClone(one));
+      const args = given.map((one) =>
+        one instanceof RpcTarget ? this.#remote(one, caller) : structuredClone(one),
+      );
       return this.scheduler.eventually(caller, (settle) => {
         const fail = (error: Error) => {
           broken ??= error;
@@ -238,6 +252,58 @@ export class Platform {
               }
               settle(() => result);
             });
+          });
+        });
+      });
+    };
+    return new Proxy(
+      {},
+      {
+        get: (_target, method) =>
+          method === "then" || typeof method === "symbol"
+            ? undefined
+            : (...args: unknown[]) => call(method, args),
+      },
+    );
+  }
+
+  /** What another actor has of a target that lives in this one: each call of it is a message and a reply. */
+  #remote(target: RpcTarget, owner: Actor): object {
+    const line = new Line(this.scheduler, () => owner);
+    const methods = target as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const call = (method: string, given: unknown[]): Promise<unknown> => {
+      const caller = this.scheduler.current!;
+      const args = structuredClone(given);
+      return this.scheduler.eventually(caller, (settle) => {
+        let over = false;
+        const end = (how: () => unknown) => {
+          if (over) return;
+          over = true;
+          owner.pending.delete(died);
+          settle(how);
+        };
+        const fail = (why: string) =>
+          end(() => {
+            throw new Error(why);
+          });
+        const died = () => fail(LOST);
+        if (!owner.isAlive) return fail(LOST);
+        owner.pending.add(died);
+        const { loss } = this.faults;
+        this.leave(caller, () => {
+          if (this.injects(loss, `${caller.name} to ${owner.name}.${method}() is lost`))
+            return died();
+          line.send(`${method}() to ${owner.name}`, () => {
+            if (over) return;
+            void Promise.resolve(methods[method]!(...args)).then(
+              (value) =>
+                this.leave(owner, () => {
+                  if (this.injects(loss, `the reply of ${owner.name}.${method}() is lost`))
+                    return died();
+                  end(() => structuredClone(value));
+                }),
+              (error: unknown) => fail(String(error)),
+            );
           });
         });
       });
@@ -312,7 +378,7 @@ export class Platform {
   #requestCount = 0;
 
   /** What a client of this name sees. */
-  clientWorld(server: Server, name: string) {
+  clientWorld(server: Server, name: string, address?: string) {
     const { scheduler } = this;
     const actor = newActor(name);
     return {
@@ -321,8 +387,11 @@ export class Platform {
       host: "https://world.example",
       now: () => scheduler.now,
       sleep: (ms: number) => scheduler.sleep(ms, actor),
-      request: (init: RequestInit, leavesMs?: number, path = "/mcp") =>
-        this.#request(server, init, actor, { leavesMs, path }),
+      request: (init: RequestInit, leavesMs?: number, path = "/mcp") => {
+        const headers = new Headers(init.headers);
+        if (address !== undefined) headers.set("cf-connecting-ip", address);
+        return this.#request(server, { ...init, headers }, actor, { leavesMs, path });
+      },
       note: (what: string) => scheduler.note(what, name),
     };
   }

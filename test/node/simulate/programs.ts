@@ -92,7 +92,23 @@ export function inPlace(steps: Step[]): Step[] {
   }));
 }
 
-export const ASKS = new Set(["elicit", "sample", "roots", "inputs", "back"]);
+export const ASKS = new Set(["elicit", "tally", "sample", "roots", "inputs", "back"]);
+
+/** The program with steps that change what the servlet keeps, and that ask about it. */
+export function keeping(steps: Step[], chance: Chance): Step[] {
+  if (chance.of(0.1)) return [{ do: "keep" }, { do: "forever" }];
+  const all = [...steps];
+  for (let times = 1 + chance.below(3); times > 0; times--) {
+    all.splice(chance.below(all.length + 1), 0, { do: chance.of(0.7) ? "keep" : "tally" });
+  }
+  // Asked of clients that can answer; what fails does so at the end.
+  if (!all.some((step) => step.do === "keep")) all.unshift({ do: "keep" });
+  return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
+}
+
+/** Calls that each add a line to a file; some crash once they have. */
+export const logging = (chance: Chance): Step[] =>
+  Array.from({ length: 1 + chance.below(4) }, () => ({ do: chance.of(0.2) ? "crash" : "keep" }));
 
 /** The program for a client that cannot be asked: the servlet goes on without its answers. */
 export function unanswered(steps: Step[]): Step[] {

@@ -1,34 +1,40 @@
 import { parseArgs } from "node:util";
 import { describedScene, failuresOf, play, type Outcome } from "./simulate.ts";
+import { killed } from "./kills.ts";
 import { regressions } from "./regressions.ts";
-import { sceneOf } from "./scene.ts";
+import { sceneOf, statefulSceneOf } from "./scene.ts";
 import { shrunken } from "./shrink.ts";
 
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
- * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--steps` is during how many events there
- * are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, and
- * `--regressions` plays the scenes that have failed before.
+ * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
+ * servlets that keep state. `--steps` is during how many events there are faults. `--strict` lets known holes fail
+ * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, and `--kills` plays small scenes of servlets that keep
+ * state with a death before each event.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: "string" },
     seeds: { type: "string", default: "1..200" },
     steps: { type: "string", default: "600" },
+    state: { type: "boolean", default: false },
     strict: { type: "boolean", default: false },
+    kills: { type: "boolean", default: false },
     regressions: { type: "boolean", default: false },
     digests: { type: "boolean", default: false },
   },
 });
 const steps = Number(values.steps);
+const sceneFor = values.state ? statefulSceneOf : sceneOf;
 const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
 
-if (values.regressions) await playRegressions();
+if (values.kills) await playKills();
+else if (values.regressions) await playRegressions();
 else if (values.seed === undefined) await playMany();
 else await playOne(Number(values.seed));
 
 async function playOne(seed: number): Promise<void> {
-  const outcome = await play(sceneOf(seed, steps));
+  const outcome = await play(sceneFor(seed, steps));
   show(outcome);
   for (const { hole } of outcome.violations) if (hole !== undefined) console.log(`known: ${hole}`);
   process.exitCode = failures(outcome).length > 0 ? 1 : 0;
@@ -43,7 +49,7 @@ async function playMany(): Promise<void> {
   let [events, faults] = [0, 0];
   for (let done = 1; done <= count; done++) {
     const seed = first + Math.sign(last - first) * (done - 1);
-    const outcome = await play(sceneOf(seed, steps));
+    const outcome = await play(sceneFor(seed, steps));
     events += outcome.events;
     faults += outcome.faults;
     for (const hole of new Set(outcome.violations.map((one) => one.hole ?? ""))) {
@@ -73,6 +79,18 @@ async function playMany(): Promise<void> {
   }
   console.log(failing.length === 0 ? "No seed fails." : `Seeds that fail: ${failing.join(", ")}`);
   process.exitCode = failing.length > 0 ? 1 : 0;
+}
+
+async function playKills(): Promise<void> {
+  let [played, failed] = [0, 0];
+  for await (const outcome of killed()) {
+    played++;
+    if (failures(outcome).length === 0) continue;
+    if (++failed <= 3) show(outcome);
+  }
+  console.log(`${played} scenes`);
+  console.log(failed === 0 ? "No scene fails." : `${failed} scenes fail.`);
+  process.exitCode = failed > 0 ? 1 : 0;
 }
 
 async function playRegressions(): Promise<void> {

@@ -1,6 +1,15 @@
 import { Chance } from "../fuzz/chance.ts";
 import type { Faults } from "./platform.ts";
-import { inPlace, program, returning, unanswered, unheard, type Step } from "./programs.ts";
+import {
+  inPlace,
+  keeping,
+  logging,
+  program,
+  returning,
+  unanswered,
+  unheard,
+  type Step,
+} from "./programs.ts";
 
 /** What one run does: it follows from its seed, and can be made smaller. */
 export interface Scene {
@@ -14,9 +23,11 @@ export interface Scene {
 }
 
 export interface Call {
-  client: "tasks" | "rounds" | "session" | Other;
+  client: "tasks" | "rounds" | "session" | "files" | Other;
   tool: string;
   program: Step[];
+  /** Who calls, by number; calls without one have the same caller. */
+  caller?: number;
 }
 
 /**
@@ -94,5 +105,52 @@ export function sceneOf(seed: number, faultySteps: number): Scene {
       budget: chance.pick([1, 2, 4, 12, 40]),
     },
     unreliable: some(0.4),
+  };
+}
+
+/** Clients that call servlets which keep state. */
+const KEEPERS = [
+  "tasks",
+  "tasks",
+  "rounds",
+  "session",
+  "session-tasks",
+  "sessionless",
+  "files",
+] as const;
+
+/** The scene of a seed in which servlets keep state and files, and callers share their scopes. */
+export function statefulSceneOf(seed: number, faultySteps: number): Scene {
+  const chance = new Chance(seed * 6007 + 3);
+  const some = (most: number) => (chance.of(0.5) ? 0 : most * chance.next());
+  const calls = Array.from({ length: 2 + chance.below(3) }, (): Call => {
+    const client = chance.pick(KEEPERS);
+    const caller = chance.below(2);
+    if (client === "files") return { client, caller, tool: "filing-do", program: logging(chance) };
+    const steps = keeping(program(chance, 4), chance);
+    const prefix = chance.pick(["ks", "kc", "kc", "kv"]);
+    const tool = `${prefix}-plan${chance.of(0.6) || client === "session-tasks" ? "_always" : ""}`;
+    if (client === "sessionless")
+      return { client, caller, tool, program: unanswered(inPlace(steps)) };
+    return { client, caller, tool, program: client === "rounds" ? inPlace(steps) : steps };
+  });
+  return {
+    seed,
+    steps: faultySteps,
+    calls,
+    faults: {
+      ...NO_FAULTS,
+      death: some(0.05),
+      deaths: chance.of(0.5) ? { [chance.pick(["ServletState", "Task", "Session"])]: 0.2 } : {},
+      outage: some(0.01),
+      eviction: some(0.05),
+      loss: some(0.1),
+      requestDeath: some(0.05),
+      lateAlarm: some(0.1),
+      repeatedAlarm: some(0.1),
+      skewMs: chance.of(0.5) ? 0 : chance.below(1000),
+      budget: chance.pick([1, 2, 4, 12, 40]),
+    },
+    unreliable: some(0.2),
   };
 }

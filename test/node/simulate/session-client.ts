@@ -44,6 +44,12 @@ export class SessionClient {
     await begun.text();
     await this.#insist({ method: "notifications/initialized" });
     await Promise.all(calls.map((call) => this.#call(call)));
+    // What is kept for the session can be seen in it alone.
+    const keeps = calls.find(({ tool }) => tool.startsWith("ks-"));
+    if (keeps !== undefined) {
+      const look = { label: `${keeps.label}-look`, tool: "ks-plan", program: [{ do: "keep" }] };
+      await this.#call({ ...keeps, ...look, client: "session" });
+    }
     for (;;) {
       const response = await this.#send("DELETE");
       if (response === undefined || response.status >= 500) continue;

@@ -6,6 +6,18 @@ describe("durable calls in a simulated world", () => {
     expect(await play("--seeds", "1..200")).toContain("No seed fails.");
   });
 
+  test("200 seeds of servlets that keep state break no rule", { timeout: 300_000 }, async () => {
+    expect(await play("--state", "--seeds", "1..200")).toContain("No seed fails.");
+  });
+
+  test(
+    "state and files are old or new after a death at any event",
+    { timeout: 300_000 },
+    async () => {
+      expect(await play("--kills")).toContain("No scene fails.");
+    },
+  );
+
   test.each(["902", "3280", "3987", "5374", "6019", "9438"])(
     "seed %s, which has failed before, passes",
     async (seed) => {

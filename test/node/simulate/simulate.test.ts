@@ -6,6 +6,10 @@ describe("durable calls in a simulated world", () => {
     expect(await play("--seeds", "1..20")).toContain("No seed fails.");
   });
 
+  test("10 seeds of servlets that keep state break no rule", async () => {
+    expect(await play("--state", "--seeds", "11..20")).toContain("No seed fails.");
+  });
+
   test("scenes that have failed before pass", async () => {
     expect(await play("--regressions")).toContain("No scene fails.");
   });

@@ -2,12 +2,14 @@ import { limits } from "../../../src/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import { judge, type Asking, type Violation } from "./judge.ts";
+import type { Attempt } from "./attempt.ts";
 import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform } from "./platform.ts";
 import { described } from "./programs.ts";
-import type { Scene } from "./scene.ts";
+import type { Call, Scene } from "./scene.ts";
+import { judgeState, scopeOf } from "./state-judge.ts";
 import { Scheduler } from "./scheduler.ts";
 
 export interface Outcome {
@@ -46,29 +48,37 @@ export async function play(scene: Scene): Promise<Outcome> {
     for (const { label, client, tool, program: steps } of calls) {
       scheduler.note(`${label} (${client}) is ${tool}: ${described(steps)}`, "world");
     }
-    const clients = begun(calls, (name) => platform.clientWorld(app, name));
-    const open = new Set(clients);
-    for (const one of clients) {
-      await scheduler.within(one.world.actor, () => {
-        void one.run().then(
-          () => open.delete(one),
-          (error: unknown) => {
-            open.delete(one);
-            violations.push({ rule: "ends at all", what: `the client fails: ${String(error)}` });
-          },
-        );
-      });
-    }
-    while (open.size > 0 && scheduler.steps < MOST_EVENTS) {
-      if (platform.isFaulty && scheduler.steps >= scene.steps) {
-        platform.isFaulty = false;
-        scheduler.note("faults stop", "world");
+    const run = async (some: typeof calls) => {
+      const clients = begun(some, (name, caller) =>
+        platform.clientWorld(app, name, caller === undefined ? undefined : `203.0.113.${caller}`),
+      );
+      const open = new Set(clients);
+      for (const one of clients) {
+        await scheduler.within(one.world.actor, () => {
+          void one.run().then(
+            () => open.delete(one),
+            (error: unknown) => {
+              open.delete(one);
+              violations.push({ rule: "ends at all", what: `the client fails: ${String(error)}` });
+            },
+          );
+        });
       }
-      if (!(await scheduler.step())) break;
-      askings.look();
-    }
-    platform.isFaulty = false;
-    const attempts = clients.flatMap((one) => one.attempts);
+      while (open.size > 0 && scheduler.steps < MOST_EVENTS) {
+        if (platform.isFaulty && scheduler.steps >= scene.steps) {
+          platform.isFaulty = false;
+          scheduler.note("faults stop", "world");
+        }
+        if (!(await scheduler.step())) break;
+        askings.look();
+      }
+      platform.isFaulty = false;
+      return clients.flatMap((one) => one.attempts);
+    };
+    const attempts = await run(calls);
+    const looks = looksAt(calls);
+    attempts.push(...(await run(looks)));
+    violations.push(...judgeScopes([...calls, ...looks], attempts));
     for (const attempt of attempts) {
       const id = attempt.taskId ?? "";
       violations.push(
@@ -95,6 +105,8 @@ export async function play(scene: Scene): Promise<Outcome> {
       }
       if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
       if (object.kind === "Hub") continue;
+      // Only what was kept for a session has an end.
+      if (["ServletState", "Quota"].includes(object.kind) && looks.length > 0) continue;
       violations.push({
         rule: "nothing is left",
         what: `${object.name} at ${object.storage.durableAlarm}`,
@@ -116,6 +128,39 @@ export async function play(scene: Scene): Promise<Outcome> {
     restore();
     platform.close();
   }
+}
+
+/** A last call in each scope that outlives its clients: it sees what is kept there. */
+function looksAt(calls: readonly LabelledCall[]): LabelledCall[] {
+  const scopes = Map.groupBy(calls, scopeOf);
+  return [...scopes].flatMap(([scope, [call]]) => {
+    if (scope === undefined || scope.includes("session")) return [];
+    const { client, tool } = call!;
+    const isFiles = client === "files";
+    const label = `${call!.label}-look`;
+    return {
+      ...call!,
+      label,
+      client: isFiles ? "files" : "sessionless",
+      tool: isFiles ? tool : `${tool.slice(0, 2)}-plan`,
+      program: [{ do: "keep" }],
+    };
+  });
+}
+
+type LabelledCall = Call & { label: string };
+
+function judgeScopes(calls: readonly LabelledCall[], attempts: Attempt[]): Violation[] {
+  // A session looks itself.
+  const isOf = ({ label }: LabelledCall, of: string) =>
+    of === label || (of.startsWith(label) && /^['-]/.test(of.slice(label.length)));
+  const scopes = Map.groupBy(attempts, ({ label }) => {
+    const call = calls.find((one) => isOf(one, label));
+    return call && scopeOf(call);
+  });
+  return [...scopes].flatMap(([scope, some]) =>
+    scope === undefined ? [] : judgeState(scope, some),
+  );
 }
 
 /** Sees when tasks could be answered, how they come on, and what those send that are over. */

@@ -15,6 +15,7 @@ import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
 import type { Json } from "../../../src/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { hasTable } from "../../../src/durable/tables.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { limited, prepare } from "./client.ts";
 
@@ -43,7 +44,11 @@ function newCaller(address?: string) {
   };
   const held = () =>
     runInDurableObject(quotas.getByName(callerKey(principal)!), (_object, { storage }) => {
-      const rows = storage.sql.exec<{ bytes: number }>("SELECT bytes FROM held ORDER BY nth");
+      // Without a table nothing is held.
+      if (!hasTable(storage.sql, "held")) return [];
+      const rows = storage.sql.exec<{ bytes: number }>(
+        "SELECT bytes FROM held ORDER BY bytes DESC",
+      );
       return rows.toArray().map(({ bytes }) => bytes / MiB);
     });
   const grow = (mebibytes: number, session?: string) =>

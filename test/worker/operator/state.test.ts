@@ -153,7 +153,8 @@ async function contentsOf(file: Uint8Array): Promise<Map<string, string[]>> {
   const chunks = [file.slice(0, 100_001), file.slice(100_001)];
   for await (const { head, content } of framesIn(inChunks(chunks))) {
     if (head.is === "entry") path = head.path;
-    const where = "nth" in head ? `block ${head.nth}` : path;
+    // What is open has no path: which one came last is each scope's own.
+    const where = "nth" in head ? `block ${head.nth}` : head.is === "open" ? head.is : path;
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
     const place = head.is === "data" ? head.position : 0;
     found.set(where, [...(found.get(where) ?? []), `${head.is} ${place} ${digest}`]);

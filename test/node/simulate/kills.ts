@@ -1,0 +1,46 @@
+import type { Step } from "./programs.ts";
+import { NO_FAULTS, type Call, type Scene } from "./scene.ts";
+import { play, type Outcome } from "./simulate.ts";
+
+const keep: Step = { do: "keep" };
+const tally: Step = { do: "tally" };
+const post: Step = { do: "http", method: "POST" };
+const call = (client: Call["client"], tool: string, program: Step[], caller = 0): Call => ({
+  client,
+  tool,
+  program,
+  caller,
+});
+
+/** Small scenes of servlets that keep state: each is played with a death at each of its events. */
+const SCENES: Call[][] = [
+  [call("rounds", "kc-plan", [keep, tally, post, keep])],
+  [call("tasks", "kc-plan_always", [post, keep, tally])],
+  [call("session", "ks-plan", [keep, post, tally])],
+  [call("session-tasks", "ks-plan_always", [keep, tally])],
+  [
+    call("sessionless", "kv-plan", [keep, { do: "sleep", ms: 30 }, keep], 0),
+    call("sessionless", "kv-plan", [keep, post], 1),
+  ],
+  [call("files", "filing-do", [keep, { do: "crash" }, keep]), call("files", "filing-do", [keep])],
+];
+
+const KINDS = ["ServletState", "Task", "Session", "Worker"];
+/** Later ones are those of a client that looks at a task which is over. */
+const MOST_EVENTS = 250;
+
+/** Plays each scene once without faults, and then with the death of all of one kind before each of its events. */
+export async function* killed(): AsyncGenerator<Outcome> {
+  for (const [at, calls] of SCENES.entries()) {
+    const scene: Scene = { seed: at + 1, steps: 10_000, calls, faults: NO_FAULTS, unreliable: 0 };
+    const whole = await play(scene);
+    yield whole;
+    const events = Math.min(whole.events, MOST_EVENTS);
+    for (const kind of KINDS) {
+      if (!whole.trace.some((line) => line.includes(kind === "Worker" ? "" : ` ${kind}`))) continue;
+      for (let event = 1; event <= events; event++) {
+        yield await play({ ...scene, faults: { ...NO_FAULTS, killAt: { event, kind } } });
+      }
+    }
+  }
+}

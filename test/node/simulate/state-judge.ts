@@ -1,0 +1,111 @@
+import type { Attempt } from "./attempt.ts";
+import { sessionOf } from "./clients.ts";
+import type { Violation } from "./judge.ts";
+import type { Call } from "./scene.ts";
+
+/** The scope in which a call finds what its servlet keeps; undefined where it keeps nothing. */
+export function scopeOf(call: Call): string | undefined {
+  const { tool, client, caller } = call;
+  const servlet = tool.split("-")[0]!;
+  const isInSession = client === "session" || client === "session-tasks";
+  if (servlet === "kv") return "kv of all";
+  if (servlet === "ks" && isInSession) return `ks of ${sessionOf(call)}`;
+  return ["ks", "kc", "filing"].includes(servlet) ? `${servlet} of caller ${caller}` : undefined;
+}
+
+export const CHANGED = /^The state of this servlet has changed/;
+
+interface Followed {
+  said: unknown[];
+}
+
+const keptBy = ({ steps }: Attempt): string[] =>
+  steps.flatMap(({ do: what, message = "" }) =>
+    what === "keep" || what === "crash" ? [message] : [],
+  );
+
+const saidBy = ({ end }: Attempt): Followed | undefined =>
+  end?.["result"]?.isError === true ? undefined : end?.["result"]?.structuredContent;
+
+/** What each call was told that the servlet has kept, after each of its steps `keep`. */
+function* lists(attempt: Attempt): Generator<string[]> {
+  const { said } = saidBy(attempt) ?? { said: [] };
+  for (const [at, step] of attempt.steps.entries()) {
+    if (step.do === "keep" && Array.isArray(said[at])) yield said[at] as string[];
+  }
+}
+
+/** Judges what the calls of one scope have seen of what is kept in it. */
+export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
+  const violations: Violation[] = [];
+  const against = (rule: Violation["rule"], what: string) =>
+    violations.push({ rule, what: `${scope}: ${what}` });
+
+  // What is kept grows only: the longest list is the newest, and has all others in it.
+  const seen = attempts.flatMap((attempt) => [...lists(attempt)]);
+  const log = seen.reduce((a, b) => (b.length > a.length ? b : a), []);
+  for (const one of seen) {
+    if (one.some((message, at) => message !== log[at]))
+      against("one history", `${one.join(" ")} and ${log.join(" ")}`);
+  }
+
+  const byLabel = Map.groupBy(attempts, ({ label }) => label);
+  const commits = new Map<string, number>();
+  for (let at = 0; at < log.length;) {
+    const label = log[at]!.slice(0, log[at]!.lastIndexOf("."));
+    const [attempt] = byLabel.get(label) ?? [];
+    if (attempt === undefined) {
+      against("scopes share nothing", `${log[at]} is of another scope`);
+      break;
+    }
+    const whole = keptBy(attempt);
+    if (whole.some((message, nth) => log[at + nth] !== message)) {
+      against("all or nothing", `half of ${label} in ${log.join(" ")}`);
+      break;
+    }
+    commits.set(label, (commits.get(label) ?? 0) + 1);
+    at += whole.length;
+  }
+  // Those of one label are a call and its forks.
+  for (const [label, same] of byLabel) {
+    const count = commits.get(label) ?? 0;
+    if (keptBy(same[0]!).length === 0) continue;
+    // Forks whose answers both came too late are one call.
+    const ends = same.filter(hasAnswer).map(({ end }) => JSON.stringify(end!["result"]));
+    const done = new Set(ends).size;
+    if (count > same.length) against("state once", `${label} ${count} times in ${log.join(" ")}`);
+    if (count < done) against("state kept", `${label} is missing in ${log.join(" ")}`);
+    if (count > 0 && same.every(changesNothing))
+      against("all or nothing", `${label} was stopped: ${log.join(" ")}`);
+    const told = same.find(({ end }) => CHANGED.test(end?.["error"]?.message ?? ""));
+    if (told !== undefined && log.every((message) => message.startsWith(`${label}.`)))
+      against("state kept", `${label} is told of a change, and there was none`);
+  }
+  for (const attempt of attempts) tallied(attempt, against);
+  return violations;
+}
+
+const hasAnswer = ({ end, isOrphan, steps }: Attempt): boolean => {
+  if (isOrphan || end?.["result"] === undefined) return false;
+  return end["result"].isError !== true || steps.at(-1)!.do === "fail";
+};
+
+/** A call that was stopped before its end, whatever happened to its answer. */
+const changesNothing = ({ steps, end }: Attempt): boolean =>
+  ["forever", "crash"].includes(steps.at(-1)!.do) || CHANGED.test(end?.["error"]?.message ?? "");
+
+/** What is asked after so many must have been asked after as many as there were when the call was committed. */
+function tallied(attempt: Attempt, against: (rule: Violation["rule"], what: string) => void): void {
+  const { said } = saidBy(attempt) ?? { said: [] };
+  const keeps = attempt.steps.flatMap(({ do: what }, at) => (what === "keep" ? [at] : []));
+  for (const [at, { do: what, message }] of attempt.steps.entries()) {
+    if (what !== "tally" || !Array.isArray(said[at])) continue;
+    const before = keeps.findLast((one) => one < at);
+    const list = said[before ?? keeps[0]!];
+    if (!Array.isArray(list)) continue;
+    const count = list.length - (before === undefined ? 1 : 0);
+    const [asked] = said[at] as [string];
+    if (asked !== `${message} after ${count}`)
+      against("one history", `${asked}, and there were ${count}`);
+  }
+}
