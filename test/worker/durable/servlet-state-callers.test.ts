@@ -1,4 +1,5 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
+import { abortAllDurableObjects } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { send, type Sent } from "./client.ts";
 
@@ -49,3 +50,11 @@ test(
     }
   },
 );
+
+test("state is the same however often it is read again between its changes", async () => {
+  const caller = newCaller();
+  for (const nth of oneTo(140)) {
+    expect(await next(caller)).toBe(nth);
+    if (nth % 23 === 0) await abortAllDurableObjects();
+  }
+});
