@@ -5,12 +5,32 @@ interface Prototype {
   members: PropertyDescriptor[];
 }
 
-const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
+const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
 const { ownKeys } = Reflect;
 const prototypes: Prototype[] = [];
 
 const isObject = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function";
+
+/** Prototypes that no global has, but whose methods loops, spreads and `await` use. */
+function hiddenPrototypes(): object[] {
+  const generated = [(function* () {})(), (async function* () {})()].map(getPrototypeOf);
+  const iterators = [[], "", new Map(), new Set(), "".matchAll(/a/g)].map((one) =>
+    getPrototypeOf((one as Iterable<unknown>)[Symbol.iterator]()),
+  );
+  const functions = [function* () {}, async () => {}, async function* () {}].map(getPrototypeOf);
+  const all = [...generated, ...iterators].flatMap((one) => {
+    const above = getPrototypeOf(one);
+    return [one, above, getPrototypeOf(above)];
+  });
+  return [...new Set([...all, ...functions])].filter(isObject);
+}
+
+function remember(prototype: object): void {
+  const keys = ownKeys(prototype);
+  const members = keys.map((key) => getOwnPropertyDescriptor(prototype, key)!);
+  prototypes.push({ of: prototype, keys, members });
+}
 
 /** Adds globals, and has no script replace any: a script that declares one of that name does not begin. */
 export function protectGlobals(added: Record<string, unknown>): void {
@@ -20,13 +40,10 @@ export function protectGlobals(added: Record<string, unknown>): void {
     defineProperty(globalThis, name, { configurable: false, ...(value && { writable: false }) });
     if (!isObject(value) || value === globalThis) continue;
     const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
-    if (isObject(prototype)) {
-      const keys = ownKeys(prototype);
-      const members = keys.map((key) => getOwnPropertyDescriptor(prototype, key)!);
-      prototypes.push({ of: prototype, keys, members });
-    }
+    if (isObject(prototype)) remember(prototype);
     freeze(value);
   }
+  for (const prototype of hiddenPrototypes()) remember(prototype);
 }
 
 /**

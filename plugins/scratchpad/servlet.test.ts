@@ -96,6 +96,19 @@ test("scripts cannot break the tools", async () => {
   expect(await run("typeof [].extra")).toBe('"undefined"');
 });
 
+test("scripts cannot break the tools by what no global has", async () => {
+  const broken = `
+    const { getPrototypeOf, defineProperty } = Object;
+    const iterators = [[][Symbol.iterator](), new Map().keys(), new Set().keys(), ""[Symbol.iterator]()];
+    iterators.push("".matchAll(/a/g), (function* () {})());
+    for (let at = 0; at < iterators.length; at++) getPrototypeOf(iterators[at]).next = 1;
+    getPrototypeOf(getPrototypeOf((function* () {})())).next = 1;
+    getPrototypeOf(getPrototypeOf([][Symbol.iterator]()))[Symbol.iterator] = 1;
+  `;
+  expect(await run(broken)).not.toMatch(/^error/);
+  expect(await run("console.log(...[1, 2]); [...new Map([[3, 4]]).keys()]")).toBe("1 2\n[ 3 ]");
+});
+
 test("what it shows is bounded", async () => {
   const many = await run('for (let i = 0; i < 1e5; i++) console.log("line", i)');
   expect(many.length).toBeLessThan(60_000);

@@ -5,6 +5,7 @@ import type { Files } from "../files/files.ts";
 import { removeTree } from "../files/tree.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
+import { memoryBytes } from "../servlets/manifest.ts";
 import { framesIn, type Frame, type Head } from "../state-file.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import { buildOf, type ScopeState } from "./scope-state.ts";
@@ -24,12 +25,13 @@ export async function importInto(
   chunks: AsyncIterable<Uint8Array>,
   { servlet, filesOnly, reserve }: Importing,
 ): Promise<void> {
-  const files = emptied(state);
+  const files = emptied(state, servlet);
   const memory = state.rows.newMemory();
   try {
     const nodes = new Map<number, number>();
     const place: Place = { root: 0, last: 0, times: new Map() };
     let rest: Rest | undefined;
+    let hasBuild = false;
     let isFirst = true;
     for await (const { head, content } of framesIn(chunks)) {
       if (isFirst !== (head.is === "state")) throw misplaced();
@@ -37,8 +39,10 @@ export async function importInto(
       switch (head.is) {
         case "state":
           demandFit(head, servlet, filesOnly);
+          hasBuild = head.hash !== undefined;
           break;
         case "memory": {
+          if (!hasBuild || rest !== undefined) throw misplaced();
           const { is: _, ...whole } = head;
           if (!filesOnly) rest = whole;
           break;
@@ -51,12 +55,7 @@ export async function importInto(
           break;
         case "open":
           if (filesOnly) break;
-          for (const [fd, descriptor] of head.descriptors.toSorted(([a], [b]) => a - b)) {
-            const node = nodes.get(descriptor.node);
-            if (node === undefined || fd < 3) throw misplaced();
-            const opened = files.open({ ...descriptor, node });
-            if (opened !== fd) files.descriptors.renumber(opened, fd);
-          }
+          openAll(files, head.descriptors, nodes);
           break;
         case "end":
           break;
@@ -83,9 +82,12 @@ export async function importInto(
 }
 
 /** The files without any, which is not committed yet. */
-function emptied(state: ScopeState): Files {
+function emptied(state: ScopeState, { manifest }: BundledServlet): Files {
   try {
-    const files = state.files.begin([], { now: BigInt(Date.now()) * 1_000_000n });
+    const files = state.files.begin([], {
+      now: BigInt(Date.now()) * 1_000_000n,
+      most: memoryBytes(manifest.files_limit ?? ""),
+    });
     const { inodes } = files;
     for (const { root } of inodes.totals.stores) {
       removeTree(files, root);
@@ -122,6 +124,24 @@ const fits = (rest: Rest | undefined, nth: number, { length }: Uint8Array): bool
   rest !== undefined &&
   length === BLOCK &&
   (nth + 1) * BLOCK <= Math.min(rest.pages * 65536, limits.memoryBytes);
+
+/** Opens files and folders again under their numbers. */
+function openAll(
+  files: Files,
+  descriptors: (Head & { is: "open" })["descriptors"],
+  nodes: ReadonlyMap<number, number>,
+): void {
+  let last = 2; // Standard error.
+  for (const [fd, descriptor] of descriptors.toSorted(([a], [b]) => a - b)) {
+    const node = nodes.get(descriptor.node);
+    if (fd <= last || node === undefined || files.node(node).kind !== descriptor.kind) {
+      throw misplaced();
+    }
+    const opened = files.open({ ...descriptor, node });
+    if (opened !== fd) files.descriptors.renumber(opened, fd);
+    last = fd;
+  }
+}
 
 /** Where the next frames belong. */
 interface Place {

@@ -69,7 +69,13 @@ async function importState(request: Request, name: string, operated: Operated): 
 
 async function deleteState(request: Request, name: string, operated: Operated): Promise<Response> {
   const caller = new URL(request.url).searchParams.get("caller");
-  if (name === "" && caller !== null) {
+  if (caller !== null) {
+    if (name !== "") {
+      throw new Fault(
+        "invalid_request",
+        `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
+      );
+    }
     return json({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
   }
   const { servlet, scope } = targetIn(request, name, operated);

@@ -54,6 +54,12 @@ export async function state(args: string[]): Promise<string> {
   }
   const needsFile = command === "export" || command === "import";
   if (name === undefined || more.length > 0 || needsFile !== (file !== undefined)) throw usage();
+  // Without `--scope` it would be the state of one's own calls, which nobody means who names a caller.
+  if (values.caller !== undefined) {
+    throw new Refusal(
+      `--caller goes with delete alone, without a servlet's name. To name the caller whose state of ${name} you mean: --scope caller:${values.caller}`,
+    );
+  }
   const own = encodeURIComponent(name);
   const query = new URLSearchParams({
     ...(values.scope !== undefined && { scope: values.scope }),

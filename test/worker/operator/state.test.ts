@@ -34,6 +34,7 @@ const OPENED = {
   ...({ node: 7, kind: "file", mount: "/data", isPreopened: false, offset: 0, flags: 0 } as const),
   ...{ rights: 0n, inheriting: 0n },
 };
+const HELD = { ...OPENED, node: ENTRY.node };
 
 let callers = 0;
 /** A caller that nobody has been yet, and its scope. */
@@ -152,9 +153,9 @@ async function contentsOf(file: Uint8Array): Promise<Map<string, string[]>> {
   let path = "";
   const chunks = [file.slice(0, 100_001), file.slice(100_001)];
   for await (const { head, content } of framesIn(inChunks(chunks))) {
-    if (head.is === "entry") path = head.path;
-    // What is open has no path: which one came last is each scope's own.
-    const where = "nth" in head ? `block ${head.nth}` : head.is === "open" ? head.is : path;
+    // Which file is the last one differs, and no other head belongs to it.
+    if (head.is !== "data") path = head.is === "entry" ? head.path : "";
+    const where = "nth" in head ? `block ${head.nth}` : path;
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
     const place = head.is === "data" ? head.position : 0;
     found.set(where, [...(found.get(where) ?? []), `${head.is} ${place} ${digest}`]);
@@ -224,6 +225,24 @@ describe("a file is refused, and changes nothing,", () => {
     ["what is open of nothing", [{ is: "open", descriptors: [[3, OPENED]] }]],
     ["a store twice", [{ is: "store", host: "data", node: 9 }]],
     ["a second beginning", [BEGINNING]],
+    ["a second memory", [{ is: "memory", pages: 2, globals: [], vars: [] }]],
+    [
+      "a descriptor twice",
+      [
+        ENTRY,
+        {
+          is: "open",
+          descriptors: [
+            [5, HELD],
+            [5, HELD],
+          ],
+        },
+      ],
+    ],
+    [
+      "a file open as a folder",
+      [ENTRY, { is: "open", descriptors: [[5, { ...HELD, kind: "folder" }]] }],
+    ],
   ])("that has %s", async (_what, heads) => {
     const caller = newCaller();
     await caller.file("write", { path: "/data/a", text: "before" });
@@ -245,6 +264,19 @@ describe("a file is refused, and changes nothing,", () => {
     expect(await caller.file("read", { path: "/data/a" })).toBe("before");
   });
 
+  test("with memory of no build", async () => {
+    const caller = newCaller();
+    await caller.next();
+    const heads: Head[] = [
+      { ...BEGINNING, servlet: "counting" },
+      { is: "memory", pages: 1, globals: [], vars: [] },
+    ];
+    const frames = heads.map((head) => ({ head, content: new Uint8Array() }));
+    const answer = await imported("counting", caller.scope, new Blob([...stateFile(frames)]));
+    expect(answer).toMatchObject({ status: 400, error: expect.stringMatching(/Nothing was/) });
+    expect(await caller.next()).toBe("2");
+  });
+
   test("of another servlet", async () => {
     const caller = newCaller();
     await caller.next();
@@ -262,6 +294,16 @@ describe("a file is refused, and changes nothing,", () => {
     configureLimits({ fileBytes: 500_000 });
     expect(await imported("filing", bob.scope, file)).toMatchObject({ status: 413 });
     expect(await bob.file("list", { path: "/data" })).toBe("b ");
+  });
+
+  test("with more files than its manifest lets it keep", async () => {
+    const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+    onTestFinished(() => void delete manifest.files_limit);
+    const [ada, bob] = [newCaller(), newCaller()];
+    await ada.file("fill", { path: "/data/big", text: "1" });
+    const file = await exported("filing", ada.scope);
+    manifest.files_limit = "500000";
+    expect(await imported("filing", bob.scope, file)).toMatchObject({ status: 413 });
   });
 });
 
@@ -304,6 +346,15 @@ test("all that servlets keep for one caller is deleted at once, and nobody else'
   expect(await ada.next()).toBe("1");
   expect(await ada.file("read", { path: "/data/a" })).toBe("No such file or directory");
   expect(await bob.next()).toBe("2");
+});
+
+test("a caller beside the name of a servlet is refused, and nothing is deleted", async () => {
+  const caller = newCaller();
+  await caller.next();
+  const query = `${caller.scope}&caller=address%20${caller.address}`;
+  const answer = await json(operate(`state/counting?${query}`, { method: "DELETE" }));
+  expect(answer).toMatchObject({ status: 400, error: expect.stringContaining("scope caller:") });
+  expect(await caller.next()).toBe("2");
 });
 
 test("a servlet that keeps state for sessions has sessions, and callers without one", async () => {

@@ -99,6 +99,7 @@ test.each([
   [["show"], /state show NAME/],
   [["export", "counting"], /state export NAME FILE/],
   [["delete", "--wrong"], /Unknown option '--wrong'/],
+  [["delete", "counting", "--caller", "ada"], /--scope caller:ada/],
   [["show", "counting", "--on", "nothing"], /is not a URL/],
   [["show", "counting", "--on", "http://example.com"], /unencrypted/],
   [["show", "counting", "--on", "http://127.0.0.1:1"], /cannot be reached/],
