@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
 import { bundleSource } from "../../src/bundle/bundle-module.ts";
 import { makeBundle } from "../../src/bundle/bundle.ts";
@@ -15,7 +16,8 @@ declare module "vitest" {
   }
 }
 
-const SCRATCH = join(".bundle", "given");
+/** Each run has its own: a test may begin another in a folder that shares `.bundle`. */
+const SCRATCH = join(".bundle", `given-${process.pid}`);
 /** The file that says how it went. */
 const DONE = "done.txt";
 const PLUGINS = ["keeper", "files", "ledger", "python", "diary"];
@@ -28,24 +30,27 @@ const PLUGINS = ["keeper", "files", "ledger", "python", "diary"];
 export default async function setup(project: TestProject) {
   const cases = process.env["PLUGIN_CASES"];
   if (cases === undefined) return project.provide("given", undefined);
-  await rm(SCRATCH, { recursive: true, force: true });
   await mkdir(SCRATCH, { recursive: true });
   project.provide("given", SCRATCH);
   const prepared = prepare(cases).then(
     () => "",
     (error: unknown) => String(error),
   );
-  void prepared.then((failure) => writeFile(join(SCRATCH, DONE), failure));
-  return async () => void (await prepared);
+  const done = prepared.then((failure) => writeFile(join(SCRATCH, DONE), failure));
+  return async () => {
+    await done;
+    await rm(SCRATCH, { recursive: true, force: true });
+  };
 }
 
 /** The folder with a built Worker that serves the given plugins, once they are prepared. */
 export async function givenWorker(): Promise<string> {
-  const done = join(SCRATCH, DONE);
+  const folder = inject("given")!;
+  const done = join(folder, DONE);
   while (!existsSync(done)) await setTimeout(200);
   const failure = await readFile(done, "utf8");
   if (failure !== "") throw new Error(`The given plugins cannot be prepared: ${failure}`);
-  return join(SCRATCH, "built");
+  return join(folder, "built");
 }
 
 async function prepare(cases: string): Promise<void> {

@@ -144,7 +144,8 @@ function answers(port: number): Promise<boolean> {
 
 /** A port that nobody listens on, of those that no system gives to outgoing connections. */
 export async function freePort(): Promise<number> {
-  const port = randomInt(10_000, 30_000);
+  // `fetch` refuses 10080: https://fetch.spec.whatwg.org/#bad-port
+  const port = randomInt(10_081, 30_000);
   const isFree = await new Promise<boolean>((resolve) => {
     const server = createServer().once("error", () => resolve(false));
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));

@@ -27,7 +27,7 @@ async function filing(what: string, path: string, text = ""): Promise<string> {
 
 test(
   "a folder of 100,000 entries, and a name of 10,000 characters",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     expect(await filing("mkdir", "/data/many")).toBe("done");
     const before = await residentMB(served());
@@ -43,7 +43,7 @@ test(
   },
 );
 
-test("a file of 50 MB is read and written at random", { timeout: 60_000 }, async () => {
+test("a file of 50 MB is read and written at random", { timeout: 240_000 }, async () => {
   expect(await filing("write", "/data/a", "small")).toBe("done");
   const before = await residentMB(served());
   expect(await filing("fill", "/data/large", "50")).toBe("done");
