@@ -114,7 +114,7 @@ static FILE *open_journal(void) {
 
 static char *line;
 
-// Reads the next line of a file, without its end; its length, which is 0 where there is none.
+// Reads the next line of a file, without its line feed. Returns its length; 0 at the end of the file.
 static size_t next_line(FILE *file) {
   static size_t room;
   ssize_t length = getline(&line, &room, file);

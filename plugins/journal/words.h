@@ -4,7 +4,7 @@
 
 enum { MOST_TERMS = 16 };
 
-// What is searched for: each term is a word, or words that follow each other.
+// A search: each of its terms is a word, or several words in a row.
 typedef struct {
   char *terms[MOST_TERMS];
   size_t count;

@@ -6,7 +6,7 @@ beforeEach(async () => {
   scratchpad = await loadServlet("plugins/scratchpad");
 });
 
-/** What a script prints, with the value of its last statement; or its error. */
+/** Runs a script; returns its printed lines and the value of its last statement, or its error. */
 async function run(code: string, script: Script = {}): Promise<string> {
   const { result } = await scratchpad.callTool("scratchpad-run", { code }, script);
   const [block] = result.content;

@@ -5,7 +5,7 @@ import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
 /** Characters of what one call prints, and of its value. */
 const MOST = 50_000;
 
-/** What the script of this call has printed. */
+/** Lines that the script of this call has printed. */
 let printed: string[] = [];
 let left = MOST;
 

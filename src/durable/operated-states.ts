@@ -6,7 +6,7 @@ import { unsettled, type StateObject } from "./remote-hooks.ts";
 import type { StateSummary } from "./state-export.ts";
 import { callerScope, stateName, type Scope } from "./state-scopes.ts";
 
-/** What operators may do with the state that servlets keep. */
+/** Operations of operators on the state that servlets keep. */
 export interface OperatedStates {
   summary(servlet: string, scope: Scope): Promise<StateSummary>;
   /** The whole as a file. */

@@ -1,4 +1,4 @@
-/** What differs between two memories, as a row of pieces: a call writes few bytes, all over its memory. */
+/** The differences between two memories, as a row of pieces: a call changes few bytes, scattered over its memory. */
 import { BLOCK } from "../wasm/marks.ts";
 
 /** Compared and stored as wholes: most pieces are one or two of them. */

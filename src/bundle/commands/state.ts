@@ -173,7 +173,7 @@ const whose = (scope: string): string =>
 
 const time = (ms: number) => new Date(ms).toISOString();
 
-/** What is kept, as people read it. */
+/** The state of a scope as text for the terminal. */
 function described(name: string, summary: Summary): string {
   const { scope, memoryBytes, changed, isOfThisBuild, fileBytes, files, hasMoreFiles } = summary;
   const memory =

@@ -15,7 +15,7 @@ import { Refusal } from "../refusal.ts";
 /** A script that was loaded into an engine. */
 export interface Snapshot {
   patch: Cached;
-  /** What the script has given to `__host.output`. */
+  /** The JSON value that the script passed to `__host.output`; an empty array if there was none. */
   output: unknown;
 }
 
