@@ -5,11 +5,13 @@ import { servletFolders } from "./folders.ts";
 import { newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
 import { listing, report } from "./report.ts";
+import { sources, SOURCES_USAGE } from "./sources.ts";
 
 const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScript that works, and a test of it
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
+${SOURCES_USAGE}
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
 
@@ -43,6 +45,11 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }
+    case "add":
+    case "update":
+    case "remove":
+      await sources(command, args, { folders, cache, progress });
+      return;
     case "help":
     case "--help":
     case "-h":

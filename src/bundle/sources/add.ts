@@ -85,7 +85,7 @@ export async function fetchPin(
 }
 
 /** Who must have signed a source. Throws a `Refusal` if nobody is named where somebody must be. */
-async function policyOf(source: string, trust: Trust): Promise<Policy> {
+export async function policyOf(source: string, trust: Trust): Promise<Policy> {
   const { key, identity, issuer, trustedRoot, allowUnsigned = false } = trust;
   const isKeyless = identity !== undefined || issuer !== undefined;
   if (!isImage(source)) {
