@@ -18,6 +18,8 @@ export interface Wanted {
 }
 
 export interface Got {
+  /** Where the answer is from, after redirects. */
+  url: URL;
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer<ArrayBuffer>;
@@ -148,6 +150,7 @@ function once(
     });
     response.on("end", () => {
       resolve({
+        url,
         status: response.statusCode ?? 0,
         headers: response.headers,
         body: Buffer.concat(parts),
@@ -159,13 +162,13 @@ function once(
 }
 
 /** The body of a good answer. Throws a `Refusal` for another status and for a web page. */
-export function bodyOf(got: Got, url: URL): Uint8Array<ArrayBuffer> {
+export function bodyOf(got: Got): Uint8Array<ArrayBuffer> {
   if (got.status === 200 && !isPage(got)) return new Uint8Array(got.body);
-  throw new Refusal(`${shown(url)}: ${problem(got)}`);
+  throw new Refusal(`${shown(got.url)}: ${problem(got)}`);
 }
 
 /** What is wrong with an answer. */
-export function problem(got: Got): string {
+function problem(got: Got): string {
   if (isPage(got)) return "it answers with a web page: look at the address";
   const hint: Record<number, string> = {
     401: ": it needs other credentials",

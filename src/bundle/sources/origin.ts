@@ -57,7 +57,7 @@ async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
       `${url.host}: a source with a password would be written into files: leave it out`,
     );
   }
-  return bodyOf(await request(url, { maxBytes: limits.sourceBytes }), url);
+  return bodyOf(await request(url, { maxBytes: limits.sourceBytes }));
 }
 
 async function file(source: string, path: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -91,7 +91,7 @@ export class Repository {
     const url = this.#url("manifests", reference);
     const got = await this.#get(url, { accept: ACCEPTED }, limits.sourceManifestBytes);
     if (got.status === 404) return undefined;
-    const body = bodyOf(got, url);
+    const body = bodyOf(got);
     const isPinned = reference.includes(":");
     const digest = digestOf(body, reference);
     const promised = isPinned ? reference : got.headers["docker-content-digest"];
@@ -109,7 +109,7 @@ export class Repository {
     if (size > maxBytes) {
       throw new Refusal(`${shown(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
     }
-    const body = bodyOf(await this.#get(url, {}, maxBytes), url);
+    const body = bodyOf(await this.#get(url, {}, maxBytes));
     if (body.length !== size || digestOf(body, digest) !== digest) {
       throw new Refusal(
         `${shown(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was changed on its way`,
@@ -122,7 +122,7 @@ export class Repository {
   async referrers(digest: string): Promise<Descriptor[]> {
     const url = this.#url("referrers", digest);
     const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
-    if (got.status === 200) return readManifest(bodyOf(got, url), shown(url)).manifests ?? [];
+    if (got.status === 200) return readManifest(bodyOf(got), shown(url)).manifests ?? [];
     // Registries without this endpoint keep the list at a tag.
     const tagged = await this.manifest(digest.replace(":", "-"));
     return tagged?.manifest.manifests ?? [];
@@ -202,7 +202,7 @@ async function token(
     credentials: known && !exchanged ? { authorization: basic(known) } : {},
     maxBytes: limits.sourceManifestBytes,
   });
-  const read = tokenSchema.safeParse(json(bodyOf(got, url)));
+  const read = tokenSchema.safeParse(json(bodyOf(got)));
   if (read.success) return read.data;
   throw new Refusal(`${shown(url)}: its answer has no token`);
 }

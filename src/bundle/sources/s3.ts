@@ -28,7 +28,7 @@ export async function s3Object(source: string): Promise<Uint8Array<ArrayBuffer>>
     url.pathname.endsWith("/") ? 1 : 0,
   );
   const credentials = await signed(url, region);
-  return bodyOf(await request(url, { credentials, maxBytes: limits.sourceBytes }), url);
+  return bodyOf(await request(url, { credentials, maxBytes: limits.sourceBytes }));
 }
 
 async function signed(url: URL, region: string): Promise<Record<string, string>> {
