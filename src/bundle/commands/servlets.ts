@@ -4,6 +4,7 @@ import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
 import { newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
+import { importConfig } from "./import.ts";
 import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
@@ -12,6 +13,8 @@ const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScri
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
+npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: docs/hyper-mcp.md
+                                      [--dry-run] [--state caller] [--literals]
 ${SOURCES_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help
 
@@ -47,6 +50,9 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }
+    case "import":
+      console.log(await importConfig(args, { folders, cache, progress }));
+      return;
     case "add":
     case "update":
     case "remove":
