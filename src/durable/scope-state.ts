@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { filesIn } from "../files/archive.ts";
+import { FileError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
 import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
@@ -107,12 +108,21 @@ export class ScopeState {
         { digest, files: () => filesIn(archive) },
       ]),
     );
-    return this.files.begin(mounts, {
-      now: BigInt(Math.round(now)) * 1_000_000n,
-      initial,
-      continues: this.rows.hash === buildOf(servlet),
-      most: memoryBytes(manifest.files_limit ?? ""),
-    });
+    try {
+      return this.files.begin(mounts, {
+        now: BigInt(Math.round(now)) * 1_000_000n,
+        initial,
+        continues: this.rows.hash === buildOf(servlet),
+        most: memoryBytes(manifest.files_limit ?? ""),
+      });
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      const why = error.code === "nospc" ? "they do not fit into its files_limit" : error.message;
+      throw new Fault(
+        "unavailable",
+        `The files that this servlet begins with cannot be stored: ${why}. Its operator can raise "files_limit" in servlet.json, or delete the state: npm run servlets -- state delete ${servlet.name}`,
+      );
+    }
   }
 
   /** Bytes of memory and files that are stored. */

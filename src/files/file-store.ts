@@ -99,7 +99,7 @@ function rootOf(
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     const why = error.code === "nospc" ? "there is no room for them" : error.message;
-    throw new Error(`The files of \`${host}\` cannot be stored: ${why}.`, { cause: error });
+    throw new FileError(error.code, `The files of \`${host}\` cannot be stored: ${why}.`);
   }
   const store = { host, root, ...(digest !== undefined && { digest }) };
   inodes.totals.stores = [...stores.filter((other) => other !== known), store];

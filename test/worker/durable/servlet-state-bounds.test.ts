@@ -75,6 +75,16 @@ test("files beyond what the manifest lets them take are not written", async () =
   expect(await doing("fill", "1")).toBe("done");
 });
 
+test("files of the bundle that do not fit are an error that says so", async () => {
+  const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+  onTestFinished(() => void delete manifest.files_limit);
+  manifest.files_limit = "4";
+  const { call } = newCaller();
+  expect(await call("filing", "do", { what: "list", path: "/data" })).toMatch(
+    /cannot be stored: they do not fit into its files_limit/,
+  );
+});
+
 describe("all that is kept for one caller", () => {
   test("is counted over scopes and servlets, and refused beyond the limit with nothing changed", async () => {
     limited({ callerStateBytes: 6 * MiB });
