@@ -405,6 +405,13 @@ export const limits = {
   secretCharacters: 16 * 1024,
   /** Secrets of a call, and tokens of a call: tools need a few. */
   contextEntries: 100,
+  /** A servlet that is fetched when the bundle is made, packed and unpacked: as much as a Worker may have. */
+  sourceBytes: 64 * 1024 * 1024,
+  /** An image's manifest, signature or token: registries must take manifests of 4 MiB. */
+  sourceManifestBytes: 4 * 1024 * 1024,
+  /** Silence of a registry, and the time of one request to it, on a slow line. */
+  sourceIdleMs: 30_000,
+  sourceMs: 300_000,
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
 } satisfies Record<string, number>;

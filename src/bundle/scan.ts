@@ -71,24 +71,36 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> 
 async function servletIn(folder: string): Promise<Found | undefined> {
   const path = join(folder, "servlet.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
-  const source = await sourceIn(folder);
+  const beside = await sourceIn(folder);
+  if (beside === undefined && text === undefined) return undefined;
+  const manifest = text === undefined ? {} : readManifest(path, text);
+  const { source: origin } = manifest;
+  const source = origin === undefined ? beside : { kind: "pinned" as const, files: [path], origin };
   if (source === undefined) {
-    if (text === undefined) return undefined;
     throw new Refusal(
-      `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}`,
+      `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}, or name a "source"`,
     );
   }
-  const manifest = text === undefined ? {} : readManifest(path, text);
+  if (origin !== undefined && beside !== undefined) {
+    throw new Refusal(
+      `${path}: it has a "source", and ${beside.files[0]} is beside it: remove one`,
+    );
+  }
   return { name: basename(folder), source, manifest, place: folder };
 }
 
-function readManifest(path: string, text: string): Manifest {
-  let value: unknown;
+/** The same from text. */
+export function readManifest(path: string, text: string): Manifest {
   try {
-    value = JSON.parse(text);
+    return checkManifest(path, JSON.parse(text));
   } catch (error) {
-    throw new Refusal(`${path}: it is not JSON: ${(error as Error).message}`);
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Refusal(`${path}: it is not JSON: ${error.message}`);
   }
+}
+
+/** A manifest from JSON; `path` is its file. Throws a `Refusal` that names its faults. */
+export function checkManifest(path: string, value: unknown): Manifest {
   const read = manifestSchema.safeParse(normaliseKeys(value));
   if (read.success) return read.data;
   const messages = read.error.issues.map((issue) => {

@@ -1,16 +1,19 @@
 /** Builds a servlet's wasm from what lies in its folder. */
 import { readdir, readFile, stat } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
+import { pinnedWasm } from "./sources/pinned.ts";
 import { enginePlugin } from "./typescript/engine.ts";
 import type { Tree } from "@yowasp/clang";
 
 export interface Source {
-  kind: "wasm" | "wat" | "assemblyscript" | "c" | "typescript";
-  /** The file to start from; for C, every file of the folder. */
+  kind: "wasm" | "wat" | "assemblyscript" | "c" | "typescript" | "pinned";
+  /** The file to start from; for C, every file of the folder; for a pinned one, the manifest. */
   files: string[];
+  /** Where a pinned one is from. */
+  origin?: string;
 }
 
 /** The source of a servlet in a folder; undefined if there is none. */
@@ -58,6 +61,8 @@ export async function build(
   switch (source.kind) {
     case "wasm":
       return new Uint8Array(await readFile(first));
+    case "pinned":
+      return pinnedWasm(dirname(first), source.origin!, cache, progress);
     case "wat":
       return cachedBuild(cache, `wat ${first}`, async () => ({
         output: await assemble(first),

@@ -40,7 +40,8 @@ interface Asked {
 const allowedTo = ({ manifest }: BundledServlet, { service, user }: Asked) =>
   manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
 
-const variableOf = ({ service, user }: Asked): string =>
+/** The Worker secret that holds an entry of the keyring by default. */
+export const variableOf = ({ service, user }: Asked): string =>
   `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 
 /** A secret of the deployment, if the manifest allows it to the servlet. */

@@ -45,6 +45,12 @@ export const manifestSchema = z
   .strictObject({
     $schema: z.string().describe("Where this file's JSON Schema is, for editors."),
     description: z.string().describe("What the servlet is for; shown to people, not to clients."),
+    source: z
+      .string()
+      .min(1)
+      .describe(
+        "Where its wasm is from, if it is not beside this file: `oci://`, `https://`, `s3://`, `file://` or a path. Written by `npm run servlets -- add`, and pinned in servlets.lock.json.",
+      ),
     dialect: z
       .enum(dialectNames)
       .describe("The plugin interface. Detected from the exports by default."),

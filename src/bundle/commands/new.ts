@@ -1,12 +1,9 @@
 /** Writes a new servlet in TypeScript: one tool that works, its manifest, and a test that passes. */
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
-import { Refusal } from "../refusal.ts";
+import { refuseName, refuseTaken } from "../servlet-name.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../../..");
-
-/** Tools are named after servlets, and test lines after tools. */
-const LONGEST_NAME = 32;
 
 /**
  * Makes the servlet in the first of these folders; gives what to tell.
@@ -17,14 +14,8 @@ export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
 ): Promise<string> {
-  refuseName(name);
-  for (const folder of folders) {
-    for (const taken of [name, `${name}.wasm`, `${name}.wat`].map((one) => join(folder, one))) {
-      if (await isThere(taken)) {
-        throw new Refusal(`${taken}: it is there already, so take another name or move it away`);
-      }
-    }
-  }
+  refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
+  await refuseTaken(name, folders);
   const folder = join(folders[0], name);
   // No other servlet's name turns into the same: names have no underscores.
   const tool = `${name.replaceAll("-", "_")}_count`;
@@ -41,28 +32,6 @@ Next:
   npm run dev      serves it at http://localhost:8787/mcp, and again whenever you save
   npm test         ${testHint(folder)}`;
 }
-
-function refuseName(name: string): void {
-  if (!/^[a-z][a-z0-9-]*$/.test(name)) {
-    throw new Refusal(
-      `"${name}" cannot be a servlet's name: take lower-case letters a-z, digits and -, with a letter first, as in my-notes`,
-    );
-  }
-  if (name.length > LONGEST_NAME) {
-    throw new Refusal(`"${name}" is too long: take a name of at most ${LONGEST_NAME} characters`);
-  }
-  if (name === "assembly") {
-    throw new Refusal(
-      'a servlet cannot be named "assembly", which is a folder of AssemblyScript: take another name',
-    );
-  }
-}
-
-const isThere = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 function testHint(folder: string): string {
   const inside = relative(PROJECT, resolve(folder)).split(sep);

@@ -57,7 +57,10 @@ export function report(examined: Examined): string {
   const { found, dialect, lists, outline, prepared, refusal, warnings } = examined;
   const { manifest, source } = found;
   const rows: [label: string, text: string | undefined][] = [
-    ["source", `${source.files.find(isMain) ?? source.files[0]!} (${source.kind})`],
+    [
+      "source",
+      `${source.origin ?? source.files.find(isMain) ?? source.files[0]!} (${source.kind})`,
+    ],
     ["about", manifest.description],
     ["dialect", dialect ?? (outline && "none: it exports the functions of no dialect")],
     ["size", sizes(examined)],
@@ -104,7 +107,7 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   if (prepared?.patch !== undefined && found.source.kind === "typescript") {
     return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the engine that all servlets in TypeScript share ${both(prepared.wasm)}`;
   }
-  const made = found.source.kind === "wasm" ? "plugin" : "built";
+  const made = ["wasm", "pinned"].includes(found.source.kind) ? "plugin" : "built";
   const image = prepared?.patch ? `, its image ${both(prepared.patch.bytes)}` : "";
   return `${made} ${kilobytes(size)}${prepared ? `, prepared ${both(prepared.wasm)}` : ""}${image}`;
 }

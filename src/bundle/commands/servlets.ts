@@ -4,13 +4,18 @@ import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
 import { newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
+import { importConfig } from "./import.ts";
 import { listing, report } from "./report.ts";
+import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
 const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScript that works, and a test of it
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
+npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: docs/hyper-mcp.md
+                                      [--dry-run] [--state caller] [--literals]
+${SOURCES_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
@@ -45,6 +50,14 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;
     }
+    case "import":
+      console.log(await importConfig(args, { folders, cache, progress }));
+      return;
+    case "add":
+    case "update":
+    case "remove":
+      await sources(command, args, { folders, cache, progress });
+      return;
     case "state":
       console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));
       return;

@@ -107,6 +107,7 @@ const PAGES = await Promise.all(
     "README.md",
     "docs/access.md",
     "docs/configuration.md",
+    "docs/hyper-mcp.md",
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",

@@ -1,0 +1,173 @@
+/** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
+import { access, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Manifest } from "../../servlets/manifest.ts";
+import { folded } from "../../servlets/toolkit.ts";
+import { readConfig, type HyperConfig } from "../hyper-mcp/config.ts";
+import { planPlugin, unmappedOf, type Plan } from "../hyper-mcp/plan.ts";
+import { SecretNames } from "../hyper-mcp/secret-names.ts";
+import { trustOf } from "../hyper-mcp/trust.ts";
+import { Refusal, Refusals } from "../refusal.ts";
+import { scan } from "../scan.ts";
+import { refuseName, refuseTaken } from "../servlet-name.ts";
+import { addSource, removeSource, type Trust } from "../sources/add.ts";
+import { LOCK_FILE } from "../sources/lock.ts";
+import { isImage } from "../sources/origin.ts";
+import { importReport } from "./import-report.ts";
+
+interface Options {
+  folders: readonly [string, ...string[]];
+  cache: string;
+  progress: (what: string) => void;
+}
+
+/** hyper-mcp's rule, with a letter first, and hyphens: its own examples have them. */
+const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
+
+/**
+ * Imports the config that the arguments name, and gives the report for the terminal. Either all plugins become
+ * servlets, or nothing is left of any.
+ *
+ * Throws a `Refusal`.
+ */
+export async function importConfig(args: readonly string[], options: Options): Promise<string> {
+  const { file, flags } = readArguments(args);
+  const { folders } = options;
+  const text = await readFile(file, "utf8").catch(() => {
+    throw new Refusal(`${file}: it cannot be read: look at its path`);
+  });
+  const config = readConfig(file, text, process.env);
+  const plans = await plansOf(file, config, { folders, ...flags });
+  const isDryRun = flags["dry-run"];
+  if (!isDryRun) await makeAll(plans, trustFor(file, config, flags), options);
+  return importReport(plans, { folder: folders[0], unmapped: unmappedOf(config), isDryRun });
+}
+
+type Flags = ReturnType<typeof readArguments>["flags"];
+
+function readArguments(args: readonly string[]) {
+  let read;
+  try {
+    read = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        state: { type: "string" },
+        literals: { type: "boolean", default: false },
+        "dry-run": { type: "boolean", default: false },
+        key: { type: "string" },
+        identity: { type: "string" },
+        issuer: { type: "string" },
+        "allow-unsigned": { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new Refusal((error as Error).message);
+  }
+  const { values, positionals } = read;
+  const [file, ...others] = positionals;
+  if (file === undefined || others.length > 0) {
+    throw new Refusal("Give the path of one hyper-mcp config: a .json, .yaml or .toml file");
+  }
+  const { state } = values;
+  if (state !== undefined && !isState(state)) {
+    throw new Refusal(`--state ${state}: write session, caller or server, for whom state is kept`);
+  }
+  return { file, flags: { ...values, state } };
+}
+
+const isState = (text: string): text is NonNullable<Manifest["state"]> =>
+  ["session", "caller", "server"].includes(text);
+
+async function plansOf(
+  file: string,
+  { plugins }: HyperConfig,
+  { folders, state, literals }: Pick<Options, "folders"> & Pick<Flags, "state" | "literals">,
+): Promise<Plan[]> {
+  // Servlets that are there already and have a mistake are no matter of an import.
+  const present = await scan(folders, new Refusals());
+  const names = new SecretNames(present.map(({ manifest }) => manifest));
+  /** Names that are taken, as those see them who do not tell case and punctuation apart. */
+  const taken = new Map(present.map(({ name, place }) => [alike(name), place]));
+  const refusals = new Refusals();
+  const plans: Plan[] = [];
+  for (const [name, plugin] of Object.entries(plugins)) {
+    await refusals.collect(async () => {
+      try {
+        await refuseUnfit(name, taken, folders);
+        taken.set(alike(name), `plugins.${name}`);
+        plans.push(planPlugin(name, plugin, { ...(state && { state }), literals, names }));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        throw new Refusal(`${file}: plugins.${name}: ${error.message}`);
+      }
+    });
+  }
+  refusals.throwAll();
+  if (plans.length === 0) throw new Refusal(`${file}: it has no plugins: name some in "plugins"`);
+  return plans;
+}
+
+/** Folders may not tell upper from lower case; ids of Open Tool Calling have _ for -. */
+const alike = (name: string) => folded(name).toLowerCase();
+
+async function refuseUnfit(
+  name: string,
+  taken: ReadonlyMap<string, string>,
+  folders: readonly string[],
+): Promise<void> {
+  refuseName(name, PLUGIN_NAME, "letters and digits, with single _ or - between them,");
+  const other = taken.get(alike(name));
+  if (other !== undefined) {
+    throw new Refusal(
+      `the name is taken by ${other}, or is too much like it: rename one of them, and set "prefix" in its servlet.json if clients must see the old name`,
+    );
+  }
+  await refuseTaken(name, folders);
+}
+
+/** Who must have signed images, by the command line, or else by the config. */
+function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
+  const { key, identity, issuer, "allow-unsigned": allowUnsigned } = flags;
+  const chosen = {
+    ...(key !== undefined && { key }),
+    ...(identity !== undefined && { identity }),
+    ...(issuer !== undefined && { issuer }),
+    ...(allowUnsigned !== undefined && { allowUnsigned }),
+  };
+  if (Object.keys(chosen).length > 0) return chosen;
+  try {
+    return trustOf(config);
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Makes the servlets; if one cannot be made, takes away those that were. */
+async function makeAll(plans: readonly Plan[], trust: Trust, options: Options): Promise<void> {
+  const { folders, cache, progress } = options;
+  const lock = join(folders[0], LOCK_FILE);
+  const hadLock = await isThere(lock);
+  const made: string[] = [];
+  try {
+    for (const { name, source, manifest } of plans) {
+      const signed = isImage(source) ? trust : {};
+      await addSource(source, { name, folders, cache, progress, manifest, ...signed });
+      made.push(name);
+    }
+  } catch (error) {
+    for (const name of made) await removeSource(name, folders);
+    if (!hadLock) await rm(lock, { force: true });
+    if (!(error instanceof Refusal)) throw error;
+    const which = plans[made.length]!.name;
+    throw new Refusal(`plugins.${which}: ${error.message}\nNothing was imported.`);
+  }
+}
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,138 @@
+/** The commands `npm run servlets -- add`, `update` and `remove`. */
+import { createInterface } from "node:readline/promises";
+import { parseArgs } from "node:util";
+import { printable } from "../../text.ts";
+import { Refusal, Refusals } from "../refusal.ts";
+import { scan } from "../scan.ts";
+import { addSource, removeSource, type Trust } from "../sources/add.ts";
+import { readPins } from "../sources/lock.ts";
+import { signerOf, updateOf } from "../sources/update.ts";
+import { examine, locate } from "./examine.ts";
+import { report } from "./report.ts";
+
+export const SOURCES_USAGE = `npm run servlets -- add SOURCE          adds a servlet from oci://, https://, s3://, file:// or a path,
+                                      pinned in servlets.lock.json
+    --name NAME                       its name, by default from the source
+    --key FILE                        the public key that must have signed an image
+    --identity WHO --issuer URL       who must have signed it keyless, with * for any characters
+    --trusted-root FILE               the root of another Sigstore
+    --allow-unsigned                  takes an image that nobody has signed
+npm run servlets -- update [NAME]     shows what has changed at the sources, and asks; --yes accepts
+npm run servlets -- remove NAME       removes a servlet that was added`;
+
+interface Options {
+  folders: readonly [string, ...string[]];
+  cache: string;
+  progress(text: string): void;
+}
+
+const TRUST = {
+  key: { type: "string" },
+  identity: { type: "string" },
+  issuer: { type: "string" },
+  "trusted-root": { type: "string" },
+  "allow-unsigned": { type: "boolean" },
+} as const;
+
+/** Does one of the commands. Throws a `Refusal`. */
+export async function sources(command: string, args: string[], options: Options): Promise<void> {
+  const { values, positionals } = parsed(args);
+  const {
+    name,
+    yes,
+    "trusted-root": trustedRoot,
+    "allow-unsigned": allowUnsigned,
+    ...rest
+  } = values;
+  const trust = {
+    ...rest,
+    ...(trustedRoot !== undefined && { trustedRoot }),
+    ...(allowUnsigned !== undefined && { allowUnsigned }),
+  };
+  const [first, ...others] = positionals;
+  if (others.length > 0 || (first === undefined && command !== "update")) {
+    throw new Refusal(`Give ${command === "add" ? "one source" : "one name"}.\n\n${SOURCES_USAGE}`);
+  }
+  if (command === "add") {
+    console.log(await add(first!, name ?? nameFrom(first!), trust, options));
+  } else if (command === "remove") {
+    console.log(`${await removeSource(first!, options.folders)} is removed`);
+  } else await update(first, { trust, yes: yes ?? false }, options);
+}
+
+function parsed(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: { ...TRUST, name: { type: "string" }, yes: { type: "boolean" } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    throw new Refusal(`${(error as Error).message}\n\n${SOURCES_USAGE}`);
+  }
+}
+
+/** The last part of a source, without tag, digest and ending. */
+function nameFrom(source: string): string {
+  const path = source.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const [last = ""] = path.split(/[/\\]/).slice(-1);
+  return last.replace(/[@:].*$/, "").replace(/\.wasm$/, "");
+}
+
+async function add(source: string, name: string, trust: Trust, options: Options): Promise<string> {
+  const { folders, cache, progress } = options;
+  const { folder } = await addSource(source, { ...trust, ...options, name });
+  const examined = await examine(await locate(name, folders), cache, progress);
+  if (examined.refusal !== undefined) {
+    await removeSource(name, folders);
+    throw new Refusal(`${examined.refusal}\nIt was not added.`);
+  }
+  const { digest, size, signed } = readPins(folders[0])[name]!;
+  return `${report(examined)}\n\n${folder} is added: ${digest}, ${size} bytes, ${printable(signerOf(signed))}`;
+}
+
+async function update(
+  name: string | undefined,
+  { trust, yes }: { trust: Trust; yes: boolean },
+  options: Options,
+): Promise<void> {
+  const refusals = new Refusals();
+  const all = (await scan(options.folders, refusals)).filter(
+    ({ source }) => source.kind === "pinned",
+  );
+  const chosen = all.filter((one) => name === undefined || one.name === name);
+  if (chosen.length === 0) {
+    refusals.throwAll();
+    throw new Refusal(
+      name === undefined
+        ? "No servlet was added from a source"
+        : `There is no servlet ${name} that was added from a source`,
+    );
+  }
+  const failed = new Refusals();
+  for (const found of chosen) {
+    const one = await failed.collect(() => updateOf(found, trust, options));
+    if (one === undefined) continue;
+    const { changes, accept } = one;
+    if (changes.length === 0) {
+      // The same wasm under a new manifest or by a new signer.
+      accept();
+      console.log(`${found.name} has not changed`);
+      continue;
+    }
+    console.log(changes.join("\n"));
+    const isAccepted = yes || (await asked(`Take ${found.name}? [y/N] `));
+    if (isAccepted) accept();
+    console.log(`${found.name} ${isAccepted ? "is updated" : "stays as it is; --yes takes it"}`);
+  }
+  failed.throwAll();
+}
+
+/** The answer of whoever sits at the terminal; no where nobody does. */
+async function asked(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(question);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}

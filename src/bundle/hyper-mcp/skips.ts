@@ -1,0 +1,33 @@
+import { Refusal } from "../refusal.ts";
+
+/** Syntax of Rust's regular expressions that means something else in JavaScript, in a pattern without escapes. */
+const RUST_GROUP = /\(\?(?!:|<[A-Za-z_])/;
+const RUST_CLASS = /\[(?:\^?\]|[^\]]*(?:\[|&&|--|~~))/;
+const RUST_ESCAPE = /\\(?:[AzpPQEGaU<>]|[xu]\{|b\{)/;
+
+/**
+ * A pattern of hyper-mcp's `skip_…` as one of `servlet.json`, which must match the whole name. hyper-mcp puts
+ * `^` and `$` around a pattern unless one of them is there already, and then looks for it anywhere.
+ *
+ * Throws a `Refusal` for syntax that is Rust's alone: to leave the pattern out would offer what it hides.
+ */
+export function wholePattern(rust: string): string {
+  const isAnchored = /^(?:\^|\\A)/.test(rust) || /(?:\$|\\z)$/.test(rust);
+  const pattern = rust.replace(/^\\A/, "^").replace(/\\z$/, "$");
+  const bare = pattern.replace(/\\./g, "x");
+  if (RUST_ESCAPE.test(pattern) || RUST_GROUP.test(bare) || RUST_CLASS.test(bare)) {
+    throw new Refusal(
+      `the pattern ${rust} has syntax of Rust's regular expressions that JavaScript's lack: write it without`,
+    );
+  }
+  const hasChoice = withoutGroups(bare.replace(/\[[^\]]*\]/g, "x")).includes("|");
+  if (!isAnchored) return hasChoice ? anywhere(`^${pattern}$`) : pattern;
+  return !hasChoice && /^\^.*\$$/.test(bare) ? pattern : anywhere(pattern);
+}
+
+const anywhere = (pattern: string) => `[^]*(?:${pattern})[^]*`;
+
+function withoutGroups(pattern: string): string {
+  const fewer = pattern.replace(/\([^()]*\)/g, "x");
+  return fewer === pattern ? pattern : withoutGroups(fewer);
+}

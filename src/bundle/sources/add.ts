@@ -1,0 +1,136 @@
+/** Adds and removes servlets that are from elsewhere. */
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { Refusal } from "../refusal.ts";
+import { checkManifest, readManifest } from "../scan.ts";
+import { refuseName, refuseTaken } from "../servlet-name.ts";
+import { demandServlet } from "./content.ts";
+import { digestOf, writePin, type Pin } from "./lock.ts";
+import { isImage, open, written } from "./origin.ts";
+import { keep } from "./pinned.ts";
+import { publicKey, signedBy, type Policy } from "./signatures.ts";
+
+/** Who must have signed an image. */
+export interface Trust {
+  /** The file of a public key. */
+  key?: string;
+  /** Who signed keyless, with `*` for any characters, and who has vouched for that. */
+  identity?: string;
+  issuer?: string;
+  /** The file of another Sigstore's trusted root. */
+  trustedRoot?: string;
+  allowUnsigned?: boolean;
+}
+
+export interface AddOptions extends Trust {
+  name: string;
+  /** It is added to the first; none may have a servlet of its name. */
+  folders: readonly string[];
+  cache: string;
+  progress(text: string): void;
+  /** Further members of its servlet.json. */
+  manifest?: object;
+}
+
+/**
+ * Fetches a source, verifies it, and writes a folder with a manifest and its pin in the lock file.
+ *
+ * Throws a `Refusal`, and has then changed nothing.
+ */
+export async function addSource(source: string, options: AddOptions): Promise<{ folder: string }> {
+  const { name, folders, cache, progress } = options;
+  refuseName(name, /^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, _ and -");
+  await refuseTaken(name, folders);
+  const folder = join(folders[0]!, name);
+  const from = written(source, folder);
+  const policy = await policyOf(source, options);
+  progress(`${name}: fetching ${source}`);
+  const { pin, wasm } = await fetchPin(from, { folder, policy, cache });
+  const schema = relative(folder, join(import.meta.dirname, "../servlet.schema.json"));
+  const content = { $schema: schema.replaceAll("\\", "/"), source: from, ...options.manifest };
+  checkManifest(join(folder, "servlet.json"), content);
+  await keep(cache, wasm, pin.digest);
+  // A servlet's folder appears whole or not at all, and after its pin, which has no effect without it.
+  const unfinished = join(folders[0]!, `.${name}.${process.pid}`);
+  await mkdir(unfinished, { recursive: true });
+  try {
+    await writeFile(join(unfinished, "servlet.json"), `${JSON.stringify(content, null, 2)}\n`);
+    writePin(folders[0]!, name, pin);
+    await rename(unfinished, folder);
+  } catch (error) {
+    writePin(folders[0]!, name, undefined);
+    await rm(unfinished, { recursive: true });
+    throw error;
+  }
+  return { folder };
+}
+
+/** What a source holds now, checked, as the lock file would pin it. */
+export async function fetchPin(
+  source: string,
+  { folder, policy, cache }: { folder: string; policy: Policy; cache: string },
+): Promise<{ pin: Pin; wasm: Uint8Array<ArrayBuffer> }> {
+  const { image, wasm: read } = await open(source, folder);
+  const signed = image === undefined ? policy : await signedBy(image, policy, { source, cache });
+  const wasm = await read();
+  await demandServlet(wasm, source);
+  const pin: Pin = {
+    source,
+    ...(image !== undefined && { manifest: image.digest }),
+    digest: digestOf(wasm),
+    size: wasm.length,
+    signed: signed as Pin["signed"],
+  };
+  return { pin, wasm };
+}
+
+/** Who must have signed a source. Throws a `Refusal` if nobody is named where somebody must be. */
+export async function policyOf(source: string, trust: Trust): Promise<Policy> {
+  const { key, identity, issuer, trustedRoot, allowUnsigned = false } = trust;
+  const isKeyless = identity !== undefined || issuer !== undefined;
+  if (!isImage(source)) {
+    if (key === undefined && !isKeyless) return { by: "nobody" };
+    throw new Refusal(`${source}: only oci:// sources are signed: leave out who has signed it`);
+  }
+  if (key !== undefined && isKeyless) {
+    throw new Refusal("Give either --key, or --identity and --issuer");
+  }
+  if (key !== undefined) {
+    const pem = await readFile(key, "utf8").catch(() => {
+      throw new Refusal(`${key}: there is no such file: give the public key's`);
+    });
+    return { by: "key", key: publicKey(pem).export({ type: "spki", format: "pem" }) };
+  }
+  if (identity !== undefined && issuer !== undefined) {
+    return { by: "identity", identity, issuer, ...(trustedRoot && { trustedRoot }) };
+  }
+  if (isKeyless)
+    throw new Refusal("Give both, --identity and --issuer: who signed, and who vouches");
+  if (allowUnsigned) return { by: "nobody" };
+  throw new Refusal(
+    `${source}: say who must have signed it, by --key cosign.pub or by --identity and --issuer, or give --allow-unsigned`,
+  );
+}
+
+/** Removes a servlet that was added, and its pin; gives its folder. Throws a `Refusal`. */
+export async function removeSource(name: string, folders: readonly string[]): Promise<string> {
+  for (const parent of folders) {
+    const folder = join(parent, name);
+    const text = await readFile(join(folder, "servlet.json"), "utf8").catch(() => undefined);
+    if (text === undefined || name === "" || /[/\\]/.test(name)) continue;
+    const others = (await readdir(folder)).filter((file) => file !== "servlet.json");
+    const { source } = readManifest(join(folder, "servlet.json"), text);
+    if (source === undefined) {
+      throw new Refusal(`${folder}: it was not added from a source: delete its folder yourself`);
+    }
+    if (others.length > 0) {
+      throw new Refusal(`${folder}: it also has ${others.join(", ")}: move them away first`);
+    }
+    await rm(folder, { recursive: true });
+    writePin(parent, name, undefined);
+    return folder;
+  }
+  throw new Refusal(
+    `There is no servlet ${name} that was added: \`npm run servlets -- list\` shows all`,
+  );
+}

@@ -1,0 +1,102 @@
+/** Credentials for registries, as `docker login` keeps them: https://docs.docker.com/reference/cli/docker/login/#credential-stores */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod";
+import { limits } from "../../limits.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface Credentials {
+  user: string;
+  password: string;
+  /** A token that is exchanged for others, instead of user and password. */
+  identityToken?: string;
+}
+
+const configSchema = z.object({
+  auths: z
+    .record(
+      z.string(),
+      z.object({
+        auth: z.string().optional(),
+        username: z.string().optional(),
+        password: z.string().optional(),
+        identitytoken: z.string().optional(),
+      }),
+    )
+    .default({}),
+  credsStore: z.string().optional(),
+  credHelpers: z.record(z.string(), z.string()).default({}),
+});
+
+const helperSchema = z.object({ Username: z.string(), Secret: z.string() });
+
+/** The names that a host has in the config. */
+const namesOf = (host: string): string[] =>
+  host === "registry-1.docker.io"
+    ? ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host]
+    : [host, `https://${host}`, `https://${host}/`, `http://${host}`];
+
+/** The user's credentials for a host; undefined if there are none. */
+export async function credentialsFor(host: string): Promise<Credentials | undefined> {
+  const path = join(process.env["DOCKER_CONFIG"] ?? join(homedir(), ".docker"), "config.json");
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  let config: z.infer<typeof configSchema>;
+  try {
+    config = configSchema.parse(JSON.parse(text));
+  } catch {
+    // The reason would quote the file, which holds passwords.
+    throw new Refusal(`${path}: it is not a Docker config: mend it, or set DOCKER_CONFIG`);
+  }
+  for (const name of namesOf(host)) {
+    const helper = config.credHelpers[name];
+    const known = helper === undefined ? undefined : await ask(helper, name);
+    if (known !== undefined) return known;
+  }
+  for (const name of namesOf(host)) {
+    const entry = config.auths[name];
+    if (entry?.identitytoken) return { user: "", password: "", identityToken: entry.identitytoken };
+    if (entry?.username && entry.password)
+      return { user: entry.username, password: entry.password };
+    if (!entry?.auth) continue;
+    const [user = "", ...password] = Buffer.from(entry.auth, "base64").toString().split(":");
+    return { user, password: password.join(":") };
+  }
+  if (config.credsStore === undefined) return undefined;
+  for (const name of namesOf(host)) {
+    const known = await ask(config.credsStore, name);
+    if (known !== undefined) return known;
+  }
+  return undefined;
+}
+
+/** Asks a helper program; undefined if it has nothing for this name. Throws a `Refusal` if there is no such program. */
+async function ask(helper: string, name: string): Promise<Credentials | undefined> {
+  if (!/^[\w.-]+$/.test(helper)) {
+    throw new Refusal(`Docker's config names the credential helper ${helper}: it is not a name`);
+  }
+  const program = `docker-credential-${helper}`;
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+  const child = execFile(program, ["get"], { timeout: limits.sourceIdleMs }, (error, output) => {
+    if (error === null) resolve(output);
+    else if (error.code === "ENOENT") {
+      reject(
+        new Refusal(`Docker's config names ${program}, which is not there: install it, or log in`),
+      );
+    } else resolve(undefined);
+  });
+  child.stdin!.on("error", () => {});
+  child.stdin!.end(name);
+  const output = await promise;
+  if (output === undefined) return undefined;
+  try {
+    const { Username: user, Secret: password } = helperSchema.parse(JSON.parse(output));
+    return user === "<token>"
+      ? { user: "", password: "", identityToken: password }
+      : { user, password };
+  } catch {
+    throw new Refusal(`${program}: its answer about ${name} is not credentials`);
+  }
+}

@@ -1,0 +1,182 @@
+/** HTTP requests to where sources are, bounded in time and bytes. */
+import dns from "node:dns";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
+import ipaddr from "ipaddr.js";
+import { limits } from "../../limits.ts";
+import { isPrivate } from "../../private-hosts.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface Wanted {
+  headers?: Record<string, string>;
+  /** Headers that only the first URL's origin gets. */
+  credentials?: Record<string, string>;
+  /** A form to post. */
+  form?: URLSearchParams;
+  maxBytes: number;
+}
+
+export interface Got {
+  /** Where the answer is from, after redirects. */
+  url: URL;
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer<ArrayBuffer>;
+}
+
+/** Where the first request goes, which bounds where redirects may go. */
+interface Origin {
+  isLoopback: boolean;
+  isPrivate: boolean;
+}
+
+const REDIRECTS = 5;
+
+/** A URL without its query, which may hold a signature. */
+export const shown = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
+
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, "$1");
+  if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
+  return host === "localhost" || host.endsWith(".localhost");
+}
+
+/**
+ * The answer to a request, whatever its status, after redirects: to https only, and to private addresses only
+ * where the first URL's is one. Throws a `Refusal` that names the URL, without its query.
+ */
+export async function request(first: URL, wanted: Wanted): Promise<Got> {
+  const origin = { isLoopback: isLoopback(first.hostname), isPrivate: isPrivate(first.hostname) };
+  if (first.protocol !== "https:" && !(first.protocol === "http:" && origin.isLoopback)) {
+    throw new Refusal(`${shown(first)}: it is not encrypted: use https`);
+  }
+  const signal = AbortSignal.timeout(limits.sourceMs);
+  let url = first;
+  for (let hops = 0; hops <= REDIRECTS; hops++) {
+    const secret = url.origin === first.origin ? wanted.credentials : {};
+    const got = await once(url, { ...wanted, headers: { ...wanted.headers, ...secret } }, signal, {
+      lookup: lookupFor(origin, hops === 0),
+    });
+    const { location } = got.headers;
+    if (got.status < 301 || got.status > 308 || location === undefined) return got;
+    url = redirected(location, url, origin);
+  }
+  throw new Refusal(`${shown(first)}: it was redirected more than ${REDIRECTS} times`);
+}
+
+/** Where a redirect leads. Throws a `Refusal` where it must not be followed. */
+export function redirected(location: string, from: URL, origin: Origin): URL {
+  const url = URL.canParse(location, from) ? new URL(location, from) : undefined;
+  const mayBePlain = origin.isLoopback && url !== undefined && isLoopback(url.hostname);
+  if (
+    url === undefined ||
+    (url.protocol !== "https:" && !(url.protocol === "http:" && mayBePlain))
+  ) {
+    throw new Refusal(
+      `${shown(from)}: it redirects to ${url === undefined ? "no URL" : shown(url)}, and only https is followed`,
+    );
+  }
+  if (isPrivate(url.hostname) && !origin.isPrivate) throw privateTarget(shown(from), url.hostname);
+  return url;
+}
+
+const privateTarget = (from: string, to: string) =>
+  new Refusal(`${from}: it redirects to ${to}, which is in a private network: it is not followed`);
+
+/** Resolves names, and refuses private addresses unless the first URL's is one, which the first lookup finds out. */
+export function lookupFor(origin: Origin, isFirst: boolean): LookupFunction {
+  return (host, options, callback) => {
+    dns.lookup(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "", 0);
+      const someArePrivate = addresses.some(({ address }) => isPrivate(address));
+      if (isFirst) origin.isPrivate ||= someArePrivate;
+      else if (someArePrivate && !origin.isPrivate) {
+        return callback(privateTarget("the source", host), "", 0);
+      }
+      if (options.all === true) return callback(null, addresses);
+      callback(null, addresses[0]!.address, addresses[0]!.family);
+    });
+  };
+}
+
+function once(
+  url: URL,
+  { headers, form, maxBytes }: Wanted,
+  signal: AbortSignal,
+  { lookup }: { lookup: LookupFunction },
+): Promise<Got> {
+  const { promise, resolve, reject } = Promise.withResolvers<Got>();
+  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const fail = (why: string) => reject(new Refusal(`${shown(url)}: ${why}`));
+  const seconds = (ms: number) => `${ms / 1000} s`;
+  const sent = send(url, {
+    method: form === undefined ? "GET" : "POST",
+    headers: {
+      "user-agent": "edge-servlets",
+      "accept-encoding": "identity",
+      ...(form && { "content-type": "application/x-www-form-urlencoded" }),
+      ...headers,
+    },
+    lookup,
+    signal,
+    timeout: limits.sourceIdleMs,
+  });
+  sent.on("timeout", () => {
+    fail(`nothing has come for ${seconds(limits.sourceIdleMs)}: try again later`);
+    sent.destroy();
+  });
+  sent.on("error", (error) => {
+    if (signal.aborted) fail(`it takes longer than ${seconds(limits.sourceMs)}: try again later`);
+    else if (error instanceof Refusal) reject(error);
+    else fail(`it could not be reached: ${error.message}`);
+  });
+  sent.on("response", (response) => {
+    const tooLarge = () => {
+      fail(`it is larger than ${maxBytes} bytes, which is the limit`);
+      sent.destroy();
+    };
+    if (Number(response.headers["content-length"]) > maxBytes) return tooLarge();
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    response.on("data", (part: Buffer) => {
+      parts.push(part);
+      bytes += part.length;
+      if (bytes > maxBytes) tooLarge();
+    });
+    response.on("error", (error) => {
+      if (signal.aborted) fail(`it takes longer than ${seconds(limits.sourceMs)}: try again later`);
+      else fail(`its answer was cut off after ${bytes} bytes: ${error.message}`);
+    });
+    response.on("end", () => {
+      resolve({
+        url,
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: Buffer.concat(parts),
+      });
+    });
+  });
+  sent.end(form?.toString());
+  return promise;
+}
+
+/** The body of a good answer. Throws a `Refusal` for another status and for a web page. */
+export function bodyOf(got: Got): Uint8Array<ArrayBuffer> {
+  if (got.status === 200 && !isPage(got)) return new Uint8Array(got.body);
+  throw new Refusal(`${shown(got.url)}: ${problem(got)}`);
+}
+
+/** What is wrong with an answer. */
+function problem(got: Got): string {
+  if (isPage(got)) return "it answers with a web page: look at the address";
+  const hint: Record<number, string> = {
+    401: ": it needs other credentials",
+    403: ": these credentials may not read it, or it needs some",
+    404: ": there is nothing at this address",
+    429: ": too many requests, try again later",
+  };
+  return `it answers with the status ${got.status}${hint[got.status] ?? ""}`;
+}
+
+const isPage = ({ headers }: Got) => headers["content-type"]?.startsWith("text/html") ?? false;

@@ -1,0 +1,58 @@
+/** An image in a registry that holds a servlet. */
+import { limits } from "../../limits.ts";
+import { Refusal } from "../refusal.ts";
+import { wasmIn } from "./content.ts";
+import { parseReference, Repository, type Descriptor, type Manifest } from "./registry.ts";
+
+export interface Image {
+  repository: Repository;
+  /** Digest of the manifest, or of the index, that the reference names: what signatures are of. */
+  digest: string;
+  manifest: Manifest;
+}
+
+/** The image that a source names, or the one of this digest. Throws a `Refusal`. */
+export async function openImage(source: string, pinned?: string): Promise<Image> {
+  const reference = parseReference(source);
+  const repository = new Repository(reference);
+  const wanted = pinned ?? reference.digest ?? reference.tag;
+  const found = await repository.manifest(wanted);
+  if (found === undefined) {
+    throw new Refusal(`${source}: the registry has no image ${wanted} there: look at its name`);
+  }
+  return { repository, ...found };
+}
+
+/** The wasm of an image. Throws a `Refusal`. */
+export async function wasmOf({ repository, manifest }: Image, source: string) {
+  const { layers = [] } =
+    manifest.manifests === undefined
+      ? manifest
+      : await chosen(repository, manifest.manifests, source);
+  let room = limits.sourceBytes;
+  for (const layer of layers) {
+    const blob = await repository.blob(layer, room);
+    const wasm = await wasmIn(blob, `${source}: its layer ${layer.digest}`);
+    if (wasm !== undefined) return wasm;
+    room -= blob.length;
+  }
+  throw new Refusal(
+    `${source}: no layer of it has a servlet: a wasm, or a tar with plugin.wasm, is expected`,
+  );
+}
+
+/** The image of an index: that for wasm, or for Linux, or the first. */
+async function chosen(repository: Repository, all: Descriptor[], source: string) {
+  const fits = ({ platform }: Descriptor) =>
+    ["wasm", "wasm32"].includes(platform?.architecture ?? "");
+  const isCommon = ({ platform }: Descriptor) =>
+    platform?.os === "linux" && platform.architecture === "amd64";
+  // Docker's builder puts its attestations beside images, for an unknown platform.
+  const images = all.filter(({ platform }) => platform?.architecture !== "unknown");
+  const one = images.find(fits) ?? images.find(isCommon) ?? images[0];
+  const found = one && (await repository.manifest(one.digest));
+  if (found === undefined || found.manifest.manifests !== undefined) {
+    throw new Refusal(`${source}: its index names no image that is there`);
+  }
+  return found.manifest;
+}

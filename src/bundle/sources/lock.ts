@@ -1,0 +1,82 @@
+/** The lock file beside the folders of servlets: what each source held when it was last accepted, and who signed it. */
+import { createHash } from "node:crypto";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import { Refusal } from "../refusal.ts";
+
+export const LOCK_FILE = "servlets.lock.json";
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$|^sha512:[0-9a-f]{128}$/);
+
+/** Who signed an image, and who must sign its next version. */
+const signedSchema = z.discriminatedUnion("by", [
+  z.strictObject({ by: z.literal("key"), key: z.string() }),
+  z.strictObject({
+    by: z.literal("identity"),
+    /** A glob that the signer fits. */
+    identity: z.string(),
+    issuer: z.string(),
+    signer: z.string(),
+    /** The file of another Sigstore's trusted root. */
+    trustedRoot: z.string().optional(),
+  }),
+  z.strictObject({ by: z.literal("nobody") }),
+]);
+
+const pinSchema = z.strictObject({
+  source: z.string(),
+  /** Digest of the image's manifest, or of the index that names it. */
+  manifest: digest.optional(),
+  /** Digest and bytes of the wasm. */
+  digest,
+  size: z.number(),
+  signed: signedSchema,
+});
+
+const lockSchema = z.strictObject({
+  version: z.literal(1),
+  servlets: z.record(z.string(), pinSchema),
+});
+
+export type Signed = z.infer<typeof signedSchema>;
+export type Pin = z.infer<typeof pinSchema>;
+
+/** The digest of some bytes, by SHA-256 or the algorithm that another digest names. */
+export function digestOf(bytes: Uint8Array, like = "sha256:"): string {
+  const algorithm = like.startsWith("sha512:") ? "sha512" : "sha256";
+  return `${algorithm}:${createHash(algorithm).update(bytes).digest("hex")}`;
+}
+
+/** The pins of the servlets in this folder, by their names. Throws a `Refusal` for a lock file that cannot be read. */
+export function readPins(folder: string): Record<string, Pin> {
+  const path = join(folder, LOCK_FILE);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return {};
+  }
+  try {
+    return lockSchema.parse(JSON.parse(text)).servlets;
+  } catch (error) {
+    const why =
+      error instanceof z.ZodError
+        ? error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")
+        : (error as Error).message;
+    throw new Refusal(
+      `${path}: it is not a lock file of this version: ${why}. Take it from version control again`,
+    );
+  }
+}
+
+/** Sets a servlet's pin, or removes it. Reads and writes in one step, so that changes made side by side all stay. */
+export function writePin(folder: string, name: string, pin: Pin | undefined): void {
+  const { [name]: _before, ...others } = readPins(folder);
+  const all = Object.entries(pin === undefined ? others : { ...others, [name]: pin });
+  const servlets = Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const path = join(folder, LOCK_FILE);
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify({ version: 1, servlets }, null, 2)}\n`);
+  renameSync(unfinished, path);
+}

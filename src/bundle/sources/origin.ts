@@ -1,0 +1,72 @@
+/** What a source holds, wherever it is. */
+import { readFile, stat } from "node:fs/promises";
+import { isAbsolute, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { limits } from "../../limits.ts";
+import { Refusal } from "../refusal.ts";
+import { bodyOf, request } from "./http.ts";
+import { openImage, wasmOf, type Image } from "./image.ts";
+import { s3Object } from "./s3.ts";
+
+export interface Origin {
+  /** Absent for what is no image, and so has no signatures. */
+  image?: Image;
+  wasm(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+const schemeOf = (source: string) => /^([a-z][a-z0-9+.-]*):/i.exec(source)?.[1]?.toLowerCase();
+
+export const isImage = (source: string) => schemeOf(source) === "oci";
+
+/** A source as the manifest in `folder` has it: paths are from there. */
+export function written(source: string, folder: string): string {
+  if (schemeOf(source) !== undefined && !isAbsolute(source)) return source;
+  return relative(folder, resolve(source)).replaceAll("\\", "/");
+}
+
+/** Opens the source of the servlet in this folder, or the image of this digest. Throws a `Refusal`. */
+export async function open(source: string, folder: string, pinned?: string): Promise<Origin> {
+  switch (schemeOf(source)) {
+    case "oci": {
+      const image = await openImage(source, pinned);
+      return { image, wasm: () => wasmOf(image, source) };
+    }
+    case "https":
+    case "http":
+      return { wasm: () => download(source) };
+    case "s3":
+      return { wasm: () => s3Object(source) };
+    case "file":
+      return { wasm: () => file(source, fileURLToPath(new URL(source))) };
+    case undefined:
+      return { wasm: () => file(source, resolve(folder, source)) };
+    default:
+      // On Windows a path may begin with a letter and a colon.
+      if (isAbsolute(source)) return open(pathToFileURL(source).href, folder);
+      throw new Refusal(
+        `${source}: it is no source that is known: write oci://, https://, s3://, file:// or a path`,
+      );
+  }
+}
+
+async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
+  if (!URL.canParse(source)) throw new Refusal(`${source}: it is not a URL`);
+  const url = new URL(source);
+  if (url.username !== "" || url.password !== "") {
+    throw new Refusal(
+      `${url.host}: a source with a password would be written into files: leave it out`,
+    );
+  }
+  return bodyOf(await request(url, { maxBytes: limits.sourceBytes }));
+}
+
+async function file(source: string, path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const state = await stat(path).catch(() => undefined);
+  if (state?.isFile() !== true) throw new Refusal(`${source}: there is no file ${path}`);
+  if (state.size > limits.sourceBytes) {
+    throw new Refusal(
+      `${source}: it is larger than ${limits.sourceBytes} bytes, which is the limit`,
+    );
+  }
+  return new Uint8Array(await readFile(path));
+}

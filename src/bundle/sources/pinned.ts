@@ -1,0 +1,60 @@
+/** The wasm of a servlet as the lock file pins it. */
+import { basename, dirname, join, resolve } from "node:path";
+import { readIfThere, writeWhole } from "../cache.ts";
+import { Refusal } from "../refusal.ts";
+import { digestOf, LOCK_FILE, readPins, type Pin } from "./lock.ts";
+import { open } from "./origin.ts";
+
+/** Where the cache keeps the wasm of this digest. */
+export const cachedPath = (cache: string, digest: string) =>
+  join(cache, "sources", `${digest.replace(":", "-")}.wasm`);
+
+/** Keeps a wasm in the cache. */
+export async function keep(cache: string, wasm: Uint8Array, digest: string): Promise<void> {
+  await writeWhole(cachedPath(cache, digest), wasm);
+}
+
+/** The pin of the servlet in this folder; undefined if it has none of this source. */
+export function pinOf(folder: string, source: string): Pin | undefined {
+  const path = resolve(folder);
+  const pin = readPins(dirname(path))[basename(path)];
+  return pin?.source === source ? pin : undefined;
+}
+
+/**
+ * The wasm of the servlet in this folder, from the cache, or else from its source.
+ *
+ * Throws a `Refusal` if it is not pinned, and if what is there now is not what was pinned.
+ */
+export async function pinnedWasm(
+  folder: string,
+  source: string,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const name = basename(resolve(folder));
+  const update = `npm run servlets -- update ${name}`;
+  const pin = pinOf(folder, source);
+  if (pin === undefined) {
+    throw new Refusal(
+      `${folder}: its source ${source} is not pinned in ${LOCK_FILE}: look at it with \`${update}\``,
+    );
+  }
+  const kept = await readIfThere(cachedPath(cache, pin.digest));
+  if (kept !== undefined && digestOf(kept, pin.digest) === pin.digest) return kept;
+  progress(`fetching ${source}`);
+  try {
+    const wasm = await (await open(source, folder, pin.manifest)).wasm();
+    const digest = digestOf(wasm, pin.digest);
+    if (digest !== pin.digest) {
+      throw new Refusal(
+        `${source}: it has the digest ${digest} now, and ${LOCK_FILE} pins ${pin.digest}: see what has changed with \`${update}\``,
+      );
+    }
+    await keep(cache, wasm, digest);
+    return wasm;
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal(`${folder}: ${error.message}`);
+    throw error;
+  }
+}

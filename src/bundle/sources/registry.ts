@@ -1,0 +1,223 @@
+/** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
+import * as z from "zod";
+import { limits } from "../../limits.ts";
+import { isPrivate } from "../../private-hosts.ts";
+import { Refusal } from "../refusal.ts";
+import { credentialsFor, type Credentials } from "./credentials.ts";
+import { bodyOf, isLoopback, request, shown, type Got } from "./http.ts";
+import { digestOf } from "./lock.ts";
+
+export const INDEX = "application/vnd.oci.image.index.v1+json";
+const ACCEPTED = [
+  INDEX,
+  "application/vnd.oci.image.manifest.v1+json",
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  "application/vnd.docker.distribution.manifest.v2+json",
+].join(", ");
+
+const descriptorSchema = z.object({
+  mediaType: z.string(),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$|^sha512:[0-9a-f]{128}$/),
+  size: z.number().nonnegative(),
+  artifactType: z.string().optional(),
+  platform: z.object({ architecture: z.string(), os: z.string() }).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+});
+
+const manifestSchema = z.object({
+  artifactType: z.string().optional(),
+  manifests: z.array(descriptorSchema).optional(),
+  layers: z.array(descriptorSchema).optional(),
+});
+
+export type Descriptor = z.infer<typeof descriptorSchema>;
+export type Manifest = z.infer<typeof manifestSchema>;
+
+export interface Reference {
+  registry: URL;
+  repository: string;
+  tag: string;
+  digest?: string;
+}
+
+/** Token services that are known to be a registry's own, although their host is another. */
+const TOKEN_HOSTS: Record<string, string> = {
+  "registry-1.docker.io": "auth.docker.io",
+  "registry.gitlab.com": "gitlab.com",
+};
+
+/** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
+export function parseReference(source: string): Reference {
+  const [, path = "", tag = "latest", digest] =
+    /^oci:\/\/(.+?)(?::([\w][\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?$/.exec(
+      source,
+    ) ?? [];
+  const [first = "", ...rest] = path.split("/");
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  const named = isHost ? first : "docker.io";
+  const host = ["docker.io", "index.docker.io"].includes(named) ? "registry-1.docker.io" : named;
+  const inHub = rest.length === 0 ? `library/${first}` : path;
+  const repository = isHost ? rest.join("/") : inHub;
+  const name = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/;
+  if (!URL.canParse(`https://${host}`) || !repository.split("/").every((part) => name.test(part))) {
+    throw new Refusal(
+      `${source}: it is not an image: write oci://HOST/REPOSITORY:TAG, or @sha256:… instead of the tag`,
+    );
+  }
+  const url = new URL(`https://${host}`);
+  // As Docker does: a registry on this machine is asked without encryption.
+  const registry = isLoopback(url.hostname) ? new URL(`http://${host}`) : url;
+  if (registry.username !== "" || registry.pathname !== "/") {
+    throw new Refusal(
+      `${source}: a host and its port come before the repository, and nothing else`,
+    );
+  }
+  return { registry, repository, tag, ...(digest !== undefined && { digest }) };
+}
+
+export class Repository {
+  readonly #registry: URL;
+  readonly #name: string;
+  /** The header that the registry has asked for. */
+  #authorization: string | undefined;
+
+  constructor({ registry, repository }: Pick<Reference, "registry" | "repository">) {
+    this.#registry = registry;
+    this.#name = repository;
+  }
+
+  /** A manifest or an index, and its digest; undefined if there is none of this tag or digest. */
+  async manifest(reference: string): Promise<{ digest: string; manifest: Manifest } | undefined> {
+    const url = this.#url("manifests", reference);
+    const got = await this.#get(url, { accept: ACCEPTED }, limits.sourceManifestBytes);
+    if (got.status === 404) return undefined;
+    const body = bodyOf(got);
+    const isPinned = reference.includes(":");
+    const digest = digestOf(body, reference);
+    const promised = isPinned ? reference : got.headers["docker-content-digest"];
+    if (typeof promised === "string" && promised !== digestOf(body, promised)) {
+      throw new Refusal(
+        `${shown(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was changed on its way`,
+      );
+    }
+    return { digest, manifest: readManifest(body, shown(url)) };
+  }
+
+  /** The content of a descriptor, verified. */
+  async blob({ digest, size }: Descriptor, maxBytes = limits.sourceBytes) {
+    const url = this.#url("blobs", digest);
+    if (size > maxBytes) {
+      throw new Refusal(`${shown(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
+    }
+    const body = bodyOf(await this.#get(url, {}, maxBytes));
+    if (body.length !== size || digestOf(body, digest) !== digest) {
+      throw new Refusal(
+        `${shown(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was changed on its way`,
+      );
+    }
+    return body;
+  }
+
+  /** Manifests that refer to this digest, such as signatures. */
+  async referrers(digest: string): Promise<Descriptor[]> {
+    const url = this.#url("referrers", digest);
+    const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
+    if (got.status === 200) return readManifest(bodyOf(got), shown(url)).manifests ?? [];
+    // Registries without this endpoint keep the list at a tag.
+    const tagged = await this.manifest(digest.replace(":", "-"));
+    return tagged?.manifest.manifests ?? [];
+  }
+
+  #url(what: "manifests" | "blobs" | "referrers", reference: string): URL {
+    return new URL(`/v2/${this.#name}/${what}/${reference}`, this.#registry);
+  }
+
+  async #get(url: URL, headers: Record<string, string>, maxBytes: number): Promise<Got> {
+    const send = () => {
+      const authorization = this.#authorization;
+      const credentials = authorization === undefined ? undefined : { authorization };
+      return request(url, { headers, maxBytes, ...(credentials && { credentials }) });
+    };
+    const got = await send();
+    const challenge = got.headers["www-authenticate"];
+    if (got.status !== 401 || challenge === undefined) return got;
+    this.#authorization = await this.#answerTo(challenge);
+    return this.#authorization === undefined ? got : send();
+  }
+
+  /** The header that answers a challenge: https://distribution.github.io/distribution/spec/auth/token/ */
+  async #answerTo(challenge: string): Promise<string | undefined> {
+    const known = await credentialsFor(this.#registry.host);
+    if (/^basic\b/i.test(challenge)) return known && basic(known);
+    const said = new Map(
+      [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!, value!]),
+    );
+    const realm = said.get("realm") ?? "";
+    if (!/^bearer\b/i.test(challenge) || !URL.canParse(realm)) {
+      throw new Refusal(`${this.#registry.origin}: it asks for an authorization that is not known`);
+    }
+    const url = new URL(realm);
+    if (isPrivate(url.hostname) && !isPrivate(this.#registry.hostname)) {
+      throw new Refusal(
+        `${this.#registry.origin}: its token service ${url.host} is in a private network: it is not asked`,
+      );
+    }
+    const { host } = this.#registry;
+    const isOwn = url.host === host || url.host === TOKEN_HOSTS[host];
+    // Another host gets what the user has given to it, and never what is the registry's.
+    const theirs = isOwn ? known : await credentialsFor(url.host);
+    const scope = said.get("scope") ?? `repository:${this.#name}:pull`;
+    const service = said.get("service") ?? host;
+    return `Bearer ${await token(url, { service, scope }, theirs)}`;
+  }
+}
+
+const basic = ({ user, password }: Credentials) =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+
+const tokenSchema = z
+  .object({ token: z.string().optional(), access_token: z.string().optional() })
+  .transform((answer) => answer.token ?? answer.access_token)
+  .pipe(z.string().regex(/^[\x21-\x7e]+$/));
+
+/** A token for pulling, from a token service. */
+async function token(
+  url: URL,
+  what: { service: string; scope: string },
+  known: Credentials | undefined,
+): Promise<string> {
+  const exchanged = known?.identityToken;
+  const form = new URLSearchParams({
+    ...what,
+    ...(exchanged && {
+      grant_type: "refresh_token",
+      client_id: "edge-servlets",
+      refresh_token: exchanged,
+    }),
+  });
+  const asked = new URL(url);
+  if (!exchanged) for (const [key, value] of form) asked.searchParams.set(key, value);
+  const got = await request(asked, {
+    ...(exchanged && { form }),
+    credentials: known && !exchanged ? { authorization: basic(known) } : {},
+    maxBytes: limits.sourceManifestBytes,
+  });
+  const read = tokenSchema.safeParse(json(bodyOf(got)));
+  if (read.success) return read.data;
+  throw new Refusal(`${shown(url)}: its answer has no token`);
+}
+
+function readManifest(body: Uint8Array, place: string): Manifest {
+  const read = manifestSchema.safeParse(json(body));
+  if (read.success) return read.data;
+  throw new Refusal(`${place}: it is not the manifest of an image`);
+}
+
+/** A value from JSON; undefined if it is not JSON. */
+export function json(bytes: Uint8Array | string): unknown {
+  try {
+    return JSON.parse(typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

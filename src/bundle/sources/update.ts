@@ -1,0 +1,143 @@
+/** What has changed at the sources of servlets since they were pinned. */
+import { diff } from "node:util";
+import { dirname, resolve } from "node:path";
+import { canonicalJson } from "../../digest.ts";
+import type { Lists } from "../../model.ts";
+import { printable } from "../../text.ts";
+import { bundleAll } from "../bundle.ts";
+import { Refusal } from "../refusal.ts";
+import type { Found } from "../scan.ts";
+import { outline } from "../wasm/binary.ts";
+import { fetchPin, policyOf, type Trust } from "./add.ts";
+import { readPins, writePin, type Pin, type Signed } from "./lock.ts";
+import { cachedPath, keep, pinnedWasm } from "./pinned.ts";
+
+interface Options {
+  cache: string;
+  progress(text: string): void;
+}
+
+/** A servlet's newer version: what it changes, and how to accept it. */
+export interface Update {
+  /** Lines for people; empty if the wasm is the same. */
+  changes: string[];
+  accept(): void;
+}
+
+/**
+ * Fetches what the source of a servlet holds now, signed as the pinned version is or as `trust` says, and compares.
+ *
+ * Throws a `Refusal` also where the newer version would not be bundled.
+ */
+export async function updateOf(found: Found, trust: Trust, options: Options): Promise<Update> {
+  const { name, place, source } = found;
+  const origin = source.origin!;
+  const { cache, progress } = options;
+  const parent = dirname(resolve(place));
+  const before: Pin | undefined = readPins(parent)[name];
+  const isTrustGiven = Object.values(trust).some((one) => one !== undefined && one !== false);
+  const policy =
+    before === undefined || isTrustGiven ? await policyOf(origin, trust) : before.signed;
+  progress(`${name}: fetching ${origin}`);
+  const { pin, wasm } = await fetchPin(origin, { folder: place, policy, cache });
+  await keep(cache, wasm, pin.digest);
+  const accept = () => writePin(parent, name, pin);
+  if (before?.digest === pin.digest) return { changes: [], accept };
+
+  const at = (digest: string) => ({ kind: "wasm" as const, files: [cachedPath(cache, digest)] });
+  const old = await oldWasm(found, before, options);
+  const oldView =
+    old &&
+    (await viewOf({ ...found, source: at(before!.digest) }, old, options).catch(() => undefined));
+  const newView = await viewOf({ ...found, source: at(pin.digest) }, wasm, options);
+  const changes = [
+    `${name}: ${origin}`,
+    ...(before === undefined ? [] : [`- ${described(before)}`]),
+    `+ ${described(pin)}`,
+    ...(before !== undefined && oldView === undefined
+      ? ["  The pinned version is no longer to be had, so all is shown as new."]
+      : []),
+    ...compare(oldView ?? new Map(), newView),
+    ...reach(found),
+  ];
+  return { changes: changes.map(printable), accept };
+}
+
+const oldWasm = async (found: Found, before: Pin | undefined, { cache, progress }: Options) =>
+  before &&
+  pinnedWasm(found.place, before.source, cache, progress).catch((error: unknown) => {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  });
+
+const described = ({ digest, size, signed }: Pin) =>
+  `${digest}, ${size} bytes, ${signerOf(signed)}`;
+
+/** Who signed, for people. */
+export function signerOf(signed: Signed): string {
+  switch (signed.by) {
+    case "key":
+      return "signed by the key in the lock file";
+    case "identity":
+      return `signed by ${signed.signer} (issuer ${signed.issuer})`;
+    case "nobody":
+      return "not signed";
+  }
+}
+
+/** Each thing that a servlet offers, as lines of JSON, and each host function that it calls. */
+async function viewOf(
+  found: Found,
+  wasm: Uint8Array,
+  options: Options,
+): Promise<Map<string, string[]>> {
+  const [member] = await bundleAll([found], options);
+  const functions = outline(wasm)
+    .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")
+    .map(({ module, name }): [string, string[]] => [`host function ${module}.${name}`, []]);
+  const lists = member?.lists === undefined ? [] : entriesOf(member.lists);
+  return new Map([...lists, ...functions]);
+}
+
+function entriesOf({ tools, resources, resourceTemplates, prompts }: Lists): [string, string[]][] {
+  const lines = (entry: object) =>
+    JSON.stringify(JSON.parse(canonicalJson(entry)), null, 2)
+      .split("\n")
+      .slice(1, -1);
+  return [
+    ...tools.map((one): [string, string[]] => [`tool ${one.name}`, lines(one)]),
+    ...resources.map((one): [string, string[]] => [`resource ${one.uri}`, lines(one)]),
+    ...resourceTemplates.map((one): [string, string[]] => [
+      `resource template ${one.uriTemplate}`,
+      lines(one),
+    ]),
+    ...prompts.map((one): [string, string[]] => [`prompt ${one.name}`, lines(one)]),
+  ];
+}
+
+/** What is gone, new and different, as the lines of a diff. */
+function compare(before: Map<string, string[]>, after: Map<string, string[]>): string[] {
+  const all = [...new Set([...before.keys(), ...after.keys()])];
+  const changes = all.flatMap((what) => {
+    const old = before.get(what);
+    const now = after.get(what);
+    if (old === undefined) return [`+ ${what}`, ...now!.map((line) => `+   ${line}`)];
+    if (now === undefined) return [`- ${what}`];
+    const lines = diff(now, old).flatMap(([kind, line]) =>
+      kind === 0 ? [] : [`${kind > 0 ? "+" : "-"}   ${line}`],
+    );
+    return lines.length === 0 ? [] : [`  ${what}`, ...lines];
+  });
+  return changes.length > 0 ? changes : ["  It offers what it has offered; only its code differs."];
+}
+
+/** What its manifest allows it, which an update leaves as it is. */
+function reach({ manifest }: Found): string[] {
+  const hosts = manifest.allowed_hosts ?? [];
+  const secrets = (manifest.allowed_secrets ?? []).map(({ service, user }) => `${service}/${user}`);
+  const paths = manifest.allowed_paths ?? [];
+  const some = (all: string[]) => (all.length > 0 ? all.join(", ") : "none");
+  return [
+    `  It may reach as before: hosts ${some(hosts)}; secrets ${some(secrets)}; paths ${some(paths)}`,
+  ];
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../../../../src/bundle/hyper-mcp/config.ts";
+
+const read = (text: string, environment: Record<string, string> = {}, file = "config.json") =>
+  readConfig(file, text, environment);
+
+const json = (plugin: object, more: object = {}) =>
+  JSON.stringify({ plugins: { demo: { url: "file:///demo.wasm", ...plugin } }, ...more });
+
+const configOf = (config: object) => json({ runtime_config: { env_vars: config } });
+
+const envVars = (text: string, environment?: Record<string, string>, file?: string) =>
+  read(text, environment, file).plugins["demo"]!.runtime_config!.env_vars;
+
+describe("references", () => {
+  test("are replaced outside of env_vars, by their defaults where unset or empty", () => {
+    const text = json({
+      url: "file://${HOME}/${DIR:-wasm}/${EMPTY:-demo}.wasm",
+      description: "costs $5, $HOME, $${HOME}",
+    });
+    const { demo } = read(text, { HOME: "/home/ada", EMPTY: "" }).plugins;
+    expect(demo!.url).toBe("file:///home/ada/wasm/demo.wasm");
+    expect(demo!.description).toBe("costs $5, $HOME, ${HOME}");
+  });
+
+  test.each([
+    [
+      "config.json",
+      '{"dynamic_loading": ${ON}, "plugins": {"demo": {"url": "file:///demo", "runtime_config": {"env_vars": {"K": "${KEY}"}}}}}',
+    ],
+    [
+      "config.yaml",
+      "dynamic_loading: ${ON}\nplugins:\n  demo:\n    url: file:///demo\n    runtime_config:\n      env_vars:\n        K: ${KEY}\n",
+    ],
+    [
+      "config.yml",
+      "dynamic_loading: ${ON}\nplugins: {demo: {url: 'file:///demo', runtime_config: {env_vars: {K: '${KEY}'}}}}\n",
+    ],
+    [
+      "config.toml",
+      'dynamic_loading = ${ON}\n[plugins.demo]\nurl = "file:///demo"\n[plugins.demo.runtime_config.env_vars]\nK = "${KEY}"\n',
+    ],
+  ])("can be other things than text in %s", (file, text) => {
+    const config = read(text, { ON: "true", KEY: "hidden-value" }, file);
+    expect(config.dynamic_loading).toBe(true);
+    expect(envVars(text, { ON: "true", KEY: "hidden-value" }, file)).toEqual({ K: "${KEY}" });
+  });
+
+  test("stay in env_vars, whether their variables are set or not", () => {
+    const config = { A: "${SET}", B: "${UNSET}", C: "a ${SET:-x} b", D: "$${SET}", E: "plain" };
+    expect(envVars(configOf(config), { SET: "hidden-value" })).toEqual(config);
+  });
+
+  test("that are unset are refused outside of env_vars, all of them by name", () => {
+    const text = json({
+      url: "file:///${B}/${A}/${B}",
+      runtime_config: { env_vars: { K: "${C}" } },
+    });
+    expect(() => read(text)).toThrow(/variables that are not set: A, B\. /);
+    expect(() => read('{"plugins": ${ALL}}')).toThrow(/not set: ALL\. /);
+  });
+});
+
+describe("is refused, without any of the file's values:", () => {
+  test.each([
+    [
+      "JSON that is cut off",
+      "config.json",
+      '{"auths": {"https://a": {"token": "hush"',
+      /not valid JSON: correct line 1/,
+    ],
+    ["a comma too many", "config.json", '{"plugins": {},\n"hush": "hush",}', /not valid JSON/],
+    [
+      "a plugin that is there twice",
+      "config.json",
+      '{"plugins": {"a": {"url": "hush"},\n"a": {"url": "hush"}}}',
+      /a key is there twice: correct line 2/,
+    ],
+    ["YAML", "config.yaml", 'plugins:\n  "hush', /not valid YAML: correct line/],
+    ["TOML", "config.toml", 'key = "hush"\nkey = hush', /not valid TOML: correct line 2/],
+    ["another format", "config.txt", "hush", /a \.json, \.yaml, \.yml or \.toml file/],
+    [
+      "a config without plugins",
+      "config.json",
+      '{"servers": {"a": "hush"}}',
+      /plugins: Invalid input/,
+    ],
+    [
+      "a number in env_vars",
+      "config.yaml",
+      "plugins: {a: {url: hush, runtime_config: {env_vars: {K: 5}}}}",
+      /plugins\.a\.runtime_config\.env_vars\.K: .*expected string/,
+    ],
+    [
+      "an unknown kind of auth",
+      "config.json",
+      '{"auths": {"https://a": {"type": "hush", "token": "hush"}}, "plugins": {}}',
+      /auths\.https:\/\/a\.type: Invalid/,
+    ],
+    [
+      "url and path at once",
+      "config.json",
+      '{"plugins": {"a": {"url": "hush", "path": "hush"}}}',
+      /must have one of "url" and "path"/,
+    ],
+    [
+      "a password in a source",
+      "config.json",
+      '{"plugins": {"a": {"url": "https://ada:hush@example.com/a"}}}',
+      /may hold a secret/,
+    ],
+    [
+      "a variable in a source's query",
+      "config.json",
+      '{"plugins": {"a": {"url": "https://example.com/a?key=${KEY}"}}}',
+      /may hold a secret/,
+    ],
+  ])("%s", (_, file, text, message) => {
+    const problem = () => read(text, { KEY: "hush" }, file);
+    expect(problem).toThrow(message);
+    expect(problem).not.toThrow(/hush/);
+  });
+});

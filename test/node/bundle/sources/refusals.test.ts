@@ -1,0 +1,329 @@
+/** Bad sources: each is refused with a message that names it, and nothing is written. */
+import dns from "node:dns";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import { packTar } from "modern-tar";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { makeBundle } from "../../../../src/bundle/bundle.ts";
+import { lookupFor, redirected, request } from "../../../../src/bundle/sources/http.ts";
+import { limits } from "../../../../src/limits.ts";
+import { adding, servlet, tarLayer, WASM } from "./adding.ts";
+import type { Layer } from "./registry.ts";
+import { IDENTITY, ISSUER, keyPair, pem, signByKey, sigstore } from "./signing.ts";
+
+const { registry, at, plugins, cache, source, add, lock, files } = adding();
+const before = { ...limits };
+afterEach(() => {
+  Object.assign(limits, before);
+  vi.restoreAllMocks();
+});
+
+const now = () => servlet({ name: "now" });
+const image = async (layer?: Layer) =>
+  registry().image("ada/time", "latest", [layer ?? (await tarLayer(await now()))]);
+const unsigned = () => add(source("ada/time"), { allowUnsigned: true });
+
+/** The message of what must be refused; nothing was written. */
+async function refused(adding: Promise<unknown>): Promise<string> {
+  const message = await adding.then(
+    () => "it was added",
+    (error: Error) => error.message,
+  );
+  expect(await files()).toEqual([]);
+  return message;
+}
+
+describe("a registry that", () => {
+  const answering = (what: string, fault: (response: ServerResponse) => void) =>
+    registry().faults.set(`/v2/ada/time/${what}`, fault);
+
+  test("is slow is given up", async () => {
+    limits.sourceIdleMs = 100;
+    answering("manifests/latest", () => {});
+    expect(await refused(unsigned())).toMatch(/latest: nothing has come for 0.1 s/);
+  });
+
+  test("trickles is given up", async () => {
+    limits.sourceMs = 300;
+    answering("manifests/latest", (response) => {
+      const timer = setInterval(() => response.write(" "), 20);
+      response.on("close", () => clearInterval(timer));
+    });
+    expect(await refused(unsigned())).toMatch(/latest: it takes longer than 0.3 s/);
+  });
+
+  test("sends without end is cut off", async () => {
+    const { digest } = registry().blob({ mediaType: WASM, bytes: await now() });
+    await image({ mediaType: WASM, bytes: await now() });
+    limits.sourceBytes = 100_000;
+    answering(`blobs/${digest}`, (response) => {
+      const more = () => {
+        while (response.writable && response.write(Buffer.alloc(64 * 1024)));
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(await refused(unsigned())).toMatch(/it is larger than 100000 bytes/);
+  });
+
+  test("breaks off is said to have", async () => {
+    answering("manifests/latest", (response) => {
+      response.writeHead(200, { "content-length": "1000" }).write("{");
+      setTimeout(() => response.destroy(), 50);
+    });
+    expect(await refused(unsigned())).toMatch(/its answer was cut off after 1 bytes/);
+  });
+
+  test("answers with a web page is said to", async () => {
+    answering("manifests/latest", (response) => {
+      response.setHeader("content-type", "text/html; charset=utf-8");
+      response.end("<html>Sign in</html>");
+    });
+    expect(await refused(unsigned())).toMatch(/latest: it answers with a web page/);
+  });
+
+  test("redirects in a circle is left", async () => {
+    answering("manifests/latest", (response) => {
+      response.writeHead(302, { location: "/v2/ada/time/manifests/latest" }).end();
+    });
+    expect(await refused(unsigned())).toMatch(/redirected more than 5 times/);
+  });
+
+  test("has no such image is said to", async () => {
+    expect(await refused(unsigned())).toMatch(/has no image latest there/);
+  });
+
+  test("gives another manifest than its digest is refused", async () => {
+    const { digest } = await image();
+    answering(`manifests/${digest}`, (response) => response.end('{"layers":[]}'));
+    const pinned = add(source("ada/time", `@${digest}`), { allowUnsigned: true });
+    expect(await refused(pinned)).toMatch(/the manifest has the digest sha256:\w+, not sha256:/);
+  });
+});
+
+describe("a redirect from a public address", () => {
+  const from = new URL("https://registry.example.com/v2/");
+  const open = { isLoopback: false, isPrivate: false };
+
+  test.each([
+    ["http://cdn.example.com/blob", /only https is followed/],
+    ["https://10.0.0.7/blob", /10.0.0.7, which is in a private network/],
+    ["https://[::1]/blob?token=abc", /in a private network/],
+    ["https://metadata.internal/", /in a private network/],
+    ["file:///etc/passwd", /only https is followed/],
+  ])("to %s is not followed", (location, message) => {
+    expect(() => redirected(location, from, open)).toThrow(message);
+    expect(() => redirected(location, from, open)).not.toThrow(/token/);
+  });
+
+  test("to a name of a private address is not followed", async () => {
+    vi.spyOn(dns, "lookup").mockImplementation(((
+      _host: string,
+      _options: object,
+      callback: (error: null, all: dns.LookupAddress[]) => void,
+    ) => callback(null, [{ address: "192.168.1.1", family: 4 }])) as unknown as typeof dns.lookup);
+    const found = (origin: typeof open, isFirst: boolean) =>
+      new Promise<string>((resolve) => {
+        lookupFor(origin, isFirst)("cdn.example.com", { all: true }, (error, all) =>
+          resolve(error?.message ?? JSON.stringify(all)),
+        );
+      });
+    expect(await found({ ...open }, false)).toMatch(/in a private network/);
+    // The user has named this one.
+    const named = { ...open };
+    expect(await found(named, true)).toContain("192.168.1.1");
+    expect(named.isPrivate).toBe(true);
+  });
+});
+
+test.each(["http://example.com/time.wasm", "http://10.0.0.7/time.wasm"])(
+  "%s is not asked without encryption",
+  async (url) => {
+    expect(await refused(add(url))).toMatch(/it is not encrypted: use https/);
+    await expect(request(new URL(url), { maxBytes: 1 })).rejects.toThrow(/not encrypted/);
+  },
+);
+
+describe("an image", () => {
+  const gzip = async (...names: string[]) =>
+    gzipSync(
+      await packTar(
+        await Promise.all(
+          names.map(async (name) => ({
+            header: { name, size: (await now()).length },
+            body: await now(),
+          })),
+        ),
+      ),
+    );
+  const layer = async (bytes: Uint8Array | Promise<Uint8Array>) =>
+    image({ mediaType: "application/octet-stream", bytes: await bytes });
+
+  test("with a tampered layer", async () => {
+    const [{ digest }] = [registry().blob({ mediaType: WASM, bytes: await now() })];
+    await image({ mediaType: WASM, bytes: await now() });
+    const other = new Uint8Array(await now());
+    other[other.length - 1]! ^= 1;
+    registry().tamper(digest, other);
+    expect(await refused(unsigned())).toMatch(/blobs\/\S+: the layer has .* changed on its way/);
+  });
+
+  test("with a path out of its tar", async () => {
+    await layer(gzip("../../plugin.wasm"));
+    expect(await refused(unsigned())).toMatch(/its tar has the path \.\.\/\.\.\/plugin.wasm/);
+  });
+
+  test("with two servlets", async () => {
+    await layer(gzip("a.wasm", "b.wasm"));
+    expect(await refused(unsigned())).toMatch(/its tar has a.wasm and b.wasm/);
+  });
+
+  test("with a tar that is cut off", async () => {
+    await layer(gzipSync((await packTarOf(await now())).subarray(0, 700)));
+    expect(await refused(unsigned())).toMatch(/it is not a whole tar/);
+  });
+
+  test("with a gzip that is cut off", async () => {
+    await layer((await gzip("plugin.wasm")).subarray(0, 100));
+    expect(await refused(unsigned())).toMatch(/it cannot be unpacked, so it may be cut off/);
+  });
+
+  test("that is too large once it is unpacked", async () => {
+    limits.sourceBytes = 50_000;
+    await layer(gzipSync(await packTarOf(Buffer.alloc(100_000))));
+    expect(await refused(unsigned())).toMatch(/larger than 50000 bytes once it is unpacked/);
+  });
+
+  test("that is too large", async () => {
+    limits.sourceBytes = 10;
+    await image();
+    expect(await refused(unsigned())).toMatch(/bytes, and 10 is the limit/);
+  });
+
+  test("without a servlet", async () => {
+    await layer(gzip("readme.txt"));
+    expect(await refused(unsigned())).toMatch(/no layer of it has a servlet/);
+  });
+
+  test("of a component", async () => {
+    await layer(Buffer.from([0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0]));
+    expect(await refused(unsigned())).toMatch(/it is a WebAssembly component: build it as an Ext/);
+  });
+
+  test("of a module that is cut off", async () => {
+    await layer((await now()).subarray(0, 100));
+    expect(await refused(unsigned())).toMatch(/it does not compile, so it may be cut off/);
+  });
+
+  test("of a module that is no servlet", async () => {
+    await layer(Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
+    expect(await refused(unsigned())).toMatch(/it is not a servlet/);
+  });
+});
+
+const packTarOf = (bytes: Uint8Array) =>
+  packTar([{ header: { name: "plugin.wasm", size: bytes.length }, body: new Uint8Array(bytes) }]);
+
+describe("a signature", () => {
+  const { publicKey, privateKey } = keyPair();
+  const byKey = async () => {
+    await mkdir(at("."), { recursive: true });
+    await writeFile(at("cosign.pub"), pem(publicKey));
+    return add(source("ada/time"), { key: at("cosign.pub") });
+  };
+
+  test("must be asked for, or done without in so many words", async () => {
+    await image();
+    expect(await refused(add(source("ada/time")))).toMatch(/--key .* or give --allow-unsigned/);
+  });
+
+  test("that is missing", async () => {
+    await image();
+    expect(await refused(byKey())).toMatch(/it is not signed: ask its author/);
+  });
+
+  test("by another key", async () => {
+    const { digest } = await image();
+    signByKey(registry(), "ada/time", digest, { key: keyPair().privateKey });
+    expect(await refused(byKey())).toMatch(/not signed by this key: the signature is by another/);
+  });
+
+  test("of another image", async () => {
+    const { digest } = await image();
+    const of = `sha256:${"0".repeat(64)}`;
+    signByKey(registry(), "ada/time", digest, { key: privateKey, of });
+    expect(await refused(byKey())).toMatch(`not signed by this key: it is of ${of}`);
+  });
+
+  test("of a file, which has none", async () => {
+    await writeFile(at("time.wasm"), await now());
+    const trusted = add(at("time.wasm"), { identity: IDENTITY, issuer: ISSUER });
+    expect(await refused(trusted)).toMatch(/only oci:\/\/ sources are signed/);
+  });
+
+  test.each([
+    ["another Sigstore", "sign", {}, /no trusted|certificate|CERTIFICATE|verif/i],
+    ["nobody in the log", "sign", { withLog: false }, /no entry in a transparency log/],
+    ["its author, of another statement", "bundle", { predicate: "https://slsa.dev/v1" }, /of no/],
+  ] as const)("keyless, by %s", async (who, form, how, message) => {
+    const { digest } = await image();
+    const own = await sigstore();
+    await own[form](registry(), "ada/time", digest, how);
+    const root = who === "another Sigstore" ? (await sigstore()).root : own.root;
+    await writeFile(at("root.json"), root);
+    const trust = { identity: IDENTITY, issuer: ISSUER, trustedRoot: at("root.json") };
+    const said = await refused(add(source("ada/time"), trust));
+    expect(said).toContain(`it is not signed by ${IDENTITY}`);
+    expect(said).toMatch(message);
+  });
+});
+
+describe("a name", () => {
+  test("that is taken changes nothing", async () => {
+    await writeFile(at("time.wasm"), await now());
+    await add(at("time.wasm"));
+    const old = await lock();
+    await writeFile(at("time.wasm"), await servlet({ name: "other" }));
+    await expect(add(at("time.wasm"))).rejects.toThrow(/plugins\/time: it is there already/);
+    expect(await lock()).toEqual(old);
+  });
+
+  test.each(["../time", "a b", "", "assembly"])("%j is refused", async (name) => {
+    await writeFile(at("time.wasm"), await now());
+    expect(await refused(add(at("time.wasm"), { name }))).toMatch(/cannot be/);
+  });
+});
+
+describe("bundling", () => {
+  const bundle = () => makeBundle({ folders: [plugins()], cache: cache(), progress: () => {} });
+
+  test("refuses what is no longer what was pinned, by its name", async () => {
+    await writeFile(at("time.wasm"), await now());
+    await add(at("time.wasm"));
+    await writeFile(at("time.wasm"), await servlet({ name: "other" }));
+    await rm(cache(), { recursive: true });
+    await expect(bundle()).rejects.toThrow(
+      /plugins\/time: .*time.wasm: it has the digest sha256:\w+ now, .* pins sha256:.* update time/,
+    );
+  });
+
+  test("refuses a source that is not pinned, or not this one", async () => {
+    await writeFile(at("time.wasm"), await now());
+    await add(at("time.wasm"));
+    const path = at("plugins/time/servlet.json");
+    const text = await readFile(path, "utf8");
+    await writeFile(path, text.replace("time.wasm", "tide.wasm"));
+    await expect(bundle()).rejects.toThrow(/tide.wasm is not pinned in servlets.lock.json/);
+    await rm(at("plugins/servlets.lock.json"));
+    await writeFile(path, text);
+    await expect(bundle()).rejects.toThrow(/time.wasm is not pinned/);
+  });
+
+  test("refuses a wasm beside a source", async () => {
+    await writeFile(at("time.wasm"), await now());
+    await add(at("time.wasm"));
+    await writeFile(at("plugins/time/other.wasm"), await now());
+    await expect(bundle()).rejects.toThrow(/has a "source", and .*other.wasm is beside it/);
+  });
+});
