@@ -35,7 +35,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
-          globalSetup: "./test/node/built-worker.ts",
+          globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -11,6 +11,7 @@ import { Fault, report } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
+import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
@@ -24,7 +25,7 @@ export function createApp(bundle: Bundle, env: object) {
     bundle,
     env,
   );
-  const { server, hubs, vault, tasks, sessions } = parts;
+  const { server, hubs, vault, tasks, sessions, states } = parts;
   const { authorization } = authenticator;
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
@@ -89,7 +90,7 @@ export function createApp(bundle: Bundle, env: object) {
         ...quota,
         challenge: (fault) => authenticator.challenge(raw, fault),
         server,
-        registry: registry.within(principal.scopes),
+        registry: registry.for({ principal }),
         principal,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
@@ -99,12 +100,19 @@ export function createApp(bundle: Bundle, env: object) {
     );
   });
 
+  app.all("/operator/*", async (c) => {
+    const { raw } = c.req;
+    const principal = await authenticator.operator(raw);
+    const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
+    return until(operatorEndpoint(raw, { ...quota, principal, servlets: bundle.servlets, states }));
+  });
+
   for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
     app.all(path, async (c) => {
       const { raw } = c.req;
       const principal = await otcPrincipal(raw, { authenticator, shared });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-      const allowed = registry.within(principal.scopes);
+      const allowed = registry.for({ principal });
       return until(answer(raw, { ...quota, registry: allowed, principal, records }));
     });
   }
@@ -125,7 +133,9 @@ export function createApp(bundle: Bundle, env: object) {
   app.onError((error, c) => {
     const fault = report(error);
     if (/^\/(tools|health)\b/.test(c.req.path)) return errorResponse(fault);
-    return refusalResponse(fault, { challenge: authenticator.challenge(c.req.raw, fault) });
+    const challenge = authenticator.challenge(c.req.raw, fault);
+    if (c.req.path.startsWith("/operator/")) return operatorRefusal(fault, challenge);
+    return refusalResponse(fault, { challenge });
   });
 
   return app;

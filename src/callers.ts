@@ -2,7 +2,7 @@ import { limits } from "./limits.ts";
 import { ANONYMOUS, type Principal } from "./model.ts";
 
 /**
- * The key under which quotas and namespaces count a caller. Anonymous callers are told apart by their network;
+ * The key under which quotas and namespaces count a caller. Anonymous callers are distinguished by their network;
  * undefined where that is unknown, and then nothing is counted.
  */
 export function callerKey({ name, address }: Principal): string | undefined {

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
+import { OPERATOR_SCOPE } from "./model.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
@@ -48,6 +49,11 @@ const pattern = z
 const scopeNames = z.refine<object>(
   (scopes) => Object.keys(scopes).every((name) => NO_SPACE.test(name)),
   `names of scopes ${NO_SPACE_RULE}`,
+);
+
+const notReserved = z.refine<object>(
+  (scopes) => !Object.hasOwn(scopes, OPERATOR_SCOPE),
+  `${OPERATOR_SCOPE} is the scope of those who operate the server: give yours another name`,
 );
 
 const count = z.int("must be a whole number").check(z.nonnegative("must not be below 0"));
@@ -158,8 +164,8 @@ const settingsSchema = z.object({
         ),
     ),
   ),
-  /** What scopes grant: JSON, patterns by scope, as `{"reader": ["http-status:*", "web:fetch"]}`. */
-  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames))),
+  /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
+  SCOPES: z.optional(json(z.record(z.string(), z.array(pattern)).check(scopeNames, notReserved))),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
@@ -198,7 +204,9 @@ function checked(settings: Settings): Settings {
   }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
-    const unknown = scopes.find((scope) => !scope.includes(":") && !Object.hasOwn(SCOPES, scope));
+    const unknown = scopes.find(
+      (scope) => !scope.includes(":") && scope !== OPERATOR_SCOPE && !Object.hasOwn(SCOPES, scope),
+    );
     if (unknown === undefined) continue;
     const message = `The API key ${name} has the scope ${unknown}, which SCOPES does not define: add it there.`;
     throw new Error(`The Worker's configuration is not valid. ${message}`);

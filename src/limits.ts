@@ -120,16 +120,50 @@ export const limits = {
   /** A name in a folder, and a path: NAME_MAX and PATH_MAX of Linux, in bytes. */
   fileNameBytes: 255,
   filePathBytes: 4096,
+  /** Files that the summary of a state lists. */
+  listedFiles: 1000,
+  /** How long an export or import of a state may stand still: it holds the state. */
+  stateStallMs: 30_000,
+  /** What a servlet of the kit reads of a file at once: it is held by the host, the kernel and the engine. */
+  fileReadBytes: 6 * 1024 * 1024,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
   /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
   openFiles: 1024,
-  /** Fuel for each statement of SQL that a guest's file calls need. */
-  sqlFuel: 10_000,
+  /** Fuel for each statement of SQL, row that is sealed or opened, and name that is hashed for a guest's file calls. */
+  fileStepFuel: 10_000,
+  /** Fuel for each row that is looked up for them, also in memory. */
+  lookUpFuel: 1000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
+  /** What is stored of a servlet's memory and variables in one scope: as much as one instance may have. */
+  stateBytes: 64 * 1024 * 1024,
+  /**
+   * Memory and files of all servlets together that are kept for one caller, in whole MiB for each scope; those of
+   * scopes that all callers share are not counted. Four times what the files of one scope may take.
+   */
+  callerStateBytes: 1024 * 1024 * 1024,
+  /**
+   * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
+   * after such a pause. A request may make a thousand others.
+   */
+  auditedObjects: 200,
+  auditMs: 60_000,
+  /**
+   * How long the request that has made a call may take to answer the object in which its guest runs: others wait
+   * meanwhile. Longer than `resumeWaitMs`.
+   */
+  hookMs: 30_000,
+  /** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
+  joinedHubs: 1000,
+  /**
+   * Endings that one scope keeps for tasks whose object died before it heard of them, and their bytes: such a task
+   * asks again within minutes, and no more than `queuedCalls` are on their way at once.
+   */
+  endings: 1000,
+  endingBytes: 64 * 1024 * 1024,
   /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
@@ -158,7 +192,7 @@ export const limits = {
   uploadMs: 10 * 60_000,
   /** How long a task is kept after it was created. */
   taskMs: 7 * 86_400_000,
-  /** Poll interval that clients of tasks are told. */
+  /** Poll interval announced to clients of tasks. */
   taskPollMs: 1000,
   /** How long a new task's first response waits for its first run. */
   firstRunMs: 100,

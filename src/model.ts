@@ -43,6 +43,9 @@ export interface Principal {
   readonly address?: string;
 }
 
+/** The scope of those who operate the server: what servlets keep for anybody. No other scope includes it. */
+export const OPERATOR_SCOPE = "operator";
+
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
@@ -54,11 +57,26 @@ export interface CallerQuota {
   countStored(bytes?: number): Promise<void>;
 }
 
+/**
+ * Who hears of a change in the state of a servlet: everybody, one session, or the clients of a caller key, with
+ * `isSessionless` only those that have no session.
+ */
+export type Audience =
+  | { everybody: true }
+  | { session: string }
+  | { caller: string; isSessionless?: true };
+
 /** An MCP notification that a servlet sends during a call. */
 export interface Notification {
   method: string;
   params?: Json;
+  /** For a change: all clients of the caller's principal by default. */
+  audience?: Audience;
 }
+
+/** True for a notification that a list or a resource has changed. */
+export const isChange = ({ method }: Notification): boolean =>
+  method.endsWith("/list_changed") || method === "notifications/resources/updated";
 
 /**
  * A tool as Open Tool Calling describes it.

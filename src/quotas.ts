@@ -20,10 +20,10 @@ export interface Count {
 /** The counters of one kind of action of a caller. */
 export function countsOf(
   counters: DurableObjectNamespace<Counter>,
-  { what, caller, most }: { what: string; caller: string; most: number },
+  { action, caller, most }: { action: string; caller: string; most: number },
 ): Count[] {
   return countedBy(caller).map(({ key, shares }) => ({
-    counter: counters.getByName(`${what} ${key}`),
+    counter: counters.getByName(`${action} ${key}`),
     most: most * shares,
   }));
 }
@@ -53,7 +53,7 @@ export function storageQuota(
   return async (caller, bytes = 0) => {
     if (counters === undefined || caller === undefined) return;
     const most = limits.keptPerDay;
-    const counts = countsOf(counters, { what: "kept", caller, most });
+    const counts = countsOf(counters, { action: "kept", caller, most });
     for (let left = bytes; left >= 0; left -= PART) {
       const waitMs = await takeAll(counts, DAY);
       if (waitMs > 0)
@@ -62,9 +62,9 @@ export function storageQuota(
   };
 }
 
-export function tooMany(waitMs: number, what: string): Fault {
+export function tooMany(waitMs: number, counted: string): Fault {
   const retryAfter = Math.ceil(waitMs / 1000);
   const seconds = retryAfter === 1 ? "1 second" : `${retryAfter} seconds`;
-  const message = `Too many ${what}. Retry in ${seconds}.`;
+  const message = `Too many ${counted}. Retry in ${seconds}.`;
   return new Fault("too_many", message, { data: { retryAfter } });
 }

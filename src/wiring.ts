@@ -3,7 +3,8 @@ import { sharedSecret } from "./auth/otc.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
-import { statefulRunner } from "./durable/servlet-states.ts";
+import { stateful } from "./durable/servlet-states.ts";
+import { operatedStates } from "./durable/operated-states.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { vaultOf } from "./durable/state-vault.ts";
 import { tasksOf } from "./durable/tasks.ts";
@@ -11,6 +12,7 @@ import { sealerOf } from "./durable/vault.ts";
 import { deploymentOf, namespaceOf, readSettings, type Settings } from "./env.ts";
 import { configureLimits } from "./limits.ts";
 import type { Server } from "./mcp/wire/exchange.ts";
+import { OPERATOR_SCOPE } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { Registry } from "./servlets/registry.ts";
 import { isScope } from "./servlets/scopes.ts";
@@ -21,7 +23,7 @@ export function wire(bundle: Bundle, env: object) {
   configureLimits(settings.LIMITS ?? {});
   const registry = new Registry(bundle, {
     ...deploymentOf(settings, env),
-    runStateful: statefulRunner(env),
+    ...stateful(env),
   });
   const names = registry.servlets.map(({ name }) => name);
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
@@ -29,9 +31,12 @@ export function wire(bundle: Bundle, env: object) {
     settings,
     registry,
     server: introduction(settings),
-    authenticator: createAuthenticator(settings, env, (scope) =>
-      isScope(scope, settings.SCOPES, names),
+    authenticator: createAuthenticator(
+      settings,
+      env,
+      (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
     ),
+    states: operatedStates(env, bundle.servlets),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env),

@@ -73,7 +73,7 @@ export default defineServlet({
             ...(asks > 1 && { timeout: wait }),
           };
           const { action, content } = await context.elicit(form).catch((error: unknown) => {
-            // What the client lacks is an error of the protocol, where it has one for that.
+            // A missing capability is a protocol error, where the protocol has one for it.
             if (!(error instanceof AskError) || error.data) throw error;
             const undecided = `Nobody has decided, so do not do it: ${matter}.`;
             throw new ToolError(`${undecided} ${error.message}`);

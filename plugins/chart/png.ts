@@ -91,7 +91,7 @@ function distance(bytes: number): Bits {
   return [reversed(symbol, 5) | (rest << 5), 5 + extra];
 }
 
-/** What repeats `count` bytes, three at least, from `back` bytes before. */
+/** A back-reference: repeats `count` bytes (at least three) from `back` bytes before. */
 function repetition(count: number, back: number): Bits[] {
   const parts: Bits[] = [];
   const [code, bits] = distance(back);

@@ -7,7 +7,7 @@ import { encodePng } from "./png.ts";
 const MOST_VALUES = 500;
 /** Room for sums and for round ticks beyond the values. */
 const LARGEST = 1e300;
-/** What is nearer to zero is drawn as zero: numbers lose their digits there. */
+/** Values nearer to zero are drawn as zero: floating-point numbers lose digits there. */
 const SMALLEST = 1e-300;
 
 const TEXT = { type: "string", maxLength: 200 } as const;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 
 const report = await loadServlet("plugins/report");
 
-/** What the RFC Editor says of some, as far as it is read. */
+/** The RFC Editor's records of some RFCs: the members that the servlet reads. */
 const KNOWN: Record<string, object> = {
   1: {
     title: "Host | Software",

@@ -1,7 +1,7 @@
 /** Translates texts with DeepL. https://developers.deepl.com/api-reference/translate */
 import { defineServlet, ToolError } from "edge-servlets/servlet";
 
-/** What DeepL says by its status. */
+/** Error messages by DeepL's HTTP status. */
 const FAILURES: Record<number, string> = {
   400: "DeepL does not know one of the languages.",
   403: "DeepL does not know the API key.",

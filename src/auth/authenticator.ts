@@ -1,7 +1,7 @@
 import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Json, Principal } from "../model.ts";
+import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
 import type { Counter } from "../quotas.ts";
 import {
   authorizationServer,
@@ -10,7 +10,7 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { isLoopback } from "./origin.ts";
+import { isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
@@ -25,6 +25,11 @@ export interface Authenticator {
   proof: "" | "key" | "sign-in";
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request): Promise<Principal>;
+  /**
+   * One who may operate the server: by a key or a sign-in with the scope `operator`, or from this machine where no
+   * authentication is configured. Throws as `identify`.
+   */
+  operator(request: Request): Promise<Principal>;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
@@ -72,36 +77,57 @@ export function createAuthenticator(
 
   /** Scopes of external tokens apply only if the configuration defines scopes. */
   const foreign = ({ name, scopes: held, expires }: Verified): Known => ({
-    principal: { name, ...(settings.SCOPES && { scopes: held }) },
+    // Who may operate is for this server to say.
+    principal: {
+      name,
+      ...(settings.SCOPES && { scopes: held.filter((scope) => scope !== OPERATOR_SCOPE) }),
+    },
     expires,
   });
+
+  async function identify(request: Request): Promise<Principal> {
+    if (isOpen) return anonymousAt(request);
+    if (hasQueryToken(request.url)) {
+      throw new Fault(
+        "invalid_request",
+        "The URL contains access_token. Send the token in the Authorization header instead.",
+      );
+    }
+    const token = bearerIn(request.headers.get("authorization"));
+    if (token === undefined) {
+      const what = hasOAuth ? "an access token" : "an API key";
+      throw new Fault(
+        "unauthorized",
+        `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
+      );
+    }
+    const known = remembered.get(token, request.url);
+    if (known !== undefined) return known;
+    const holder = await holderOf(token, request);
+    remembered.set(token, request.url, holder);
+    return holder.principal;
+  }
 
   return {
     isOpen,
     isExposed: (url) => isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,
-    async identify(request) {
-      if (isOpen) return anonymousAt(request);
-      if (hasQueryToken(request.url)) {
+    identify,
+    async operator(request) {
+      if (isOpen && !isLocal(request)) {
         throw new Fault(
-          "invalid_request",
-          "The URL contains access_token. Send the token in the Authorization header instead.",
+          "forbidden",
+          "This server requires no authentication, so nobody may operate it from another machine. Make a key: npm run keys -- create NAME --scopes operator",
         );
       }
-      const token = bearerIn(request.headers.get("authorization"));
-      if (token === undefined) {
-        const what = hasOAuth ? "an access token" : "an API key";
-        throw new Fault(
-          "unauthorized",
-          `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
-        );
-      }
-      const known = remembered.get(token, request.url);
-      if (known !== undefined) return known;
-      const holder = await holderOf(token, request);
-      remembered.set(token, request.url, holder);
-      return holder.principal;
+      const principal = await identify(request);
+      if (isOpen || principal.scopes?.includes(OPERATOR_SCOPE) === true) return principal;
+      throw new Fault(
+        "insufficient_scope",
+        "This needs the scope operator, which no other scope includes. Make a key: npm run keys -- create NAME --scopes operator",
+        { data: { scope: OPERATOR_SCOPE } },
+      );
     },
     challenge(request, fault) {
       if (fault.code !== "unauthorized" && fault.code !== "insufficient_scope") return undefined;

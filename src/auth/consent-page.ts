@@ -1,6 +1,7 @@
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html, raw } from "hono/html";
 import { limits } from "../limits.ts";
+import { OPERATOR_SCOPE } from "../model.ts";
 import { printable } from "../text.ts";
 
 /** The server as people see it. */
@@ -71,6 +72,14 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
       until it has not done so for ${limits.refreshTokenMs / 86_400_000} days or the passphrase
       changes.
     </p>
+    ${
+      scopes.includes(OPERATOR_SCOPE)
+        ? html`<p class="note" role="note">
+            With <code>${OPERATOR_SCOPE}</code> it may see, replace and delete what servlets keep
+            for anybody.
+          </p>`
+        : ""
+    }
     ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map(code)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />

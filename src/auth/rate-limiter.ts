@@ -11,7 +11,7 @@ interface RateLimit {
 
 /** Counts the calls of one caller, in an object. Returns the wait in ms above the limit, else 0. */
 interface Quota extends Rpc.DurableObjectBranded {
-  take(what: string, perMinute: number): Promise<number>;
+  take(tool: string, perMinute: number): Promise<number>;
 }
 
 /** A request that was let in. */

@@ -51,14 +51,14 @@ export class SignInLimiter {
     return this.#ofAddress("sign-in", request, limits.signIns);
   }
 
-  #ofAddress(what: string, { headers }: Request, most: number): Count[] {
+  #ofAddress(action: string, { headers }: Request, most: number): Count[] {
     const address = networkOf(headers.get("cf-connecting-ip") ?? "unknown");
     const caller = callerKey({ ...ANONYMOUS, address })!;
-    return countsOf(this.#attempts, { what, caller, most });
+    return countsOf(this.#attempts, { action, caller, most });
   }
 
-  #ofAll(what: string, most: number): Count {
-    return { counter: this.#attempts.getByName(what), most };
+  #ofAll(action: string, most: number): Count {
+    return { counter: this.#attempts.getByName(action), most };
   }
 }
 

@@ -1,4 +1,5 @@
 import { dirname, relative } from "node:path";
+import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. */
@@ -11,6 +12,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   name: ${JSON.stringify(found.name)},
   dialect: ${JSON.stringify(dialect)},
   module: wasm${at},
+  ${prepared.base === undefined ? "" : `base: base${at},`}
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
@@ -26,6 +28,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   const imports = members.flatMap(({ prepared, archives }, at) => [
     ...archives.map((archive, nth) => `import files${at}_${nth} from ${from(archive.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
+    ...(prepared.base === undefined ? [] : [`import base${at} from ${from(prepared.base.path)};`]),
     ...(prepared.patch === undefined
       ? []
       : [`import patch${at} from ${from(prepared.patch.path)};`]),
@@ -35,6 +38,16 @@ import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.t
 ${imports.join("\n")}
 export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
 `;
+}
+
+/** The servlets that keep state and have another build than in an earlier module: their memory begins anew. */
+export function newBuilds(members: readonly Member[], before: string): string[] {
+  const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
+  const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));
+  return members.flatMap(({ found: { name, manifest }, prepared }) => {
+    const hash = hashes.get(name);
+    return keepsState(manifest) && hash !== undefined && hash !== prepared.hash ? [name] : [];
+  });
 }
 
 /** A relative path as an import specifier. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
@@ -14,9 +15,10 @@ import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
-import { bundleScript, checkTypes, type Script } from "./typescript/script.ts";
+import { bundleScript, checkTypes, kitScript, type Script } from "./typescript/script.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
+import { inTurns } from "./work.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -29,7 +31,7 @@ export interface Member {
   size: { before: number; gzip: number };
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
-  /** What its start functions ask for where they run in each call; empty where they run once. */
+  /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
   lists?: Lists;
@@ -64,7 +66,7 @@ export async function bundleAll(
 ): Promise<Member[]> {
   const scripts = await bundleScripts(all, { cache, progress, refusals });
   const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
-  const built = await inTurns(2, buildable, (found) =>
+  const built = await inTurns(buildable, (found) =>
     refusals.collect(() => makeReady(found, scripts.get(found), { cache, progress })),
   );
   const ready = built.filter((one) => one !== undefined);
@@ -88,7 +90,7 @@ export async function bundleAll(
   for (const [at, one] of ready.entries()) {
     const answer = answers[at]!;
     const member = await refusals.collect(async () =>
-      withAnswer(await withImage(one, answer, cache), answer),
+      withAnswer(await warmed(one, answer, cache), answer),
     );
     if (member !== undefined) members.push(member);
   }
@@ -105,12 +107,13 @@ async function bundleScripts(
   all: readonly Found[],
   { cache, progress, refusals }: Pick<Options, "cache" | "progress"> & { refusals: Refusals },
 ): Promise<Map<Found, Script>> {
-  const scripts = new Map<Found, Script>();
-  for (const found of all) {
-    if (found.source.kind !== "typescript") continue;
-    const script = await refusals.collect(() => bundleScript(found.source.files[0]!));
-    if (script !== undefined) scripts.set(found, script);
-  }
+  const wanted = all.filter(({ source }) => source.kind === "typescript");
+  const made = await inTurns(wanted, ({ source }) =>
+    refusals.collect(() => bundleScript(source.files[0]!)),
+  );
+  const scripts = new Map(
+    wanted.flatMap((found, at) => (made[at] === undefined ? [] : [[found, made[at]]])),
+  );
   const entries = [...scripts]
     .map(([{ source }, { inputs }]) => ({ entry: source.files[0]!, inputs }))
     .filter(({ entry }) => entry.endsWith(".ts"));
@@ -124,11 +127,13 @@ async function makeReady(
   { cache, progress }: Pick<Options, "cache" | "progress">,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
+  refuseUnkept(found);
   const plugin = await build(found.source, cache, tell);
   const limit = memoryBytes(found.manifest.memory_limit ?? "") ?? limits.memoryBytes;
   try {
     const keeps = keepsState(found.manifest);
-    const memory = { memoryBytes: limit, ...(keeps && { markedPages: 0 }) };
+    const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
+    const memory = { memoryBytes: most, ...(keeps && { markedPages: 0 }) };
     const prepared = await prepare(plugin, memory, cache, tell);
     if (keeps && prepared.unrestorable !== undefined) {
       throw new Refusal(
@@ -143,11 +148,29 @@ async function makeReady(
       );
     }
     const size = { before: plugin.length, gzip: gzipBytes(prepared.wasm) };
-    return { found, dialect, prepared, size, archives: await archivesOf(found, cache) };
+    const archives = await archivesOf(found, cache);
+    return { found: withStateLists(found, plugin), dialect, prepared, size, archives };
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${found.source.files[0]}: ${error.message}`);
     throw error;
   }
+}
+
+/** Throws a `Refusal` for a promise that this server does not keep. */
+function refuseUnkept({ place, manifest }: Found): void {
+  if (manifest.on_new_build !== "keep-calls-on-old") return;
+  throw new Refusal(
+    `${place}: "on_new_build": "keep-calls-on-old" needs a server that keeps old builds, which this one does not do yet: write "anew" or leave it out; then memory begins anew with each new build, and files stay`,
+  );
+}
+
+/** The same servlet, with lists that are asked for in each state if it says that they change with it. */
+function withStateLists(found: Found, plugin: Uint8Array<ArrayBuffer>): Found {
+  const { manifest } = found;
+  if (!keepsState(manifest) || manifest.lists !== undefined) return found;
+  const imports = WebAssembly.Module.imports(new WebAssembly.Module(plugin));
+  const isTold = imports.some(({ name }) => /^notify_\w+_list_changed$/.test(name));
+  return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
 }
 
 const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
@@ -159,27 +182,33 @@ async function makeLoaded(
   { text }: Script,
   cache: string,
 ): Promise<Ready> {
-  const { path, patch, exports } = await snapshot(engine, text, cache);
-  const hash = sha256(engine.hash, patch);
+  const { patch: base } = await snapshot(engine, await kitScript(), cache);
+  const { patch, output } = await snapshot(engine, { name: "servlet.js", text }, cache, base);
   return {
     found,
     dialect: "hyper-v2",
     archives: await archivesOf(found, cache),
-    prepared: { ...engine, exports, hash, patch: { path, bytes: patch } },
-    size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch) },
+    prepared: {
+      ...engine,
+      exports: z.array(z.string()).parse(output),
+      hash: sha256(engine.hash, base.bytes, patch.bytes),
+      base,
+      patch,
+    },
+    size: { before: Buffer.byteLength(text), gzip: gzipBytes(patch.bytes) },
   };
 }
 
-/** The same servlet with the image in which its calls begin. */
-async function withImage(one: Ready, { image, refusal }: Answer, cache: string): Promise<Ready> {
+/** The same servlet with the patch in which its calls begin. */
+async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
     throw new Refusal(`${found.place}: "warm" and "start" cannot be had: ${refusal}`);
   }
-  if (image === undefined) return one;
-  const bytes = Uint8Array.fromBase64(image);
+  if (patch === undefined) return one;
+  const bytes = Uint8Array.fromBase64(patch);
   const hash = sha256(prepared.hash, bytes);
-  const path = join(cache, `${hash.slice(0, 32)}.image.bin`);
+  const path = join(cache, `${hash.slice(0, 32)}.warm.bin`);
   if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
   const gzip = one.size.gzip + (found.source.kind === "typescript" ? 0 : gzipBytes(bytes));
   return {
@@ -252,22 +281,4 @@ export function catalogOf(members: readonly Member[]): Catalog {
       `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );
   });
-}
-
-/** Does `work` on all items, `width` at a time; results in order. */
-async function inTurns<T, R>(
-  width: number,
-  items: readonly T[],
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const turn = async () => {
-    while (next < items.length) {
-      const at = next++;
-      results[at] = await work(items[at]!);
-    }
-  };
-  await Promise.all(Array.from({ length: width }, turn));
-  return results;
 }

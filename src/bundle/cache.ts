@@ -1,3 +1,4 @@
+import { shared } from "./work.ts";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -34,12 +35,20 @@ export interface Built {
  * A build's output, made again only where a file that it read has changed. `recipe` stands for
  * everything else that it depends on.
  */
-export async function cachedBuild(
+export function cachedBuild(
   folder: string,
   recipe: string,
   build: () => Promise<Built>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const note = join(folder, `${sha256(recipe).slice(0, 32)}.json`);
+  return shared(note, () => builtAt(note, folder, build));
+}
+
+async function builtAt(
+  note: string,
+  folder: string,
+  build: () => Promise<Built>,
+): Promise<Uint8Array<ArrayBuffer>> {
   const known = await readIfThere(note);
   if (known !== undefined) {
     const { inputs, digest } = JSON.parse(new TextDecoder().decode(known));

@@ -1,6 +1,6 @@
 /** The files that a servlet's folders begin with. */
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
 import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";
@@ -22,13 +22,14 @@ export async function archivesOf({ manifest, place }: Found, cache: string): Pro
   const { allowed_paths: paths = [] } = manifest;
   if (paths.length > 0 && !keepsState(manifest)) {
     throw new Refusal(
-      '"allowed_paths" needs "state": write "session", "caller" or "server" there, for whom the files are kept',
+      '"allowed_paths" needs "state", also where all folders are read-only: write "session", "caller" or "server" there, for whom the files are kept',
     );
   }
   const hosts = new Set(mountsOf(paths).map(({ host }) => host));
   const archives: Archived[] = [];
   for (const host of hosts) {
     if (host.startsWith("/") || host.split("/").includes("..")) continue;
+    await demandInside(place, host);
     const files = await filesOf(join(place, host));
     if (files.length === 0) continue;
     const bytes = archiveOf(files);
@@ -53,16 +54,30 @@ function mountsOf(paths: readonly string[]) {
   }
 }
 
-/** All files below a folder, in the order of their paths; none if there is no such folder. */
+/** Throws a `Refusal` where a link makes a host of a folder elsewhere: a plugin must not take files of who bundles it. */
+async function demandInside(place: string, host: string): Promise<void> {
+  const folder = await realpath(join(place, host)).catch(() => undefined);
+  if (folder === undefined || `${folder}${sep}`.startsWith(`${await realpath(place)}${sep}`))
+    return;
+  throw new Refusal(
+    `the folder ${host} is a link to ${folder}, outside of the servlet's folder: copy its files here`,
+  );
+}
+
+/** All files below a folder, in the order of their paths, without links; none if there is no such folder. */
 async function filesOf(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  // `readdir` follows links to folders.
+  const links = entries.filter((entry) => entry.isSymbolicLink());
+  const linked = links.map((entry) => join(entry.parentPath, entry.name) + sep);
+  const isBelowLink = (path: string) => linked.some((link) => `${path}${sep}`.startsWith(link));
   const paths = entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !isBelowLink(entry.parentPath))
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();
   return Promise.all(
     paths.map(async (path) => ({
-      path: path.slice(folder.length + 1).replaceAll("\\", "/"),
+      path: path.slice(folder.length + 1).replaceAll(sep, "/"),
       bytes: new Uint8Array(await readFile(path)),
     })),
   );

@@ -80,7 +80,7 @@ export function callRecordObject(share: Share) {
     async #end(call: Call, asks: string): Promise<string> {
       const stays = new AbortController();
       const response = JSON.stringify(
-        await runTool(this.#registry.within(call.principal.scopes), call, () => stays.signal),
+        await runTool(this.#registry.for(call), call, () => stays.signal),
       );
       try {
         await this.#store({ asks, response });

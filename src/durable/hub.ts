@@ -6,13 +6,14 @@ import { limits } from "../limits.ts";
 import { Connection, KEEP_ALIVE } from "../mcp/wire/connection.ts";
 import { eventText } from "../mcp/wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/subscription.ts";
-import type { Notification } from "../model.ts";
+import { isChange, type Notification } from "../model.ts";
 import { textBytes } from "../shape.ts";
 import type { SessionObject } from "./session-object.ts";
 import { hasTable } from "./tables.ts";
 
 /** An open stream, and the keys that it is counted under. */
 interface Open extends Pick<Subscription, "id" | "filter"> {
+  caller: string;
   keys: readonly string[];
   filterBytes: number;
 }
@@ -28,12 +29,17 @@ export class Hub extends DurableObject {
   #pendingCharacters = 0;
   /** Sends them; absent while there are none. */
   #notifying: Promise<void> | undefined;
+  /** True if changes of state that all callers share must reach this hub. */
+  protected readonly isJoining: boolean = false;
+  /** True if the hub of all hubs knows this one. */
+  #hasJoined = false;
   /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
 
   /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
+    await this.#join();
     const counted = countedBy(caller);
     const filterBytes = bytesOf(filter);
     if (!this.#hasRoomFor(counted, filterBytes)) {
@@ -46,7 +52,8 @@ export class Hub extends DurableObject {
       life: { ms: lifeMs, ending: () => eventText(ending) },
       onOver: () => this.#streams.delete(stream),
     });
-    this.#streams.set(stream, { id, filter, filterBytes, keys: counted.map(({ key }) => key) });
+    const keys = counted.map(({ key }) => key);
+    this.#streams.set(stream, { id, caller, filter, filterBytes, keys });
     stream.write(eventText(opening));
     this.#relieve();
     return stream.body;
@@ -74,18 +81,57 @@ export class Hub extends DurableObject {
 
   /** Settles when all are notified. Changes are sent in rounds; equal ones of a round are sent once. */
   async publish(notifications: Notification[]): Promise<void> {
-    const isChange = ({ method }: Notification) => method !== "notifications/tasks";
-    this.#write(notifications.filter((one) => !isChange(one)));
-    for (const change of notifications.filter(isChange)) this.#addPending(change);
+    const isForAll = ({ audience }: Notification) =>
+      audience !== undefined && "everybody" in audience;
+    const forAll = notifications
+      .filter(isForAll)
+      .map(({ method, params }) => ({ method, ...(params && { params }) }));
+    if (forAll.length > 0) await this.#hubs?.getByName(ALL).publish(forAll);
+    const own = notifications.filter((one) => !isForAll(one));
+    this.#write(own.filter((one) => !isChange(one)));
+    for (const change of own.filter(isChange)) this.#addPending(change);
     if (this.#pending.size > 0) await (this.#notifying ??= this.#notifyAll());
   }
 
-  /** Drops updates of resources above `limits.changesCharacters`; changes of lists are few. */
+  /** Publishes what the hub of all hubs has heard; false if nobody listens here any more. */
+  async relay(changes: Notification[]): Promise<boolean> {
+    const isHeard = this.#streams.size > 0 || this.#sessions().length > 0;
+    if (isHeard) await this.publish(changes);
+    else this.#hasJoined = false;
+    return isHeard;
+  }
+
+  /** Adds a hub, by its name, to those that hear of changes for everybody. */
+  async join(name: string): Promise<void> {
+    const { sql } = this.ctx.storage;
+    sql.exec("CREATE TABLE IF NOT EXISTS hubs (at INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)");
+    sql.exec("INSERT OR IGNORE INTO hubs (name) VALUES (?)", name);
+    // The oldest go first.
+    sql.exec("DELETE FROM hubs WHERE at <= (SELECT MAX(at) FROM hubs) - ?", limits.joinedHubs);
+  }
+
+  async #join(): Promise<void> {
+    const { name } = this.ctx.id;
+    if (!this.isJoining || this.#hasJoined || name === undefined) return;
+    try {
+      await this.#hubs?.getByName(ALL).join(name);
+      this.#hasJoined = true;
+    } catch (error) {
+      logError(error); // Its clients miss changes for everybody until the next listens.
+    }
+  }
+
+  get #hubs(): DurableObjectNamespace<Hub> | undefined {
+    return namespaceOf<Hub>(this.env, "HUBS");
+  }
+
+  /** Drops updates of resources, and changes for some, above `limits.changesCharacters`; changes of lists for all are few. */
   #addPending(change: Notification): void {
     const text = JSON.stringify(change);
     if (this.#pending.has(text)) return;
     const characters = this.#pendingCharacters + text.length;
-    if (change.params !== undefined && characters > limits.changesCharacters) return;
+    const isPlain = change.params === undefined && change.audience === undefined;
+    if (!isPlain && characters > limits.changesCharacters) return;
     this.#pendingCharacters = characters;
     this.#pending.set(text, change);
   }
@@ -101,16 +147,21 @@ export class Hub extends DurableObject {
     this.#pendingCharacters = 0;
     this.#notifying = undefined;
     const sessions = this.#sessions();
-    if (this.#streams.size + sessions.length === 0) return;
+    const hubs = this.#joined();
+    if (this.#streams.size + sessions.length + hubs.length === 0) return;
     this.#write(changes);
-    const notified = Promise.all(sessions.map((id) => this.#notifySession(id, changes)));
+    const notified = Promise.all([
+      ...sessions.map((session) => this.#notifySession(session, changes)),
+      ...hubs.map((name) => this.#notifyHub(name, changes)),
+    ]);
     this.#pause = notified.then(() => scheduler.wait(limits.changesMs));
     await notified;
   }
 
   #write(notifications: readonly Notification[]): void {
-    for (const [stream, { filter, id }] of this.#streams) {
+    for (const [stream, { filter, id, caller }] of this.#streams) {
       for (const notification of notifications) {
+        if (!reaches(notification, { caller })) continue;
         if (matches(filter, notification)) stream.write(eventText(tagged(notification, id)));
       }
     }
@@ -130,13 +181,18 @@ export class Hub extends DurableObject {
 
   /** Subscribes a session of this caller to changes. */
   async enlist(session: string, caller = ""): Promise<void> {
+    await this.#join();
     const { sql } = this.ctx.storage;
     sql.exec(
       "CREATE TABLE IF NOT EXISTS sessions (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL)",
     );
     sql.exec("CREATE TABLE IF NOT EXISTS callers (session TEXT PRIMARY KEY, caller TEXT NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO sessions (id) VALUES (?)", session);
+    sql.exec(
+      "CREATE TABLE IF NOT EXISTS networks (session TEXT PRIMARY KEY, caller TEXT NOT NULL)",
+    );
     sql.exec("INSERT OR REPLACE INTO callers VALUES (?, ?)", session, siteOf(caller) ?? caller);
+    sql.exec("INSERT OR REPLACE INTO networks VALUES (?, ?)", session, caller);
     // Above the limit, drop the oldest session of the caller with the most.
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM sessions").one();
     for (let left = count; left > limits.hubSessions; left--) {
@@ -145,32 +201,77 @@ export class Hub extends DurableObject {
         GROUP BY caller ORDER BY COUNT(*) DESC LIMIT 1)`);
     }
     sql.exec("DELETE FROM callers WHERE session NOT IN (SELECT id FROM sessions)");
+    sql.exec("DELETE FROM networks WHERE session NOT IN (SELECT id FROM sessions)");
   }
 
   async delist(session: string): Promise<void> {
-    if (this.#sessions().includes(session)) {
+    if (this.#sessions().some(({ id }) => id === session)) {
       this.ctx.storage.sql.exec("DELETE FROM sessions WHERE id = ?", session);
     }
   }
 
-  #sessions(): string[] {
+  #sessions(): Enlisted[] {
     const { sql } = this.ctx.storage;
     if (!hasTable(sql, "sessions")) return [];
-    return sql
-      .exec<{ id: string }>("SELECT id FROM sessions")
-      .toArray()
-      .map(({ id }) => id);
+    const query = hasTable(sql, "networks")
+      ? "SELECT id, caller FROM sessions LEFT JOIN networks ON session = id"
+      : "SELECT id, NULL AS caller FROM sessions";
+    return sql.exec<Enlisted>(query).toArray();
   }
 
-  async #notifySession(session: string, changes: Notification[]): Promise<void> {
-    const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
+  /** The names of the hubs that have joined this one. */
+  #joined(): string[] {
+    const { sql } = this.ctx.storage;
+    if (!hasTable(sql, "hubs")) return [];
+    const rows = sql.exec<{ name: string }>("SELECT name FROM hubs").toArray();
+    return rows.map(({ name }) => name);
+  }
+
+  async #notifyHub(name: string, changes: Notification[]): Promise<void> {
     try {
-      const isThere = await sessions?.get(sessions.idFromString(session)).changed(changes);
-      if (isThere === false) await this.delist(session);
+      if (await this.#hubs?.getByName(name).relay(changes)) return;
+      this.ctx.storage.sql.exec("DELETE FROM hubs WHERE name = ?", name);
+    } catch (error) {
+      logError(error); // It misses these changes.
+    }
+  }
+
+  async #notifySession({ id, caller }: Enlisted, all: Notification[]): Promise<void> {
+    const sessions = namespaceOf<SessionObject>(this.env, "SESSIONS");
+    const changes = all.filter((change) => reaches(change, { session: id, caller }));
+    if (changes.length === 0) return;
+    try {
+      const isThere = await sessions?.get(sessions.idFromString(id)).changed(changes);
+      if (isThere === false) await this.delist(id);
     } catch (error) {
       logError(error); // It misses these changes; lists and resources can be read at any time.
     }
   }
+}
+
+/** The same where servlets have state that all callers share. */
+export class JoiningHub extends Hub {
+  protected override readonly isJoining = true;
+}
+
+/** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */
+const ALL = "all hubs";
+
+/** A session that hears of changes; `caller` is null if it was enlisted before that was kept. */
+interface Enlisted extends Record<string, SqlStorageValue> {
+  id: string;
+  caller: string | null;
+}
+
+/** True if a change is meant for this session, or for this caller's stream outside of sessions. */
+function reaches(
+  { audience }: Notification,
+  { session, caller }: { session?: string; caller: string | null },
+): boolean {
+  if (audience === undefined || "everybody" in audience) return true;
+  if ("session" in audience) return audience.session === session;
+  if (audience.isSessionless === true && session !== undefined) return false;
+  return caller === null || audience.caller === caller;
 }
 
 const bytesOf = (filter: Filter): number => {

@@ -1,7 +1,7 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import { Attempts } from "./attempts.ts";
 import { callRecordObject } from "./call-record.ts";
-import { Hub } from "./hub.ts";
+import { Hub, JoiningHub } from "./hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { Quota } from "./quota.ts";
 import { servletStateObject } from "./servlet-state.ts";
@@ -13,10 +13,11 @@ import { taskObject } from "./task.ts";
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
 export function durableObjects(bundle: Bundle) {
   const share = shareOf(bundle);
+  const isStateShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
   return {
     Attempts,
     CallRecord: callRecordObject(share),
-    Hub,
+    Hub: isStateShared ? JoiningHub : Hub,
     KeyRing,
     Quota,
     ServletState: servletStateObject(bundle, share),

@@ -5,14 +5,17 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { Answers, Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import { Fault, type FaultCode, logError } from "../errors.ts";
+import { Fault, type FaultCode, logError, report } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
 import type { CallParts } from "../servlets/connect.ts";
-import { Suspended, Wait, type WaitReason } from "../suspension.ts";
-import type { Ending } from "../wasm/call.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { Wait, type WaitReason } from "../suspension.ts";
+import type { PlainEnding } from "./plain-ending.ts";
+import type { StateSummary } from "./state-export.ts";
 
-/** What came of some work, as a value: exceptions lose their class on their way between objects. */
+/** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
 export type Settled<T> =
   | { value: T }
   | { wait: WaitReason }
@@ -35,23 +38,6 @@ export function unsettled<T>(settlement: Settled<T>): T {
   if ("wait" in settlement) throw new Wait(settlement.wait);
   const { code, message, ...details } = settlement;
   throw new Fault(code, message, details);
-}
-
-/** An ending as a value that passes between objects. */
-export type PlainEnding =
-  | Exclude<Ending, { kind: "suspended" }>
-  | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
-
-export function plainEnding(ending: Ending): PlainEnding {
-  if (ending.kind !== "suspended") return ending;
-  const { reason, fuelUsed, recorded } = ending.suspended;
-  return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
-}
-
-export function endingOf(plain: PlainEnding): Ending {
-  if (plain.kind !== "suspended") return plain;
-  const { reason, fuelUsed, recorded } = plain;
-  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
 
 /** The functions of a call's context, for the object in which its guest runs. */
@@ -88,6 +74,35 @@ export class CallHooks extends RpcTarget {
   }
 }
 
+/**
+ * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
+ * the state that it holds.
+ */
+async function answered<T>(answer: Promise<Settled<T>>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(gone()), limits.hookMs);
+  try {
+    return unsettled(await Promise.race([answer, late.promise]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const gone = () =>
+  new Fault(
+    "unavailable",
+    "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
+  );
+
+/** The part of a call's context that is somewhere else. */
+export const contextOf = (hooks: RemoteHooks, there: HooksThere) => ({
+  notify: (notification: Notification) => void hooks.notify(notification).catch(report),
+  ask: (asks: Asks) => answered(hooks.ask(asks)),
+  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms)) }),
+  ...(there.sending && { sending: () => answered(hooks.sending()) }),
+  keeper: keeperOf(hooks, there),
+});
+
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
   ask(asks: Asks): Promise<Settled<Answers>>;
@@ -117,14 +132,14 @@ export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere =
   repeats: keeper !== undefined && keeper.isVolatile !== true,
 });
 
-export function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
+function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
   if (!there.keeper) return undefined;
   return {
-    begin: async (head) => unsettled(await hooks.begin(head)),
-    keep: async (position, entry, notices) => unsettled(await hooks.keep(position, entry, notices)),
+    begin: (head) => answered(hooks.begin(head)),
+    keep: (position, entry, notices) => answered(hooks.keep(position, entry, notices)),
     ...(there.intend && {
-      intend: async (position: number, key: string, method: MethodClass) =>
-        unsettled(await hooks.intend(position, key, method)),
+      intend: (position: number, key: string, method: MethodClass) =>
+        answered(hooks.intend(position, key, method)),
     }),
   };
 }
@@ -142,9 +157,30 @@ export interface StatefulRun {
   there: HooksThere;
 }
 
+/** An import into the state of a servlet. */
+export interface StateImport {
+  servlet: string;
+  /** For whom it is kept; absent where that is not one caller. */
+  caller?: string;
+  /** Files alone, without the memory. */
+  filesOnly: boolean;
+}
+
 /** RPC type of the object that has the state of a servlet. */
 export interface StateObject extends Rpc.DurableObjectBranded {
   /** Runs an export, and stores what it has changed before its ending is returned. */
   run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
   cancel(id: string): void;
+  /** The lists of the servlet in this state, as JSON. */
+  lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
+  /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+  held(): Promise<number>;
+  /** What is kept, without its contents. */
+  summary(servlet: string): Promise<Settled<StateSummary>>;
+  /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
+  exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;
+  /** Replaces it by a file's content. */
+  imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
+  /** Deletes it when no call runs. */
+  forget(): Promise<Settled<void>>;
 }

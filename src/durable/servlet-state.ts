@@ -1,31 +1,38 @@
 import { DurableObject } from "cloudflare:workers";
+import type { CallContext } from "../call-context.ts";
 import { Fault, report } from "../errors.ts";
-import { filesIn } from "../files/archive.ts";
-import { FileStore } from "../files/file-store.ts";
-import type { Files } from "../files/files.ts";
-import { parseMounts } from "../files/mounts.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
-import { programOf, setupOf } from "../servlets/connect.ts";
-import { Turns } from "./turns.ts";
-import { callExport, type Program, type Source } from "../wasm/call.ts";
-import type { Guest } from "../wasm/guest.ts";
-import { makeInstance } from "../wasm/pool.ts";
+import { connected, partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import type { Viewer } from "../servlets/deployment.ts";
+import { listAll, nobodysCall } from "../servlets/servlet.ts";
+import { endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
-  keeperOf,
-  plainEnding,
+  contextOf,
   settled,
-  unsettled,
-  type PlainEnding,
   type RemoteHooks,
   type Settled,
   type StatefulRun,
+  type StateImport,
   type StateObject,
 } from "./remote-hooks.ts";
-import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import { Room } from "./room.ts";
+import { ScopeState } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
-import { CorruptState, StateRows } from "./state-rows.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import { importInto } from "./state-import.ts";
+import { heldStream, steady } from "./state-streams.ts";
+import { Turns } from "./turns.ts";
+
+/** A run of an export here. */
+type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
+  /** True if it may be run again from its record. */
+  isDurable?: boolean;
+};
+
+/** What a run needs of its call's context. */
+type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -34,169 +41,205 @@ import { CorruptState, StateRows } from "./state-rows.ts";
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #stored: Promise<Stored> | undefined;
+    #state: Promise<ScopeState> | undefined;
+    /** What the servlet has listed in this state. */
+    #lists: { text: string; until: number } | undefined;
+    readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
       this.#share = share(env);
+      this.#room = new Room(state, env);
     }
 
-    /** What is stored, under the key of this scope. */
-    #open(): Promise<Stored> {
-      const { sql } = this.ctx.storage;
-      this.#stored ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
-        (key) => {
-          const sealing = sealingWith(key);
-          return { rows: new StateRows(sql, sealing), files: new FileStore(sql, sealing) };
-        },
+    /** Opens the scope's storage with the key of the scope. */
+    #open(): Promise<ScopeState> {
+      this.#state ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
+        (key) => new ScopeState(this.ctx.storage, sealingWith(key)),
         (error: unknown) => {
-          this.#stored = undefined;
+          this.#state = undefined;
           throw error;
         },
       );
-      return this.#stored;
+      return this.#state;
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
-    async run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
       return settled(async () => {
-        const servlet = bundle.servlets.find(({ name }) => name === run.servlet);
-        if (servlet === undefined)
-          throw new Fault("unavailable", `Unknown servlet: ${run.servlet}`);
+        const servlet = servletOf(bundle, run.servlet);
         const stop = new AbortController();
-        await this.#turns.take();
         this.#running.set(run.id, stop);
         try {
-          return await this.#call(servlet, run, hooks, stop.signal);
+          const { there } = run;
+          const call = { ...contextOf(hooks, there), signal: () => stop.signal };
+          return await this.#inTurn(stop.signal, () =>
+            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+          );
         } finally {
           this.#running.delete(run.id);
-          this.#turns.release();
         }
       });
     }
 
+    /** Stops a call that runs, or waits for its turn. */
     cancel(id: string): void {
       this.#running.get(id)?.abort();
     }
 
-    async #call(
-      servlet: BundledServlet,
-      { there, recorded, seed, ...run }: StatefulRun,
-      hooks: RemoteHooks,
-      signal: AbortSignal,
-    ): Promise<PlainEnding> {
-      const { deployment } = this.#share;
-      const stored = await this.#open();
-      const before = recorded && stored.rows.ending(recorded);
-      if (before !== undefined) return before;
-      const files = this.#filesFor(servlet, stored);
-      const setup = {
-        ...setupOf(servlet, deployment, {
-          ...run.call,
-          signal: () => signal,
-          notify: (notification) => void hooks.notify(notification).catch(report),
-          ask: async (asks) => unsettled(await hooks.ask(asks)),
-          ...(there.gate && { gate: async (ms: number) => unsettled(await hooks.gate(ms)) }),
-          ...(there.sending && { sending: async () => unsettled(await hooks.sending()) }),
-        }),
-        recorded,
-        seed,
-        keeper: keeperOf(hooks, there),
-        ...(files && { files }),
-      };
-      const program = programOf(servlet, deployment);
-      const { rows } = stored;
-      const source = this.#source(servlet, { rows, files, isDurable: there.repeats });
-      return plainEnding(await callExport(program, run.export, run.input, setup, source));
-    }
-
-    /** The folders of a servlet for one call; undefined if it has none. */
-    #filesFor({ name, hash, manifest, files = {} }: BundledServlet, stored: Stored) {
-      const { rows } = stored;
-      if (rows.hash !== undefined && rows.hash !== hash) {
-        console.warn(`[${name}] Its build has changed: its memory begins anew.`);
-        rows.clear();
-        takeKept(this);
-      }
-      const mounts = parseMounts(manifest.allowed_paths ?? []);
-      if (mounts.length === 0) return undefined;
-      const initial = Object.fromEntries(
-        Object.entries(files).map(([host, { digest, archive }]) => [
-          host,
-          { digest, files: () => filesIn(archive) },
-        ]),
-      );
-      return stored.files.begin(mounts, {
-        now: BigInt(Date.now()) * 1_000_000n,
-        initial,
-        continues: rows.hash !== undefined,
+    /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
+    lists(name: string, viewer: Viewer): Promise<Settled<string>> {
+      return settled(async () => {
+        const known = () =>
+          this.#lists && this.#lists.until > Date.now() ? this.#lists.text : undefined;
+        const signal = nobodysCall.signal();
+        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(name, viewer));
       });
     }
 
-    /** Deletes what was kept for a session. */
-    override async alarm(): Promise<void> {
-      takeKept(this);
-      await this.ctx.storage.deleteAll();
-      this.#stored = undefined;
+    async #list(name: string, viewer: Viewer): Promise<string> {
+      const { deployment } = this.#share;
+      const servlet = connected(servletOf(bundle, name), {
+        ...deployment,
+        runStateful: async (bundled, run, call) =>
+          endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
+      });
+      const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
+      this.#lists = { text, until: Date.now() + limits.dynamicListMs };
+      return text;
     }
 
-    /** A new instance in the stored state. */
-    async #load(program: Program, guest: Guest, rows: StateRows): Promise<Kept> {
-      const instance = await makeInstance(program, guest);
+    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      await this.#turns.take(signal);
       try {
-        return { instance, vars: rows.load(instance) };
-      } catch (error) {
-        if (error instanceof CorruptState) throw new Fault("unavailable", CORRUPT);
-        throw error;
+        return await work();
+      } finally {
+        this.#turns.release();
       }
     }
 
-    /** Takes instances in the stored state, and stores the state that they are given back in. */
-    #source(
-      { hash, manifest }: BundledServlet,
-      { rows, files, isDurable }: { rows: StateRows; files: Files | undefined; isDurable: boolean },
-    ): Source {
-      return {
-        take: async (program, guest) => {
-          // Its ending is found by its seed, which must be known before.
-          if (isDurable) await guest.journal.begin();
-          const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, rows));
-          instance.guest = guest;
-          for (const [variable, value] of vars) guest.setVariable(variable, value);
-          return instance;
+    async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
+      const { deployment } = this.#share;
+      const state = await this.#open();
+      const { state: scope } = servlet.manifest;
+      if (scope === "session" && state.rows.hash === undefined) await this.#setAlarm();
+      const caller = scope === "server" ? undefined : run.call.caller;
+      let stored: number | undefined;
+      const ending = await state.call({
+        servlet,
+        program: programOf(servlet, deployment),
+        export: run.export,
+        input: run.input,
+        setup: {
+          ...setupOf(servlet, deployment, { ...call, ...run.call }),
+          recorded: run.recorded,
+          seed: run.seed,
+          keeper: call.keeper,
         },
-        giveBack: (_program, instance, ending) => {
-          // What a call that failed has changed is dropped with its instance.
-          if (ending === undefined || instance.guest === undefined) {
-            files?.drop();
-            return;
-          }
-          const { vars, journal } = instance.guest;
-          this.ctx.storage.transactionSync(() => {
-            files?.commit({ keepsOpen: true });
-            rows.save(instance, vars, hash);
-            if (isDurable) rows.saveEnding(journal.recorded(), plainEnding(ending));
-            // Nobody can come back to the state of a session that is over.
-            if (manifest.state === "session") {
-              void this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
-            }
-          });
-          instance.guest = undefined;
-          instance.hasStarted = true;
-          keepInstance(this, { instance, vars });
+        isDurable: run.isDurable === true,
+        reserve: (bytes) => {
+          stored = bytes;
+          return this.#room.demand(caller, bytes);
         },
-      };
+        ...(scope === "session" && { onCommit: () => void this.#setAlarm() }),
+      });
+      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
+      if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
+        this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
+      }
+      return ending;
+    }
+
+    /** Nobody can come back to the state of a session that is over. */
+    #setAlarm(): Promise<void> {
+      return this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
+    }
+
+    /** Deletes what was kept for a session; later, if a call runs or waits. */
+    override async alarm(): Promise<void> {
+      if (!this.#turns.takeNow()) return this.ctx.storage.setAlarm(Date.now() + limits.waitMs);
+      try {
+        await this.#forget();
+      } finally {
+        this.#turns.release();
+      }
+    }
+
+    /** What is kept, without its contents. */
+    summary(name: string): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () =>
+          summaryOf(await this.#open(), servletOf(bundle, name)),
+        ),
+      );
+    }
+
+    /** The whole as a file. Calls wait until it is read or cancelled. */
+    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(async () => {
+        await this.#turns.take(nobodysCall.signal());
+        const release = () => this.#turns.release();
+        try {
+          return heldStream(exportOf(await this.#open(), name), limits.stateStallMs, release);
+        } catch (error) {
+          release();
+          throw error;
+        }
+      });
+    }
+
+    /** Replaces what is kept by a file's content. */
+    imported(
+      { servlet: name, caller, filesOnly }: StateImport,
+      file: ReadableStream<Uint8Array>,
+    ): Promise<Settled<StateSummary>> {
+      return settled(() =>
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = servletOf(bundle, name);
+          const state = await this.#open();
+          const reserve = (bytes: number) => this.#room.demand(caller, bytes);
+          const chunks = steady(file, limits.stateStallMs);
+          await importInto(state, chunks, { servlet, filesOnly, reserve });
+          this.#lists = undefined;
+          if (servlet.manifest.state === "session") await this.#setAlarm();
+          return summaryOf(state, servlet);
+        }),
+      );
+    }
+
+    /** Deletes what is kept when no call runs. */
+    forget(): Promise<Settled<void>> {
+      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
+    }
+
+    async #forget(): Promise<void> {
+      // It may be that its key is gone, and what it has kept is to be deleted for that.
+      const state = await this.#state?.catch(() => undefined);
+      state?.dropKept();
+      this.#state = undefined;
+      this.#lists = undefined;
+      await this.#room.release(() => this.ctx.storage.deleteAll());
+    }
+
+    /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+    async held(): Promise<number> {
+      if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
+      try {
+        const { bytes } = await this.#open();
+        this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
+        return this.#room.bytes;
+      } finally {
+        this.#turns.release();
+      }
     }
   };
 }
 
-/** What is stored for a scope. */
-interface Stored {
-  rows: StateRows;
-  files: FileStore;
+function servletOf({ servlets }: Bundle, name: string): BundledServlet {
+  const servlet = servlets.find((one) => one.name === name);
+  if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
+  return servlet;
 }
-
-const CORRUPT =
-  "The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. A changed build of the servlet begins anew: ask its operator for one.";

@@ -1,57 +1,70 @@
-import { canonicalJson, sha256 } from "../digest.ts";
-import type { CallContext } from "../call-context.ts";
+import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
+import type { Audience, Lists } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/connect.ts";
-import type { Deployment } from "../servlets/deployment.ts";
-import { CallHooks, endingOf, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import type { Deployment, Viewer } from "../servlets/deployment.ts";
+import { endingOf, noticeOf } from "./plain-ending.ts";
+import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { scopeOf, stateName } from "./state-scopes.ts";
 
-/** Runs servlets that keep state in the objects that have it. */
-export function statefulRunner(env: object): NonNullable<Deployment["runStateful"]> {
+/** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
+export function stateful(env: object) {
   const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
-  return async (servlet, run, call) => {
+  const objectFor = async (servlet: BundledServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(
         "unavailable",
         `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
       );
     }
-    const state = objects.getByName(await scopeOf(servlet, call));
-    const id = crypto.randomUUID();
-    const signal = call.signal();
-    const cancel = () => void state.cancel(id).catch(() => {});
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      const { recorded, input } = call;
-      const settlement = await state.run(
-        {
-          ...run,
-          id,
-          servlet: servlet.name,
-          call: partsOf(call),
-          recorded,
-          seed: input?.seed,
-          there: hooksThere(call),
-        },
-        new CallHooks(call, signal),
-      );
-      return endingOf(unsettled(settlement));
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    return objects.getByName(await stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
   };
+  return {
+    async runStateful(servlet, run, call) {
+      const signal = call.signal();
+      const state = await objectFor(servlet, call);
+      if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
+      const id = crypto.randomUUID();
+      const cancel = () => void state.cancel(id).catch(() => {});
+      signal.addEventListener("abort", cancel, { once: true });
+      try {
+        const { recorded, input } = call;
+        const settlement = await state.run(
+          {
+            ...run,
+            id,
+            servlet: servlet.name,
+            call: partsOf(call),
+            recorded,
+            seed: input?.seed,
+            there: hooksThere(call),
+          },
+          new CallHooks(call, signal),
+        );
+        const ending = unsettled(settlement);
+        const audience = audienceOf(servlet, call);
+        const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+        for (const change of changes) call.notify(noticeOf(change, audience));
+        return endingOf(ending);
+      } finally {
+        signal.removeEventListener("abort", cancel);
+      }
+    },
+    ...(objects && {
+      async listStateful(servlet: BundledServlet, viewer: Viewer) {
+        const state = await objectFor(servlet, viewer);
+        return JSON.parse(unsettled(await state.lists(servlet.name, viewer))) as Lists;
+      },
+    }),
+  } satisfies Partial<Deployment>;
 }
 
-/** The name of the object for the scope of this call. */
-async function scopeOf({ name, manifest }: BundledServlet, call: CallContext): Promise<string> {
-  const { caller = "" } = partsOf(call);
-  const { session } = call;
-  const scope = {
-    call: [],
-    session: session === undefined ? ["caller", caller] : ["session", session],
-    caller: ["caller", caller],
-    server: ["server"],
-  }[manifest.state ?? "call"];
-  return (await sha256(canonicalJson([name, ...scope]))).toHex();
+/** Who has the same state. */
+function audienceOf({ manifest }: BundledServlet, { principal, session }: Viewer): Audience {
+  if (manifest.state === "server") return { everybody: true };
+  const caller = callerKey(principal) ?? "";
+  if (manifest.state !== "session") return { caller };
+  return session === undefined ? { caller, isSessionless: true } : { session };
 }

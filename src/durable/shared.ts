@@ -2,7 +2,7 @@ import { deploymentOf, readSettings } from "../env.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
-import { statefulRunner } from "./servlet-states.ts";
+import { stateful } from "./servlet-states.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** The parts that all Durable Objects of an isolate share. */
@@ -26,7 +26,7 @@ export function shareOf(bundle: Bundle): Share {
         "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
       );
     }
-    const deployment = { ...deploymentOf(settings, env), runStateful: statefulRunner(env) };
+    const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
     return (shared = { registry: new Registry(bundle, deployment), deployment, sealer });
   };
 }

@@ -1,7 +1,8 @@
-/** What a servlet keeps from call to call in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+/** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
 import {
   bodyOf,
   clearKernel,
+  concatenate,
   currentBody,
   globalsFrom,
   globalsText,
@@ -12,18 +13,30 @@ import { BLOCK, takeWritten } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
+import { PART } from "../parts.ts";
 import type { Entry, Recorded } from "../record.ts";
-import type { PlainEnding } from "./remote-hooks.ts";
+import type { PlainEnding } from "./plain-ending.ts";
 import type { Sealing } from "../files/sealing.ts";
+import type { Row, Sql } from "../files/sql.ts";
 
-const TABLES = `
-CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS endings (seed TEXT PRIMARY KEY, bytes BLOB NOT NULL, until INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL);
-`;
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS ending_parts (seed TEXT, nth INTEGER, bytes BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (seed, nth))",
+  "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
+];
 
-/** What belongs to the instance besides its memory. */
-interface Rest {
+/** Deletes all endings but the newest, as many as their number and bytes allow, and always the last one. */
+const OLDEST = `
+DELETE FROM ending_parts WHERE seed IN (
+  SELECT seed FROM (
+    SELECT seed, row_number() OVER newest AS nth, sum(size) OVER newest AS total
+    FROM (SELECT seed, max(rowid) AS last, sum(length(bytes)) AS size FROM ending_parts GROUP BY seed)
+    WINDOW newest AS (ORDER BY last DESC)
+  ) WHERE nth > 1 AND (nth > ? OR total > ?)
+)`;
+
+/** The state of an instance besides its memory. */
+export interface Rest {
   pages: number;
   globals: string[];
   /** Extism's variables, in base64. */
@@ -35,6 +48,23 @@ interface Ended {
   answers: string[];
   ending: PlainEnding;
 }
+
+/** What a call has changed, to be stored. */
+export interface Changed {
+  hash: string;
+  /** True if there is no state of this build yet. */
+  isNew: boolean;
+  memory: Uint8Array;
+  /** The blocks that it has written, and all that will be stored. */
+  blocks: ReadonlySet<number>;
+  numbers: ReadonlySet<number>;
+  rest: Uint8Array;
+  /** Bytes of the whole state then. */
+  bytes: number;
+}
+
+/** A block as it is stored: sealed, with its number. */
+const STORED_BLOCK = BLOCK + 64;
 
 const answerKey = ({ digest, answer }: Entry): string =>
   `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
@@ -49,10 +79,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class StateRows {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #sealing: Sealing;
+  #known: ReadonlySet<number> | undefined;
 
-  constructor(sql: SqlStorage, sealing: Sealing) {
+  constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     this.create();
@@ -60,26 +91,35 @@ export class StateRows {
 
   /** Makes the tables, where they are not there. */
   create(): void {
-    this.#sql.exec(TABLES);
+    for (const table of TABLES) this.#sql.exec(table);
+    // Of an import that died.
+    this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#sql.exec<{ hash: string }>("SELECT hash FROM state").toArray()[0]?.hash;
+    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
   }
 
-  /** Forgets the memory, as another build cannot use it. */
-  clear(): void {
-    this.#sql.exec("DELETE FROM blocks; DELETE FROM state");
+  /** When it was last changed, in Unix ms; undefined before the first call. */
+  get changedAt(): number | undefined {
+    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
   }
 
-  /** Puts a pristine instance into the state, and returns the variables. Throws `CorruptState`. */
-  load(instance: Instance): Variables {
-    const [row] = this.#sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM state").toArray();
-    if (row === undefined) return new Map();
-    const { pages, globals, vars } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, "rest")),
-    ) as Rest;
+  /** Bytes that are stored of the state. */
+  get bytes(): number {
+    const row = this.#row("SELECT length(bytes) AS bytes FROM state");
+    return this.#numbers.size * STORED_BLOCK + ((row?.["bytes"] as number | undefined) ?? 0);
+  }
+
+  /**
+   * Puts a pristine instance of this build into the state, and returns the variables. That of another build is left
+   * alone. Throws `CorruptState`.
+   */
+  load(instance: Instance, hash: string): Variables {
+    const rest = this.hash === hash ? this.rest() : undefined;
+    if (rest === undefined) return new Map();
+    const { pages, globals, vars } = rest;
     const { exports } = instance;
     const size = exports["edge_pages"];
     if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
@@ -88,9 +128,7 @@ export class StateRows {
     }
     const body = (instance.body = bodyOf(exports));
 
-    for (const { nth, bytes } of this.#sql.exec<Block>("SELECT nth, bytes FROM blocks")) {
-      body.memory.set(this.#open(bytes, `block ${nth}`), nth * BLOCK);
-    }
+    for (const [nth, bytes] of this.blocks()) body.memory.set(bytes, nth * BLOCK);
     for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
     return new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)]));
@@ -101,59 +139,141 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const [row] = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM endings WHERE seed = ?", head.seed)
-      .toArray();
-    if (row === undefined) return undefined;
-    const { answers, ending } = JSON.parse(
-      decoder.decode(this.#open(row.bytes, `ending ${head.seed}`)),
-    ) as Ended;
+    const parts = this.#sql
+      .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", head.seed)
+      .toArray()
+      .map(({ bytes }, nth) => this.#open(bytes, `ending ${head.seed} ${nth}`));
+    if (parts.length === 0) return undefined;
+    const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
     return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
   }
 
   /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
   saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
     const ended: Ended = { answers: entries.map(answerKey), ending };
-    const about = `ending ${head.seed}`;
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(ended)), about);
+    const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
-    this.#sql.exec("DELETE FROM endings WHERE until < ?", now);
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO endings VALUES (?, ?, ?)",
-      ...[head.seed, sealed, now + limits.taskMs],
-    );
+    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, head.seed);
+    for (let nth = 0; nth * PART < bytes.length; nth++) {
+      const part = bytes.subarray(nth * PART, (nth + 1) * PART);
+      this.#sql.exec(
+        "INSERT INTO ending_parts VALUES (?, ?, ?, ?)",
+        ...[head.seed, nth, this.#sealing.seal(part, `ending ${head.seed} ${nth}`)],
+        now + limits.taskMs,
+      );
+    }
+    this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
   }
 
-  /** Stores what a call has changed, and clears its marks. Run it in a transaction. */
-  save(instance: Instance, vars: Variables, hash: string): void {
+  /** What a call has changed, to be stored. Clears its marks. */
+  changed(instance: Instance, vars: Variables, hash: string): Changed {
     const body = currentBody(instance);
-    for (const nth of writtenBlocks(body)) {
-      const bytes = body.memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-    }
+    const blocks = writtenBlocks(body);
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
       globals: globalsText(body.globals.map(({ value }) => value as number | bigint)),
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
-    const sealed = this.#sealing.seal(encoder.encode(JSON.stringify(rest)), "rest");
+    const isNew = this.hash !== hash;
+    const numbers = isNew ? blocks : this.#numbers.union(blocks);
+    const restBytes = encoder.encode(JSON.stringify(rest));
+    const bytes = numbers.size * STORED_BLOCK + restBytes.length;
+    return { hash, isNew, memory: body.memory, blocks, numbers, rest: restBytes, bytes };
+  }
+
+  /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
+  save({ hash, isNew, memory, blocks, numbers, rest }: Changed): void {
+    if (isNew) this.clear();
+    for (const nth of blocks) this.putBlock(nth, memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
+    this.#known = numbers;
+    this.#putRest(hash, rest);
+  }
+
+  /** Forgets the memory. */
+  clear(): void {
+    this.#sql.exec("DELETE FROM blocks");
+    this.#sql.exec("DELETE FROM state");
+    this.#known = undefined;
+  }
+
+  /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
+  rest(): Rest | undefined {
+    const row = this.#row("SELECT bytes FROM state");
+    return row && (this.#json(row["bytes"], "rest") as Rest);
+  }
+
+  putRest(hash: string, rest: Rest): void {
+    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+  }
+
+  #putRest(hash: string, rest: Uint8Array): void {
+    const sealed = this.#sealing.seal(rest, "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
   }
 
-  #open(sealed: ArrayBuffer, place: string): Uint8Array {
+  /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
+  *blocks(): Generator<[nth: number, bytes: Uint8Array]> {
+    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
+      yield [nth as number, this.#open(bytes, `block ${nth as number}`)];
+    }
+  }
+
+  putBlock(nth: number, bytes: Uint8Array): void {
+    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+  }
+
+  /** The numbers of the blocks that are stored. */
+  get #numbers(): ReadonlySet<number> {
+    this.#known ??= new Set(
+      this.#sql
+        .exec("SELECT nth FROM blocks")
+        .toArray()
+        .map(({ nth }) => nth as number),
+    );
+    return this.#known;
+  }
+
+  /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */
+  newMemory() {
+    let bytes = 0;
+    this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
+    return {
+      get bytes() {
+        return bytes;
+      },
+      put: (nth: number, block: Uint8Array) => {
+        bytes += STORED_BLOCK;
+        const sealed = this.#sealing.seal(block, `block ${nth}`);
+        this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
+      },
+      replace: (hash: string, rest: Rest | undefined) => {
+        this.clear();
+        if (rest === undefined) return;
+        this.#sql.exec("INSERT INTO blocks SELECT nth, bytes FROM imported");
+        this.putRest(hash, rest);
+      },
+      drop: () => void this.#sql.exec("DROP TABLE IF EXISTS imported"),
+    };
+  }
+
+  #row(query: string, ...bindings: string[]): Row | undefined {
+    return this.#sql.exec(query, ...bindings).toArray()[0];
+  }
+
+  #json(sealed: unknown, place: string): unknown {
+    return JSON.parse(decoder.decode(this.#open(sealed, place)));
+  }
+
+  /** Durable Objects give blobs as buffers, Node as bytes. */
+  #open(sealed: unknown, place: string): Uint8Array {
     try {
-      return this.#sealing.open(new Uint8Array(sealed), place);
+      return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
     } catch {
       throw new CorruptState();
     }
   }
-}
-
-interface Block extends Record<string, SqlStorageValue> {
-  nth: number;
-  bytes: ArrayBuffer;
 }
 
 /** The numbers of the blocks that were written, in order; clears their marks. */

@@ -1,7 +1,7 @@
 import type { TaskCall } from "./task-object.ts";
 import { Fault } from "../errors.ts";
 import { findAgain } from "../mcp/methods.ts";
-import type { Principal } from "../model.ts";
+import type { Viewer } from "../servlets/deployment.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Subject } from "./task-rows.ts";
 
@@ -11,14 +11,15 @@ export const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject 
   params: { name, uri },
 });
 
-/** True where these scopes grant what the task calls. */
+/** True where the scopes of this caller grant what the task calls. */
 export async function reaches(
   registry: Registry,
-  scopes: Principal["scopes"],
+  viewer: Viewer,
   subject: Subject,
 ): Promise<boolean> {
+  if (viewer.principal.scopes === undefined) return true;
   try {
-    await findAgain(subject, registry.within(scopes));
+    await findAgain(subject, registry.for(viewer));
     return true;
   } catch (error) {
     return Fault.from(error).code !== "insufficient_scope";

@@ -67,10 +67,11 @@ export function taskObject(share: Share) {
     }
 
     /** True for the owner, while its scopes grant what the task calls. */
-    async #isFor({ name, scopes }: Principal): Promise<boolean> {
-      if (!this.#store.isOf(name)) return false;
+    async #isFor(principal: Principal): Promise<boolean> {
+      if (!this.#store.isOf(principal.name)) return false;
       const subject = await this.#readable(() => this.#store.subject());
-      return subject === undefined || reaches(this.#registry, scopes, subject);
+      const viewer = { principal, session: this.#store.sessions[0] };
+      return subject === undefined || reaches(this.#registry, viewer, subject);
     }
 
     async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {

@@ -5,7 +5,7 @@ import type { Descriptor } from "./records.ts";
 /** Standard input, output and error have the numbers before it, and are not files. */
 const FIRST = 3;
 
-/** What a guest has open, by number. */
+/** A guest's open files, by descriptor number. */
 export class Descriptors {
   readonly #open: Map<number, Descriptor>;
   readonly #counts = new Map<number, number>();

@@ -22,6 +22,7 @@ export class Entries extends Table<string, Entry> {
   readonly #tag: (folder: number, name: string) => string;
 
   key(folder: number, name: string): string {
+    this.countSealing(name.length);
     return `${folder}/${this.#tag(folder, name)}`;
   }
 

@@ -22,6 +22,8 @@ export interface BeginOptions {
   initial?: Readonly<Record<string, InitialFiles>>;
   /** True if the guest's memory is that of the last call, which was committed with `keepsOpen`. */
   continues?: boolean;
+  /** Bytes that all files may take, where that is less than `limits.fileBytes`. */
+  most?: number | undefined;
 }
 
 /**
@@ -39,7 +41,7 @@ export class FileStore {
   readonly #sealing: Sealing;
   #current: Files | undefined;
 
-  /** Makes the tables where they are missing, and deletes what a call staged that died. */
+  /** Makes the tables where they are missing. */
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
@@ -47,10 +49,11 @@ export class FileStore {
   }
 
   /** The files for a call. One that was neither committed nor dropped is dropped. */
-  begin(mounts: readonly Mount[], { now, initial, continues = false }: BeginOptions): Files {
+  begin(mounts: readonly Mount[], { now, initial, continues = false, most }: BeginOptions): Files {
     this.#current?.drop();
+    Overlay.deleteStaged(this.#sql);
     const overlay = new Overlay(this.#sql, this.#sealing);
-    const inodes = new Inodes(overlay, now);
+    const inodes = new Inodes(overlay, now, most);
     const files = new Files(overlay, inodes, mounts, continues);
     this.#current = files;
     const isNew = !continues || inodes.totals.open === undefined;
@@ -96,7 +99,7 @@ function rootOf(
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     const why = error.code === "nospc" ? "there is no room for them" : error.message;
-    throw new Error(`The files of \`${host}\` cannot be stored: ${why}.`, { cause: error });
+    throw new FileError(error.code, `The files of \`${host}\` cannot be stored: ${why}.`);
   }
   const store = { host, root, ...(digest !== undefined && { digest }) };
   inodes.totals.stores = [...stores.filter((other) => other !== known), store];

@@ -7,6 +7,7 @@ import { Inodes } from "./inodes.ts";
 import type { Mount } from "./mounts.ts";
 import type { Overlay } from "./overlay.ts";
 import type { Descriptor, FileNode } from "./records.ts";
+import type { Work } from "./table.ts";
 import { walk, type Place } from "./walk.ts";
 
 export type { Place } from "./walk.ts";
@@ -47,13 +48,18 @@ export class Files {
   }
 
   /** Work that was done so far. */
-  get work(): Readonly<{ statements: number; bytes: number }> {
+  get work(): Readonly<Work> {
     return this.#overlay.work;
   }
 
   /** Memory that the call's files take. */
   get heldBytes(): number {
     return this.#overlay.memoryBytes + this.descriptors.size * DESCRIPTOR_BYTES;
+  }
+
+  /** Bytes that all files take, as counted against `limits.fileBytes`. */
+  get bytes(): number {
+    return this.inodes.totals.bytes;
   }
 
   /** False where no file was changed: such a call needs a commit only if it `keepsOpen`. */
@@ -179,7 +185,10 @@ export class Files {
       throw new FileError("notempty");
     }
     if (to.node === undefined) {
-      if (from.folder !== to.folder) this.folders.demandRoom(to.folder);
+      if (from.folder !== to.folder) {
+        this.folders.demandRoom(to.folder);
+        this.inodes.demandNoExcess();
+      }
       this.folders.remove(from.folder, name);
       this.folders.add(to.folder, to.name, id, node.kind);
     } else {
@@ -209,7 +218,7 @@ export class Files {
     return name;
   }
 
-  /** What has a name at a place; throws `otherwise` where that is a path like `.`. */
+  /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
   #named({ name, node: id }: Place, otherwise: "isdir" | "inval" | "busy") {
     if (name === undefined) throw new FileError(otherwise);
     if (id === undefined) throw new FileError("noent");
@@ -232,7 +241,7 @@ export class Files {
     this.inodes.delete(id);
   }
 
-  /** What an earlier memory had open is closed: that memory is gone. */
+  /** Closes the files that an earlier memory had open: that memory is gone. */
   #forgetOpen(): void {
     const { totals } = this.inodes;
     for (const id of totals.nameless) this.inodes.delete(id);

@@ -5,7 +5,7 @@ import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } f
 
 /** Size of what a file takes at least, and the unit in which its contents count. */
 const UNIT = 512;
-/** What a name in a folder counts. */
+/** Bytes that a folder entry counts, whatever its name. */
 const NAME = 256;
 const TOTALS = 0;
 
@@ -24,9 +24,12 @@ export class Inodes {
   /** The time that changes bear: nanoseconds since 1970. */
   now: bigint;
   readonly #overlay: Overlay;
+  readonly #most: number;
 
-  constructor(overlay: Overlay, now: bigint) {
+  /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
+  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
     this.#overlay = overlay;
+    this.#most = Math.min(most, limits.fileBytes);
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
@@ -70,7 +73,12 @@ export class Inodes {
 
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
-    if (bytes > 0 && this.totals.bytes + bytes > limits.fileBytes) throw new FileError("nospc");
+    if (bytes > 0 && this.totals.bytes + bytes > this.#most) throw new FileError("nospc");
+  }
+
+  /** Throws `nospc` where more is stored than may be: nothing may be moved then, as it would find no room. */
+  demandNoExcess(): void {
+    if (this.totals.bytes > this.#most) throw new FileError("nospc");
   }
 
   /** To be called before a commit. */

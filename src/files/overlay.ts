@@ -6,11 +6,13 @@ import type { Sealing } from "./sealing.ts";
 import type { Sql } from "./sql.ts";
 import { Table, type Backing } from "./table.ts";
 
+const NAMES = ["nodes", "entries", "blocks", "totals"];
+
 /** The files as one call has read and changed them: in memory, and beyond `limits.fileOverlayBytes` in staging tables. */
 export class Overlay implements Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
-  readonly work = { statements: 0, bytes: 0 };
+  readonly work = { steps: 0, lookUps: 0, bytes: 0 };
   readonly nodes: Table<number, FileNode>;
   readonly entries: Entries;
   readonly blocks: Blocks;
@@ -25,7 +27,7 @@ export class Overlay implements Backing {
     this.totals = new Table("file_totals", totalsCodec, this);
   }
 
-  /** Makes the tables where they are missing; deletes what a call staged that died. */
+  /** Makes the tables where they are missing. */
   static prepare(sql: Sql): void {
     Table.create(sql, "file_nodes", "INTEGER");
     Table.create(sql, "file_entries", "TEXT");
@@ -33,12 +35,15 @@ export class Overlay implements Backing {
     Table.create(sql, "file_totals", "INTEGER");
   }
 
+  /** Deletes what a call has staged that died, or whose commit failed. */
+  static deleteStaged(sql: Sql): void {
+    for (const name of NAMES) sql.exec(`DELETE FROM file_${name}_staged`);
+  }
+
   /** Deletes everything. */
   static deleteAll(sql: Sql): void {
-    for (const name of ["nodes", "entries", "blocks", "totals"]) {
-      sql.exec(`DELETE FROM file_${name}`);
-      sql.exec(`DELETE FROM file_${name}_staged`);
-    }
+    for (const name of NAMES) sql.exec(`DELETE FROM file_${name}`);
+    Overlay.deleteStaged(sql);
   }
 
   get #tables() {

@@ -1,6 +1,6 @@
 import type { Codec } from "./table.ts";
 
-/** What is stored of files, and how it is written as bytes. */
+/** The stored records of files, and their encoding as bytes. */
 
 export type NodeKind = "file" | "folder" | "link";
 
@@ -53,7 +53,7 @@ export interface Store {
   digest?: string;
 }
 
-/** What there is one of in a database. */
+/** Values of which a database has one. */
 export interface Totals {
   nextNode: number;
   /** Bytes of everything, as counted against `limits.fileBytes`. */

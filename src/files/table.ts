@@ -9,12 +9,21 @@ export interface Codec<V> {
   memoryBytes(value: V): number;
 }
 
-/** What the tables of one call share. */
+/** Work that was done so far. */
+export interface Work {
+  /** Statements of SQL, rows that were sealed or opened, names that were hashed. */
+  steps: number;
+  /** Rows that were looked up, in memory or not, or returned by a statement. */
+  lookUps: number;
+  /** Bytes that were sealed or opened. */
+  bytes: number;
+}
+
+/** The database and its key, shared by the tables of one call. */
 export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
-  /** Work that was done so far: statements of SQL, bytes that were sealed or opened. */
-  readonly work: { statements: number; bytes: number };
+  readonly work: Work;
   /** Called when a table has come to take more memory. */
   makeRoom(): void;
 }
@@ -48,7 +57,7 @@ export class Table<K extends number | string, V> {
     this.#backing = backing;
   }
 
-  /** Makes the table and its staging table where they are missing, and empties the latter. */
+  /** Makes the table and its staging table where they are missing. */
   static create(sql: Sql, name: string, keys: "INTEGER" | "TEXT"): void {
     const kind = keys === "TEXT" ? " WITHOUT ROWID" : "";
     for (const table of [name, `${name}_staged`]) {
@@ -56,7 +65,6 @@ export class Table<K extends number | string, V> {
         `CREATE TABLE IF NOT EXISTS ${table} (key ${keys} NOT NULL PRIMARY KEY, value BLOB)${kind}`,
       );
     }
-    sql.exec(`DELETE FROM ${name}_staged`);
   }
 
   /** Memory that its rows take. */
@@ -69,6 +77,7 @@ export class Table<K extends number | string, V> {
   }
 
   get(key: K): V | undefined {
+    this.#backing.work.lookUps++;
     const known = this.memory.get(key);
     if (known !== undefined) {
       // The oldest rows are given up first.
@@ -152,14 +161,23 @@ export class Table<K extends number | string, V> {
   }
 
   protected exec(query: string, ...bindings: SqlValue[]): Record<string, unknown>[] {
-    this.#backing.work.statements++;
-    return this.#backing.sql.exec(query, ...bindings).toArray();
+    const { sql, work } = this.#backing;
+    const rows = sql.exec(query, ...bindings).toArray();
+    work.steps++;
+    work.lookUps += rows.length;
+    return rows;
+  }
+
+  /** Counts bytes that are sealed, opened or hashed at once. */
+  protected countSealing(bytes: number): void {
+    this.#backing.work.steps++;
+    this.#backing.work.bytes += bytes;
   }
 
   /** The value in a row. Throws `io` where it was not sealed as this key's. */
   protected open(key: K, stored: unknown): V {
     const sealed = new Uint8Array(stored as ArrayBuffer | Uint8Array<ArrayBuffer>);
-    this.#backing.work.bytes += sealed.length;
+    this.countSealing(sealed.length);
     try {
       return this.#codec.decode(this.#backing.sealing.open(sealed, this.#about(key)));
     } catch {
@@ -170,7 +188,7 @@ export class Table<K extends number | string, V> {
 
   #seal(key: K, value: V): Uint8Array {
     const bytes = this.#codec.encode(value);
-    this.#backing.work.bytes += bytes.length;
+    this.countSealing(bytes.length);
     return this.#backing.sealing.seal(bytes, this.#about(key));
   }
 

@@ -8,7 +8,7 @@ export interface Place {
   folder: number;
   /** Undefined where the path leads to the folder itself: `.`, `..`, or one of them at its end. */
   name: string | undefined;
-  /** What is there; undefined where nothing is. */
+  /** The node at this place; undefined if there is none. */
   node: number | undefined;
   /** True if the path ends in a slash, so only a folder may be there. */
   isForFolder: boolean;

@@ -155,7 +155,7 @@ function resourceAnswers(
     spec,
   }));
   const listed = matchers.map(({ source, spec, names }) => {
-    const { read, complete, ...rest } = spec;
+    const { read, complete, list: _, ...rest } = spec;
     mustBeFunction(read, "read", `The resource template "${source}"`);
     if (complete) completers.set(`resource ${source}`, complete);
     for (const name of Object.keys(complete ?? {})) {
@@ -166,8 +166,15 @@ function resourceAnswers(
     }
     return { uriTemplate: source, ...rest };
   });
+  const lists = Object.values(templates).flatMap(({ list }) => list ?? []);
+  const all = async () =>
+    [fixed, ...(await Promise.all(lists.map(async (list) => list(context))))].flat();
   return {
-    ...(fixed.length > 0 && { list_resources: listing("resources", () => fixed) }),
+    ...(lists.length === 0
+      ? fixed.length > 0 && { list_resources: listing("resources", () => fixed) }
+      : {
+          list_resources: async () => json({ resources: await all() }, "The list of resources"),
+        }),
     ...(listed.length > 0 && {
       list_resource_templates: listing("resourceTemplates", () => listed),
     }),

@@ -95,6 +95,10 @@ export interface Context {
   notifyResourceUpdated(uri: string): void;
   /** Notifies the client that the user has finished the page of an `elicitUrl`. */
   notifyElicitationComplete(elicitationId: string): void;
+  /** Keeps nothing of what this call changes: the servlet's memory and files stay as they were before it. */
+  discardChanges(): void;
+  /** Forgets the servlet's memory: the next call begins anew. Files stay. */
+  resetState(): void;
 }
 
 const nothing = (): void => {};
@@ -190,6 +194,8 @@ export const context: Context = {
   notifyResourceUpdated: (uri) => void tell("notify_resource_updated", { uri }),
   notifyElicitationComplete: (elicitationId) =>
     void tell("notify_url_elicitation_completed", { elicitationId }),
+  discardChanges: () => void tell("discard_changes"),
+  resetState: () => void tell("reset_state"),
 };
 
 const given = (key: string): Json => member(running.input, key);

@@ -1,4 +1,4 @@
-/** The platform's globals, for esbuild's `inject`: a servlet gets those that it mentions. */
+/** The platform's globals. */
 export { AbortController, AbortSignal } from "./globals/abort.ts";
 export { structuredClone } from "./globals/clone.ts";
 export { console } from "./globals/console.ts";

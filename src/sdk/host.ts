@@ -8,6 +8,8 @@ interface Host {
   call(name: string, payload: string): string;
   /** `head` is `{url, method, headers}` as JSON; gives the response's body. */
   http(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
+  /** `head` is an operation as JSON; gives a byte that is 0 and the answer, or 1 and `{code, message}`. */
+  files(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
   /** Of the newest response; 0 where there was none. */
   httpStatus(): number;
   /** Of the newest response: a JSON object, by lower-case name. */
@@ -17,6 +19,8 @@ interface Host {
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
+  /** Runs a script in the global scope. Throws a `SyntaxError`; other errors reject the promise. */
+  evaluate(script: string): Promise<{ value: unknown }>;
 }
 
 export type LogLevel = 0 | 1 | 2 | 3 | 4;
@@ -66,10 +70,11 @@ function answered<T>(answer: T): T {
 /** Host functions for handlers; module scope must not call them, because its state becomes the snapshot. */
 const asking: Pick<
   Host,
-  "call" | "config" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"
+  "call" | "config" | "files" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"
 > = {
   call: (name, payload) => answered(__host.call(name, payload)),
   config: (key) => answered(__host.config(key)),
+  files: (head, body) => __host.files(head, body),
   http: (head, body) => answered(__host.http(head, body)),
   httpHeaders: () => __host.httpHeaders(),
   httpStatus: () => __host.httpStatus(),

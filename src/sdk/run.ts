@@ -66,6 +66,8 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
       if (!settled) {
         if (runTimer()) return 2;
         settled = { failure: `${running.what} awaits a promise that can never settle.` };
+        // It has come to no end: what it has done so far is half of something.
+        __host.call("discard_changes", "");
         for (const reason of rejections.values()) {
           settled.failure += ` A promise was rejected and nobody handled it: ${messageOf(reason)}`;
         }

@@ -8,6 +8,8 @@ import type { AnySpec, ServletSpec, ToolSpec } from "./specs.ts";
 export { AskError } from "./asks.ts";
 export { RpcError } from "./run.ts";
 export { ToolError } from "./schema.ts";
+export { runScript } from "./script.ts";
+export { inspect } from "./globals/inspect.ts";
 export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
 export type * from "./specs.ts";

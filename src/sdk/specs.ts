@@ -82,8 +82,16 @@ export type Complete = (
   settled: { arguments: Readonly<Record<string, string>> },
 ) => readonly string[] | Promise<readonly string[]>;
 
+/** A resource as a template lists it. */
+export interface ListedResource extends ResourceFrame {
+  uri: string;
+  size?: number;
+}
+
 /** Resources of one form; its key is a URI template (RFC 6570). */
 export interface ResourceTemplateSpec extends ResourceFrame {
+  /** Lists those that there are now. Needs `"lists": "dynamic"` in the manifest. */
+  list?(context: Context): readonly ListedResource[] | Promise<readonly ListedResource[]>;
   read(
     uri: string,
     variables: Readonly<Record<string, string>>,

@@ -6,14 +6,15 @@ import type { Manifest } from "./manifest.ts";
 export interface BundledServlet {
   name: string;
   dialect: DialectName;
-  /** The prepared wasm. Servlets in TypeScript share an engine, and each has a patch of its own. */
+  /** The prepared wasm. Servlets in TypeScript share an engine and its base, and each has a patch of its own. */
   module: WebAssembly.Module;
+  base?: ArrayBuffer;
   patch?: ArrayBuffer;
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
-  /** SHA-256 of the module and the patch, in hex. */
+  /** SHA-256 of the module and its patches, in hex. */
   hash: string;
   exports: readonly string[];
   /** The files that its folders begin with, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */

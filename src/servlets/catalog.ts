@@ -59,18 +59,22 @@ export interface Clash {
   servlets: [string, string];
 }
 
-/** Merges the lists of servlets: renames and skips entries as manifests say, and skips those that `may` refuses. */
+/**
+ * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that `may` refuses.
+ * `shown` are the servlets of which not only `versions` has entries.
+ */
 export function merge(
   servlets: readonly { servlet: BundledServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
   may: May = () => true,
+  shown: readonly BundledServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
   const templates = new Map<string, TemplateEntry>();
   const versions: ToolEntry[] = [];
-  const seen = new Set(newest(servlets.map(({ servlet }) => servlet)));
+  const seen = new Set(shown);
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
@@ -131,6 +135,33 @@ export function merge(
     templates: [...templates.values()],
   };
 }
+
+/** Both catalogs as one. Entries of the first hide those of the second. */
+export function joined(first: Catalog, second: Catalog): Catalog {
+  const both = <T>(one: ReadonlyMap<string, T>, other: ReadonlyMap<string, T>) => {
+    const all = new Map(one);
+    for (const [name, entry] of other) if (!all.has(name)) all.set(name, entry);
+    return all;
+  };
+  const known = new Set(first.templates.map(({ template }) => template.uriTemplate));
+  const tools = both(first.tools, second.tools);
+  const prompts = both(first.prompts, second.prompts);
+  const resources = both(first.resources, second.resources);
+  const others = second.templates.filter(({ template }) => !known.has(template.uriTemplate));
+  const templates = [...first.templates, ...others];
+  return {
+    lists: listsOf({ tools, prompts, resources, templates }),
+    versions: [...first.versions, ...second.versions],
+    ...{ tools, prompts, resources, templates },
+  };
+}
+
+const listsOf = (all: Pick<Catalog, "tools" | "prompts" | "resources" | "templates">): Lists => ({
+  tools: [...all.tools.values()].map(({ tool }) => tool),
+  resources: [...all.resources.values()].map(({ resource }) => resource),
+  resourceTemplates: all.templates.map(({ template }) => template),
+  prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
+});
 
 /** `execution.taskSupport` by the manifest's `task`. */
 const TASK_SUPPORT = {

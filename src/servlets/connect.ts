@@ -47,7 +47,7 @@ function knownConfig(bundled: BundledServlet, deployment: Deployment): Record<st
   return config;
 }
 
-/** What a guest of this servlet may use in a call. */
+/** Host services that a guest of this servlet may use in a call. */
 export function setupOf(
   bundled: BundledServlet,
   deployment: Deployment,

@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
+import type { Lists, Principal } from "../model.ts";
 import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
@@ -34,6 +35,13 @@ interface Recording {
   print(line: string): void;
 }
 
+/** The caller in whose state a servlet is asked for its lists. */
+export interface Viewer {
+  principal: Principal;
+  /** Absent for clients without sessions. */
+  session?: string | undefined;
+}
+
 /** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
@@ -55,6 +63,8 @@ export interface Deployment {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
+  /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
+  listStateful?(servlet: BundledServlet, viewer: Viewer): Promise<Lists>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

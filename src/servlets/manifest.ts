@@ -33,6 +33,10 @@ const pattern = z.string().superRefine((source, { addIssue }) => {
   }
 });
 
+const size = z
+  .string()
+  .refine((text) => memoryBytes(text) !== undefined, 'is not a size; write, for example, "64Mi"');
+
 /**
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
  * mean the same; camelCase is read as well. Every key is described, because editors complete from this.
@@ -70,7 +74,7 @@ export const manifestSchema = z
     lists: z
       .enum(["baked", "dynamic"])
       .describe(
-        "When the servlet is asked for its lists: when the bundle is made (by default), or at run time, for lists that depend on the world.",
+        "When the servlet is asked for its lists: when the bundle is made (by default), or at run time, for lists that depend on the world or, with `state`, on the caller's state. A plugin with `state` that imports `notify_tool_list_changed` or its like is asked at run time by default.",
       ),
     allowed_hosts: z
       .array(z.string().min(1))
@@ -94,13 +98,9 @@ export const manifestSchema = z
       .describe(
         "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets; `$${` is a literal `${`.",
       ),
-    memory_limit: z
-      .string()
-      .refine(
-        (text) => memoryBytes(text) !== undefined,
-        'is not a size; write, for example, "64Mi"',
-      )
-      .describe('The most memory of one instance, for example "16Mi"; 64Mi by default.'),
+    memory_limit: size.describe(
+      'The most memory of one instance, for example "16Mi"; 64Mi by default. It bounds the memory that its state keeps, too.',
+    ),
     compute_limit: z
       .number()
       .positive()
@@ -122,6 +122,14 @@ export const manifestSchema = z
       .array(z.string())
       .describe(
         "Folders that it has, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
+      ),
+    files_limit: size.describe(
+      'The most that its files take in one scope, for example "10Mi"; 256Mi by default.',
+    ),
+    on_new_build: z
+      .enum(["anew", "keep-calls-on-old"])
+      .describe(
+        "What becomes of its memory when its build has changed, which cannot use that of another: it begins anew (by default; files stay). keep-calls-on-old is for servers that keep old builds; this one does not yet, and refuses it.",
       ),
     start: z
       .enum(["call", "once"])

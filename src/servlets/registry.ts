@@ -12,13 +12,14 @@ import type {
 } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import type { Bundle, BundledServlet } from "./bundle.ts";
-import { findResource, isSkipped, merge, templateFor, unlistedResource } from "./catalog.ts";
-import type { Catalog, Clash, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
+import { findResource, isSkipped, templateFor, unlistedResource } from "./catalog.ts";
+import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
 import { connected } from "./connect.ts";
-import type { Deployment } from "./deployment.ts";
+import type { Deployment, Viewer } from "./deployment.ts";
+import { Lister } from "./lister.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
-import { listAll, type CompletionRequest, type Servlet } from "./servlet.ts";
+import type { CompletionRequest, Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The servlet that completes an argument, and the request in its own names. */
@@ -37,24 +38,47 @@ interface Narrower {
 export class Registry {
   readonly #bundle: Bundle;
   readonly #deployment: Deployment;
-  readonly #servlets = new Map<BundledServlet, Servlet>();
+  readonly #servlets: Map<BundledServlet, Servlet>;
   readonly #narrower: Narrower | undefined;
   readonly #narrow = new Map<string, Registry>();
-  #catalog: { value: Catalog; until: number } | undefined;
+  readonly #lister: Lister;
+  readonly #viewer: Viewer | undefined;
+  #seen: ReturnType<Lister["seenBy"]> | undefined;
 
-  constructor(bundle: Bundle, deployment: Deployment, narrower?: Narrower) {
+  /** With a view, it is what one caller sees of another registry. */
+  constructor(
+    bundle: Bundle,
+    deployment: Deployment,
+    narrower?: Narrower,
+    view?: { viewer: Viewer; of: Registry },
+  ) {
     this.#bundle = bundle;
     this.#deployment = deployment;
     this.#narrower = narrower;
+    this.#viewer = view?.viewer;
+    this.#servlets = view ? view.of.#servlets : new Map();
+    const servletOf = this.servlet.bind(this);
+    const parts = { deployment, servletOf, may: narrower?.may };
+    this.#lister = view ? view.of.#lister : new Lister(bundle, parts);
     this.isNarrow = narrower !== undefined;
-    this.isDynamic = bundle.servlets.some(({ lists }) => lists === undefined);
-    this.servlets = newest(bundle.servlets);
+    this.isDynamic = this.#lister.isDynamic;
+    this.isPersonal = view !== undefined;
+    this.servlets = view?.of.servlets ?? newest(bundle.servlets);
   }
 
   /** True if some lists are dynamic. */
   readonly isDynamic: boolean;
   /** True if scopes narrow this registry. */
   readonly isNarrow: boolean;
+  /** True if some lists are those of one caller's state. */
+  readonly isPersonal: boolean;
+
+  /** The registry for one caller: what its scopes grant, with the lists that servlets have in its state. */
+  for(viewer: Viewer): Registry {
+    const of = this.within(viewer.principal.scopes);
+    if (of.#lister.stateful.length === 0) return of;
+    return new Registry(this.#bundle, this.#deployment, of.#narrower, { viewer, of });
+  }
 
   /** The registry for a caller with these scopes; the full one without scopes. */
   within(scopes: readonly string[] | undefined): Registry {
@@ -84,23 +108,27 @@ export class Registry {
 
   /** The full registry. */
   get whole(): Registry {
-    return this.#narrower?.all ?? this;
+    const { all = this } = this.#narrower ?? {};
+    if (this.#viewer === undefined) return all;
+    const { scopes: _, ...principal } = this.#viewer.principal;
+    return all.for({ ...this.#viewer, principal });
   }
 
   /** The newest version of each toolkit, which MCP clients see. */
   readonly servlets: readonly BundledServlet[];
 
-  /**
-   * All entries. Dynamic lists are refreshed every `limits.dynamicListMs`, without a principal: they are the same
-   * for every caller.
-   */
+  /** All entries. Without a caller, those that all callers share. */
   async catalog(): Promise<Catalog> {
-    if (this.#catalog !== undefined && this.#catalog.until > Date.now()) return this.#catalog.value;
-    // The promise is not cached: in Workers one request cannot wait for I/O of another.
-    const value = await this.#merge();
-    const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
-    this.#catalog = { value, until };
-    return value;
+    if (this.#viewer === undefined) return this.#lister.shared();
+    return (await (this.#seen ??= this.#lister.seenBy(this.#viewer))).catalog;
+  }
+
+  /** True if there are such entries, or may be later. */
+  async offers(kind: keyof Lists): Promise<boolean> {
+    const { lists } = await this.#lister.shared();
+    return (
+      lists[kind].length > 0 || this.#lister.stateful.some((one) => this.servlet(one).lists(kind))
+    );
   }
 
   /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
@@ -145,7 +173,10 @@ export class Registry {
 
   /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
   async resource(uri: string): Promise<FoundResource> {
-    const found = await this.#find((catalog) => findResource(catalog, uri));
+    const found = await this.#find(
+      (catalog) => findResource(catalog, uri),
+      (shared) => (shared.resources.has(uri) ? findResource(shared, uri) : undefined),
+    );
     return found ?? unlistedResource(uri);
   }
 
@@ -165,9 +196,8 @@ export class Registry {
       try {
         return interrupted(bundled, await servlet.readResource(uri, call));
       } catch (error) {
-        const { code } = Fault.from(error);
-        if (code !== "servlet_failed" && code !== "servlet_error" && code !== "not_found")
-          throw error;
+        const passing = ["servlet_failed", "servlet_error", "not_found", "unavailable"];
+        if (!passing.includes(Fault.from(error).code)) throw error;
       }
     }
     throw new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
@@ -240,47 +270,23 @@ export class Registry {
     return outcome === undefined ? {} : interrupted(bundled, outcome);
   }
 
-  /** Looks something up in the catalog. Throws `insufficient_scope` if only the full registry has it. */
+  /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */
   async #find<T extends Partial<Source>>(
     pick: (catalog: Catalog) => T | undefined,
+    pickShared = pick,
   ): Promise<T | undefined> {
-    const found = pick(await this.catalog());
+    const found = pickShared(await this.#lister.shared()) ?? pick(await this.catalog());
     if (this.isNarrow) this.demand(found ?? pick(await this.whole.catalog()));
+    const { failure } = (await this.#seen) ?? {};
+    if (found === undefined && failure !== undefined) throw failure;
     return found;
   }
 
   /** The servlet of a catalog entry. */
   servlet(bundled: BundledServlet): Servlet {
-    let servlet = this.#servlets.get(bundled);
-    if (servlet === undefined) {
-      servlet = connected(bundled, this.#deployment);
-      this.#servlets.set(bundled, servlet);
-    }
+    const servlet = this.#servlets.get(bundled) ?? connected(bundled, this.#deployment);
+    this.#servlets.set(bundled, servlet);
     return servlet;
-  }
-
-  async #merge(): Promise<Catalog> {
-    const servlets = await Promise.all(
-      this.#bundle.servlets.map(async (servlet) => ({
-        servlet,
-        lists: servlet.lists ?? (await this.#ask(servlet)),
-      })),
-    );
-    const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
-      const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
-      if (!this.isNarrow) this.#deployment.log(second, "warn", text);
-    };
-    return merge(servlets, onClash, this.#narrower?.may);
-  }
-
-  /** Asks a servlet for its dynamic lists; if that fails, they are empty until the next refresh. */
-  async #ask(bundled: BundledServlet): Promise<Lists> {
-    try {
-      return await listAll(this.servlet(bundled));
-    } catch (error) {
-      this.#deployment.log(bundled.name, "error", `its lists: ${Fault.from(error).message}`);
-      return { tools: [], resources: [], resourceTemplates: [], prompts: [] };
-    }
   }
 }
 

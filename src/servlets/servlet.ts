@@ -31,6 +31,8 @@ export interface CompletionRequest {
  * returns a result with `isError`, so that a model can correct its call. Every other failure is thrown as a `Fault`.
  */
 export interface Servlet {
+  /** True if it can list such entries. */
+  lists(kind: keyof Lists): boolean;
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
   callTool(name: string, args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
   readResource(uri: string, call: CallContext): Promise<Outcome<ReadResourceResult>>;
@@ -184,12 +186,12 @@ export const nobodysCall: CallContext = {
     ),
 };
 
-/** All lists of a servlet, requested without a principal. */
-export async function listAll(servlet: Servlet): Promise<Lists> {
+/** All lists of a servlet; by default requested without a principal. */
+export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Lists> {
   return {
-    tools: await servlet.list("tools", nobodysCall),
-    resources: await servlet.list("resources", nobodysCall),
-    resourceTemplates: await servlet.list("resourceTemplates", nobodysCall),
-    prompts: await servlet.list("prompts", nobodysCall),
+    tools: await servlet.list("tools", call),
+    resources: await servlet.list("resources", call),
+    resourceTemplates: await servlet.list("resourceTemplates", call),
+    prompts: await servlet.list("prompts", call),
   };
 }

@@ -6,22 +6,26 @@ import { makeBundle } from "../bundle/bundle.ts";
 import { Fault } from "../errors.ts";
 import type { Answer, Ask, AskFailure } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import {
-  ANONYMOUS,
-  type CallToolResult,
-  type CompleteResult,
-  type GetPromptResult,
-  type Json,
-  type Lists,
-  type Notification,
-  type ReadResourceResult,
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  Notification,
+  ReadResourceResult,
 } from "../model.ts";
 import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
 import { Suspended, Wait, type Outcome } from "../suspension.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 import type { World } from "../wasm/world.ts";
+import { principalOf, States, type Whose } from "./states.ts";
+
+export type { Whose } from "./states.ts";
 
 /** A result; or a failure, which a servlet of the kit gets as an `AskError` with this reason. */
 export type ScriptedAnswer =
@@ -50,6 +54,10 @@ export interface Script {
   alwaysReplay?: boolean | readonly number[];
   /** The record of an earlier call, perhaps of an earlier build: this one must do the same up to its end. */
   recorded?: Recorded;
+  /** Name of the caller; anonymous by default. A servlet may keep state for each caller. */
+  caller?: string;
+  /** Id of the session; without sessions by default. A servlet may keep state for each session. */
+  session?: string;
 }
 
 /** Outcome of a call. */
@@ -76,27 +84,46 @@ export interface ServletUnderTest {
     script?: Script,
   ): Promise<Tested<GetPromptResult>>;
   complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
+  /**
+   * All files in its folders, by the paths by which it knows them: as text, or as bytes where they are not UTF-8. For
+   * a servlet that keeps state; `whose` says in which caller's and session's.
+   */
+  files(whose?: Whose): Promise<Record<string, string | Uint8Array>>;
+  /** Writes files into its folders, which are made where they are missing; into read-only ones, too. */
+  writeFiles(files: Readonly<Record<string, string | Uint8Array>>, whose?: Whose): Promise<void>;
 }
 
-/** Builds the servlet in this folder and makes it ready to be called. */
+/**
+ * Builds the servlet in this folder and makes it ready to be called. What it keeps from call to call (`state` in its
+ * manifest) lasts for as long as the object that is returned.
+ */
 export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   const members = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
   const [member] = members;
   if (member === undefined || members.length > 1) {
     throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
   }
-  const { found, dialect, prepared, startsOnce } = member;
+  const { found, dialect, prepared, startsOnce, archives } = member;
   // Without lists it is asked for them.
   const servlet: BundledServlet = {
     name: found.name,
     dialect,
     module: await WebAssembly.compile(prepared.wasm),
+    ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,
     hash: prepared.hash,
     exports: prepared.exports,
     manifest: found.manifest,
+    files: Object.fromEntries(
+      archives.map(({ host, digest, bytes }) => [host, { digest, archive: bytes.buffer }]),
+    ),
+  };
+  const states = keepsState(found.manifest) ? await statesOf(servlet) : undefined;
+  const ownStates = () => {
+    if (states !== undefined) return states;
+    throw new Error(`${folder} keeps nothing from call to call: \`state\` in servlet.json would.`);
   };
   const tested = async <T>(
     script: Script,
@@ -105,20 +132,25 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     const notifications: Notification[] = [];
     const asked: Ask[] = [];
     const logs: string[] = [];
+    const deployment: Deployment = {
+      variables: script.variables ?? {},
+      logLevel: "trace",
+      log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
+      world: scriptedWorld(script),
+    };
     const registry = new Registry(
       { servlets: [servlet] },
       {
-        variables: script.variables ?? {},
-        logLevel: "trace",
-        log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
-        world: scriptedWorld(script),
+        ...deployment,
+        ...(states && { runStateful: (_servlet, run, call) => states.run(deployment, run, call) }),
       },
     );
     const answer = scriptedAsker(script);
     const call: CallContext = {
       id: "test",
       meta: script.meta ?? { progressToken: "test" },
-      principal: ANONYMOUS,
+      principal: principalOf(script),
+      session: script.session,
       client: { capabilities: script.capabilities ?? {} },
       signal: () => new AbortController().signal,
       notify: (notification) => notifications.push(notification),
@@ -161,7 +193,15 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       tested(script, async (registry, call) =>
         registry.complete(await registry.completer(request), call),
       ),
+    files: async (whose = {}) => ownStates().files(whose),
+    writeFiles: async (files, whose = {}) => ownStates().write(files, whose),
   };
+}
+
+/** Loads SQLite only where it is needed: older versions of Node have none. */
+async function statesOf(servlet: BundledServlet): Promise<States> {
+  const { Database } = await import("./database.ts");
+  return new States(servlet, () => new Database());
 }
 
 /** Arguments as they arrive over the wire. */

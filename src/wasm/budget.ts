@@ -44,9 +44,9 @@ export class Budget {
   }
 
   /** Counts one more; returns the count, or undefined beyond the limit. */
-  count(what: Counted): number | undefined {
-    const count = ++this.#counts[what];
-    return count > limits[what] ? undefined : count;
+  count(kind: Counted): number | undefined {
+    const count = ++this.#counts[kind];
+    return count > limits[kind] ? undefined : count;
   }
 
   addWait(ms: number): void {

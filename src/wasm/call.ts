@@ -156,7 +156,7 @@ function trapMessage(error: unknown): string | undefined {
   if (error instanceof RangeError && /call stack/i.test(error.message)) {
     return "The servlet recursed too deeply and was stopped.";
   }
-  // What a `DataView` of the guest's memory says of an address that is not in it.
+  // Thrown by a `DataView` of the guest's memory for an address outside it.
   if (error instanceof RangeError && /outside the bounds/.test(error.message)) {
     return "The servlet crashed.";
   }

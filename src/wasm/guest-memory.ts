@@ -100,10 +100,10 @@ export class GuestMemory {
     return range;
   }
 
-  /** A block's bytes where they are no more than `most`; `what` names them in the error. */
-  bytesWithin(most: number, block: bigint, what: string): Uint8Array {
+  /** A block's bytes where they are no more than `most`; `name` names them in the error. */
+  bytesWithin(most: number, block: bigint, name: string): Uint8Array {
     const bytes = this.bytes(block);
-    demandSize(what, bytes, most);
+    demandSize(name, bytes, most);
     return bytes;
   }
 

@@ -1,6 +1,6 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Notification } from "../model.ts";
+import { isChange, type Notification } from "../model.ts";
 import { Wait } from "../suspension.ts";
 import { stringBytes } from "../text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
@@ -32,6 +32,8 @@ export class Guest extends GuestMemory {
   varBytes = 0;
   /** The last HTTP response, without its body. */
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
+  /** What becomes of its servlet's state when the call has ended well; for a servlet that keeps none, nothing. */
+  leaves: "changes" | "nothing" | "new state" = "changes";
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
 
@@ -171,8 +173,13 @@ export class Guest extends GuestMemory {
 
   /** Sends a notification to the client; `bytes` is its size, charged to the budget. */
   notify(notification: Notification, bytes: number): void {
-    if (!this.journal.notice()) return;
+    const isNew = this.journal.notice();
+    const { setup } = this;
+    const isKept = setup.changed !== undefined && isChange(notification);
+    if (!isNew && !isKept) return;
     this.budget.hold(bytes);
-    if (this.budget.count("notifications") !== undefined) this.setup.notify(notification);
+    if (this.budget.count("notifications") === undefined) return;
+    if (isKept) setup.changed?.(notification);
+    else setup.notify(notification);
   }
 }

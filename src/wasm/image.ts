@@ -1,24 +1,19 @@
-import { marksIn, takeWritten } from "./marks.ts";
+import { BLOCK, marksIn, takeWritten } from "./marks.ts";
 
-/**
- * The state of an instance: its memory and its mutable globals (the kernel's memory is empty in it). An
- * image is how an instance looks after its start functions; a patch is what a script that was loaded
- * after them has changed.
- */
+/** The state of an instance: its memory and its mutable globals (the kernel's memory is empty in it). */
 export interface Image {
   /** The memory's size in pages of 64 KiB. */
   pages: number;
   /** Values of the exports `edge_global_0`, `edge_global_1`, … */
   globals: (number | bigint)[];
-  /** Ranges that differ from a new instance's memory. */
+  /** Ranges that are not zero. */
   runs: { at: number; bytes: Uint8Array }[];
 }
 
-const PAGE = 65536;
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+/** Bytes of a page of memory. */
+export const PAGE = 65536;
 
-function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
+export function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
   const found: WebAssembly.Global[] = [];
   for (let at = 0; exports[`edge_global_${at}`] instanceof WebAssembly.Global; at++) {
     found.push(exports[`edge_global_${at}`] as WebAssembly.Global);
@@ -161,42 +156,44 @@ function firstAfter(runs: Image["runs"], address: number): number {
   return low;
 }
 
-/** How an instance has changed since its memory was `before`. Runs keep to whole blocks of `grain` bytes. */
-export function difference(exports: WebAssembly.Exports, before: Uint8Array, grain: number): Image {
-  const now = memoryOf(exports);
+/** How an instance is now. */
+export function imageOf(exports: WebAssembly.Exports): Image {
+  const memory = memoryOf(exports);
+  const words = new Uint32Array(memory.buffer, 0, memory.length / 4);
   const runs: Image["runs"] = [];
   let begin = -1;
-  for (let at = 0; at <= now.length; at += grain) {
-    const differs = at < now.length && !equal(now, before, at, Math.min(at + grain, now.length));
-    if (differs && begin < 0) begin = at;
-    if (!differs && begin >= 0) {
-      runs.push({ at: begin, bytes: now.slice(begin, at) });
+  for (let at = 0; at <= memory.length; at += BLOCK) {
+    const end = Math.min(words.length, (at + BLOCK) / 4);
+    let word = at / 4;
+    while (word < end && words[word] === 0) word++;
+    const isUsed = word < end;
+    if (isUsed && begin < 0) begin = at;
+    if (!isUsed && begin >= 0) {
+      runs.push({ at: begin, bytes: memory.slice(begin, at) });
       begin = -1;
     }
   }
   return {
-    pages: now.length / PAGE,
+    pages: memory.length / PAGE,
     globals: globalsOf(exports).map(({ value }) => value as number | bigint),
     runs,
   };
 }
 
-/** True if these memories are equal from `from` to `to`. Beyond its end, `before` is zero. */
-function equal(now: Uint8Array, before: Uint8Array, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (now[at] !== (before[at] ?? 0)) return false;
-  return true;
-}
-
 /** Puts a new instance into the state of an image. */
 export function apply(exports: WebAssembly.Exports, { pages, globals, runs }: Image): void {
-  const missing = pages - sizeOf(exports) / PAGE;
-  if (missing > 0) {
-    (exports["memory"] as WebAssembly.Memory).grow(missing);
-    (exports["edge_pages"] as WebAssembly.Global).value = pages;
-  }
+  growTo(exports, pages);
   const memory = memoryOf(exports);
   for (const { at, bytes } of runs) memory.set(bytes, at);
   for (const [at, global] of globalsOf(exports).entries()) global.value = globals[at];
+}
+
+/** Makes a memory of so many pages for the guest. The memory itself may be larger, not smaller. */
+export function growTo({ memory, edge_pages: size }: WebAssembly.Exports, pages: number): void {
+  if (!(memory instanceof WebAssembly.Memory)) return;
+  const missing = pages - memory.buffer.byteLength / PAGE;
+  if (missing > 0) memory.grow(missing);
+  if (size instanceof WebAssembly.Global) size.value = pages;
 }
 
 /** Values of globals as texts; those of i64 end in n. */
@@ -208,22 +205,6 @@ export const globalsText = (values: readonly (number | bigint)[]): string[] =>
 export const globalsFrom = (texts: readonly string[]): (number | bigint)[] =>
   texts.map((text) => (text.endsWith("n") ? BigInt(text.slice(0, -1)) : Number(text)));
 
-/** An image as bytes: the length of a head in JSON, the head, then the bytes of the runs. */
-export function encodeImage({ pages, globals, runs }: Image): Uint8Array<ArrayBuffer> {
-  const head = encoder.encode(
-    JSON.stringify({
-      pages,
-      globals: globalsText(globals),
-      runs: runs.map(({ at, bytes }) => [at, bytes.length]),
-    }),
-  );
-  return concatenate([
-    new Uint8Array(new Uint32Array([head.length]).buffer),
-    head,
-    ...runs.map(({ bytes }) => bytes),
-  ]);
-}
-
 export function concatenate(
   parts: readonly (Uint8Array | readonly number[])[],
 ): Uint8Array<ArrayBuffer> {
@@ -234,24 +215,4 @@ export function concatenate(
     at += part.length;
   }
   return whole;
-}
-
-/** The image in these bytes, which it shares. */
-export function decodeImage(encoded: ArrayBuffer): Image {
-  const length = new DataView(encoded).getUint32(0, true);
-  const head = JSON.parse(decoder.decode(new Uint8Array(encoded, 4, length))) as {
-    pages: number;
-    globals: string[];
-    runs: [number, number][];
-  };
-  let offset = 4 + length;
-  return {
-    pages: head.pages,
-    globals: globalsFrom(head.globals),
-    runs: head.runs.map(([at, size]) => {
-      const bytes = new Uint8Array(encoded, offset, size);
-      offset += size;
-      return { at, bytes };
-    }),
-  };
 }

@@ -29,6 +29,8 @@ export interface Instance {
   suspends: boolean;
   /** True if its start functions have run in an earlier call whose state it has. */
   hasStarted?: boolean;
+  /** Of an engine's instance: the patch of the servlet that it is. */
+  patch?: ArrayBuffer;
   /** Looked up when it is first put back. */
   body?: Body;
 }

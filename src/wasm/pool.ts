@@ -3,24 +3,26 @@ import { Guest, type Setup } from "./guest.ts";
 import {
   apply,
   currentBody,
-  decodeImage,
-  difference,
   fingerprint,
+  imageOf,
+  memoryOf,
   restore,
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
 import { instantiate, run, type Code, type Instance } from "./link.ts";
-import { BLOCK } from "./marks.ts";
+import { applyPatch, undoPatch } from "./patch.ts";
 import { startWorld } from "./world.ts";
 
-/** A prepared servlet, or a prepared engine and the patch that makes a servlet of it. */
+/** A prepared servlet, or a prepared engine and the patches that make a servlet of it. */
 export interface Program extends Code {
   /** SHA-256 of all of it, in hex. */
   hash?: string;
+  /** Of an engine: the patch that all of its servlets share. An instance with it serves any of them. */
+  base?: ArrayBuffer;
   /**
-   * An encoded image: how an instance differs when a call begins from one that has started (where it
-   * `startsOnce`) or else from a new one.
+   * How an instance differs when a call begins: from one with the base, from one that has started (where it
+   * `startsOnce`), or else from a new one.
    */
   patch?: ArrayBuffer;
   /** True if its start functions depend on nothing, so that they run once in an isolate for all calls. */
@@ -35,39 +37,59 @@ export interface Program extends Code {
 export const isBornStarted = ({ patch, startsOnce }: Program) =>
   patch !== undefined || startsOnce === true;
 
-/** The idle instances of a program in this isolate. */
+/** The idle instances in this isolate of a program, or of all programs of an engine. */
 interface Pool {
-  /** How an instance looks before its first call. */
+  /** How an instance looks before its first call; that of an engine without a servlet's patch. */
   pristine: Image;
-  /** Instances in that state, waiting for a call. */
+  /** Instances in that state, or with the patch of a servlet, waiting for a call. The one used last is the last. */
   idle: Instance[];
   /**
    * The time that an idle instance saves for each byte that it takes, and the floor when it was last used:
    * the least are given up first ("GreedyDual-Size": Cao and Irani, USITS 1997).
    */
   worth: number;
-  /** The fingerprint of a new instance; only for `checked`. */
-  fingerprint?: string;
 }
 
-/** By the program's patch, or its module where it has none. */
 const pools = new Map<ArrayBuffer | WebAssembly.Module, Pool>();
 let idleBytes = 0;
 /** The worth of what was last given up: what has not been used since sinks below what is used now. */
 let floor = 0;
+/** The fingerprints of new instances, by their patches or modules; only for `checked`. */
+const fingerprints = new WeakMap<object, string>();
 
-const keyOf = ({ module, patch }: Program) => patch ?? module;
+const keyOf = ({ module, base, patch }: Program) =>
+  base === undefined ? (patch ?? module) : module;
 
 /** An instance in its pristine state for this guest: one that waits, or a new one. */
 export async function borrow(program: Program, guest: Guest): Promise<Instance> {
   const pool = pools.get(keyOf(program));
-  const waiting = program.restorable === true ? pool?.idle.pop() : undefined;
+  const waiting = program.restorable === true ? waitingIn(pool, program) : undefined;
   if (waiting !== undefined) {
     idleBytes -= bytesOf(waiting);
     waiting.guest = guest;
     return waiting;
   }
   return newborn(program, pool ?? (await newPool(program)), guest);
+}
+
+/** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
+function waitingIn(pool: Pool | undefined, program: Program): Instance | undefined {
+  if (pool === undefined || program.base === undefined) return pool?.idle.pop();
+  const at = pool.idle.findLastIndex(({ patch }) => patch === program.patch);
+  if (at >= 0) return pool.idle.splice(at, 1)[0];
+  const other = pool.idle.pop();
+  if (other === undefined) return undefined;
+  undoPatch(currentBody(other).memory, pool.pristine.runs[0]!.bytes, other.patch!);
+  putOn(program, other);
+  if (program.checked === true) check(program, pool, other);
+  return other;
+}
+
+/** Makes an instance of an engine one of a servlet. */
+function putOn({ base, patch }: Program, instance: Instance): void {
+  if (base === undefined || patch === undefined) return;
+  applyPatch(instance, patch);
+  instance.patch = patch;
 }
 
 /** A new instance in its pristine state. */
@@ -77,7 +99,9 @@ export async function makeInstance(program: Program, guest: Guest): Promise<Inst
 
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program, guest);
-  if (isBornStarted(program)) apply(instance.exports, pristine);
+  if (!isBornStarted(program)) return instance;
+  apply(instance.exports, pristine);
+  putOn(program, instance);
   return instance;
 }
 
@@ -93,17 +117,23 @@ export function giveBack(program: Program, instance: Instance): void {
   if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
   if (body.marks === undefined && bytes > limits.restoredBytes) return;
   restore(body, pool.pristine);
-  if (program.checked === true) {
-    pool.fingerprint ??= fingerprint(newborn(program, pool, newGuest()).exports);
-    if (fingerprint(instance.exports) !== pool.fingerprint) {
-      throw new Error("an instance that was put back differs from a newborn one");
-    }
-  }
+  putOn(program, instance);
+  if (program.checked === true) check(program, pool, instance);
   instance.guest = undefined;
   pool.idle.push(instance);
   pool.worth = floor + makingNs(pool) / bytes;
   idleBytes += bytes;
   while (idleBytes > limits.idleBytes) giveUpOne();
+}
+
+/** Throws for an instance that differs from a new one. */
+function check(program: Program, pool: Pool, instance: Instance): void {
+  const key = program.patch ?? program.module;
+  const wanted = fingerprints.get(key) ?? fingerprint(newborn(program, pool, newGuest()).exports);
+  fingerprints.set(key, wanted);
+  if (fingerprint(instance.exports) !== wanted) {
+    throw new Error("an instance that was put back differs from a newborn one");
+  }
 }
 
 /** Drops an idle instance of the pool that is worth least. */
@@ -114,7 +144,7 @@ function giveUpOne(): void {
   }
   if (least === undefined) return;
   floor = least.worth;
-  idleBytes -= bytesOf(least.idle.pop()!);
+  idleBytes -= bytesOf(least.idle.shift()!);
 }
 
 /** About how long it takes to make an instance: V8's part, and what is copied into its memory. */
@@ -133,12 +163,17 @@ async function newPool(program: Program): Promise<Pool> {
   const guest = newGuest();
   const instance = instantiate(program, guest);
   const { exports } = instance;
+  const { base, patch, startsOnce } = program;
   if (isBornStarted(program)) {
     guest.attach(exports);
-    if (program.startsOnce === true) await run(instance, "edge_start");
-    if (program.patch !== undefined) apply(exports, decodeImage(program.patch));
+    const hasStart = exports["edge_start"] !== undefined;
+    if (startsOnce === true && hasStart) await run(instance, "edge_start");
+    const shared = base ?? patch;
+    if (shared !== undefined) applyPatch(instance, shared);
   }
-  const pristine = difference(exports, new Uint8Array(0), BLOCK);
+  const pristine = imageOf(exports);
+  // In one piece, a word of it is found at once.
+  if (base !== undefined) pristine.runs = [{ at: 0, bytes: memoryOf(exports).slice() }];
   // Another call may have found it out meanwhile.
   const pool: Pool = pools.get(keyOf(program)) ?? { pristine, idle: [], worth: 0 };
   pools.set(keyOf(program), pool);

@@ -35,23 +35,23 @@ export function excerptOf(
 export const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
-/** Throws where a guest gives more at once than the host reads; `what` names it. */
-export function demandSize(what: string, { length }: Uint8Array, most: number): void {
+/** Throws where a guest gives more at once than the host reads; `name` names it. */
+export function demandSize(name: string, { length }: Uint8Array, most: number): void {
   if (length <= most) return;
   const limit = most < 1e5 ? `${most} bytes` : mebibytes(most);
   throw new GuestError(
-    `${what} is too large: ${mebibytes(length)} (limit ${limit}). Send less at once.`,
+    `${name} is too large: ${mebibytes(length)} (limit ${limit}). Send less at once.`,
   );
 }
 
 /** Throws where a text takes more of V8's heap: two bytes for each character where one is beyond Latin-1. */
-function demandHeap(what: string, bytes: Uint8Array, most: number): void {
+function demandHeap(name: string, bytes: Uint8Array, most: number): void {
   if (2 * bytes.length <= most || !bytes.some((byte) => byte >= BEYOND_LATIN_1)) return;
   let units = 0;
   for (const byte of bytes) units += Number(byte < 0x80 || byte >= 0xc0) + Number(byte >= 0xf0);
   if (2 * units <= most) return;
   throw new GuestError(
-    `${what} is too large: it has characters beyond Latin-1, so each counts two bytes, and at most ${mebibytes(most)} are read.`,
+    `${name} is too large: it has characters beyond Latin-1, so each counts two bytes, and at most ${mebibytes(most)} are read.`,
   );
 }
 
@@ -59,12 +59,12 @@ function demandHeap(what: string, bytes: Uint8Array, most: number): void {
 const BEYOND_LATIN_1 = 0xc4;
 
 /** The same for JSON, where it has more members and items than the host parses too. */
-export function demandJson(what: string, bytes: Uint8Array, most: number): void {
-  demandSize(what, bytes, most);
-  demandHeap(what, bytes, most);
+export function demandJson(name: string, bytes: Uint8Array, most: number): void {
+  demandSize(name, bytes, most);
+  demandHeap(name, bytes, most);
   if (bytes.length <= limits.guestMembers || jsonMembers(bytes) <= limits.guestMembers) return;
   throw new GuestError(
-    `${what} has too many members and items (limit ${limits.guestMembers}). Send less at once.`,
+    `${name} has too many members and items (limit ${limits.guestMembers}). Send less at once.`,
   );
 }
 

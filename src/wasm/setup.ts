@@ -43,6 +43,8 @@ export interface Setup {
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
   notify(notification: Notification): void;
+  /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
+  changed?(notification: Notification): void;
   ask: Asker;
   /** See `CallContext`. */
   gate?(ms: number): Promise<void> | void;

@@ -6,7 +6,7 @@ import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandard, now } from "./wasi-abi.ts";
 
-/** What the file functions of WASI share. */
+/** Types and helpers of the file functions of WASI. */
 
 /** A guest that has files. */
 export interface FileCall {
@@ -50,17 +50,25 @@ function hostFunction(
     if (files === undefined || (isOnDescriptor && isStandard(args[0]!))) {
       return otherwise(guest, ...args);
     }
-    const { heldBytes } = files;
-    const before = { ...files.work };
-    files.now = now(guest);
-    const code = codeOf(guest, () => call({ guest, files }, ...args));
+    return charged(guest, files, () => codeOf(guest, () => call({ guest, files }, ...args)));
+  };
+}
+
+/** Does something with the files at the guest's time, and lets the guest pay for it, whether it fails or not. */
+export function charged<T>(guest: Guest, files: Files, work: () => T): T {
+  const { heldBytes } = files;
+  const before = { ...files.work };
+  files.now = now(guest);
+  try {
+    return work();
+  } finally {
     guest.budget.hold(files.heldBytes - heldBytes);
     guest.pay(
-      (files.work.statements - before.statements) * limits.sqlFuel +
+      (files.work.steps - before.steps) * limits.fileStepFuel +
+        (files.work.lookUps - before.lookUps) * limits.lookUpFuel +
         (files.work.bytes - before.bytes) * limits.byteFuel,
     );
-    return code;
-  };
+  }
 }
 
 /** Runs a function; returns WASI's number for how it went. */

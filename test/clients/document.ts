@@ -2,7 +2,7 @@ import { CLIENTS } from "./table.ts";
 import { THINGS } from "./things.ts";
 import type { Row } from "./main.ts";
 
-/** What an upstream issue is called in a cell: `go-sdk#1283`. */
+/** Short name of an upstream issue in a cell: `go-sdk#1283`. */
 const shortName = (url: string): string => {
   const [, repository, number] = /github\.com\/[^/]+\/([^/]+)\/(?:issues|pull)\/(\d+)/.exec(url)!;
   return `${repository}#${number}`;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Json } from "../../src/model.ts";
 
-/** What the result of a request is, where it is not named as its method is. */
+/** Result types of the requests whose result is not named after the method. */
 const RESULTS: Record<string, string[]> = {
   initialize: ["InitializeResult"],
   ping: ["EmptyResult"],
@@ -60,7 +60,7 @@ export class Revision {
     this.#ajv.addSchema({ $id: "spec", [key]: Object.fromEntries(closed) });
   }
 
-  /** What is wrong with a message of the server's; `method` is that of the request which it answers. */
+  /** Faults of a message of the server; `method` is that of the request which it answers. */
   faults(message: Json, method: string | undefined): string[] {
     const { jsonrpc, ...rest } = message;
     if (jsonrpc !== "2.0") return ["jsonrpc is not 2.0"];
@@ -103,7 +103,7 @@ export class Revision {
       );
     });
     if (names.length === 0) return [`${what} has no schema in ${this.#version}`];
-    // Of several shapes the nearest one is told of.
+    // Of several shapes, the faults of the nearest one are reported.
     return reports.toSorted((a, b) => a.length - b.length)[0]!;
   }
 
@@ -137,7 +137,7 @@ export class Revision {
     return closed;
   }
 
-  /** What `allOf` says in one: closed parts would refuse each other's members. */
+  /** Merges the parts of `allOf` into one schema: closed parts would refuse each other's members. */
   #merge({ allOf, ...rest }: Json): Json {
     const parts = (allOf as Json[]).map((part) => {
       const name = (part["$ref"] as string | undefined)?.split("/").at(-1);

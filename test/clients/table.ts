@@ -19,7 +19,7 @@ export interface Client {
   revisions: readonly string[];
   /** Where something goes wrong on the client's side: the upstream issue, for all revisions or one. */
   upstream?: Partial<Record<Thing | `${Thing}@${string}`, string>>;
-  /** What else is worth knowing of it. */
+  /** A remark for the reader. */
   note?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What each client is to do: the columns of the matrix, in the order of its program. */
+/** Tasks of each client: the columns of the matrix, in the order of its program. */
 export const THINGS = {
   connect: "connects, in the revision that the row names",
   lists: "lists tools, resources, templates and prompts",
@@ -18,7 +18,7 @@ export const THINGS = {
   changes: "hears that the list of tools has changed",
   drops: "loses its streams in the middle of a call; then calls, and hears of changes",
   stay: "calls and hears of changes after a while (`--stay MINUTES`)",
-  gone: "is told that its session has ended",
+  gone: "learns that its session has ended",
   key: "is refused without an API key, and calls with one",
   oauth: "signs in with its own OAuth code, from nothing but the URL, and calls",
   wire: "has been sent nothing that is not in its revision's schema, and nothing is missing",

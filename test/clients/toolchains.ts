@@ -14,7 +14,7 @@ type Command = readonly string[];
 
 const CACHE = resolve(".clients");
 
-/** What each needs on the PATH. */
+/** Programs that each toolchain needs on the PATH. */
 const NEEDS: Record<Toolchain, string[]> = {
   python: ["python3"],
   go: ["go"],

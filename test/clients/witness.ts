@@ -9,7 +9,7 @@ import { Revision } from "./strict.ts";
 
 export interface Witness {
   url: string;
-  /** What the server has sent that its revision does not have. */
+  /** Messages of the server that its revision does not allow. */
   faults: Set<string>;
   /** How many messages were looked at. */
   count(): number;

@@ -51,3 +51,5 @@ export declare function args_sizes_get(count: usize, bytes: usize): u32;
 export declare function environ_sizes_get(count: usize, bytes: usize): u32;
 @external("wasi_snapshot_preview1", "proc_exit")
 export declare function proc_exit(code: u32): void;
+@external("extism:host/user", "notify_tool_list_changed")
+export declare function notify_tool_list_changed(): void;

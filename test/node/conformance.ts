@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { buildWorker, serve } from "./workerd.ts";
 
-/** What is run. */
+/** Conformance suites to run. */
 const RUNS: { name: string; suite: string; args: string[] }[] = [
   {
     name: "2026-07-28",

@@ -29,17 +29,19 @@ const LEAVES = [
   "deviations.ts",
   "schema",
   "shape.ts",
+  "state-file.ts",
   "unknown-outcome.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
-  "app.ts": ["wiring.ts", "auth", "mcp", "otc", "page", "servlets", ...LEAVES],
+  "app.ts": ["wiring.ts", "auth", "mcp", "operator", "otc", "page", "servlets", ...LEAVES],
   "wiring.ts": ["auth", "durable", "mcp", "servlets", ...LEAVES],
   auth: LEAVES,
   durable: ["mcp", "otc", "servlets", "wasm", ...LEAVES],
   mcp: ["durable", "servlets", ...LEAVES],
+  operator: ["durable", "servlets", ...LEAVES],
   otc: ["durable", "servlets", ...LEAVES],
   servlets: ["wasm", ...LEAVES],
   schema: LEAVES,
@@ -48,7 +50,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   page: ["servlets", ...LEAVES],
   bundle: ["auth", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
-  testing: ["bundle", "servlets", "wasm", ...LEAVES],
+  testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],
   "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
   "record.ts": [],
@@ -68,13 +70,14 @@ const MAY_IMPORT: Record<string, string[]> = {
   "text.ts": [],
   "version.ts": [],
   "shape.ts": ["text.ts"],
+  "state-file.ts": ["errors.ts"],
   "parts.ts": [],
   "deviations.ts": ["model.ts"],
   "body.ts": ["errors.ts", "limits.ts", "shape.ts", "text.ts"],
   "unknown-outcome.ts": ["errors.ts"],
 };
 
-/** What stands in these rooms alone: Node's own modules, the names of dialects, those of eras. */
+/** Text that only these rooms may contain: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
   { what: /from "node:/, rooms: ["bundle", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },

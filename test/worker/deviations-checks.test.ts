@@ -47,7 +47,7 @@ describe("/mcp/ is /mcp, and", () => {
     expect((await send("ada")).status).toBe(200);
   });
 
-  test("nobody without one, who is told of the resource's exact name", async () => {
+  test("nobody without one, and the refusal has the resource's exact name", async () => {
     expect((await send(undefined)).status).toBe(401);
     const response = await postTo(await ownersApp(), `${ORIGIN}/mcp/`, {});
     expect(response.status).toBe(401);

@@ -1,4 +1,4 @@
-/** What workerd says, in two lines, of each client that leaves and of each host that is not there. */
+/** workerd's two lines about each client that leaves and each host that does not exist. */
 const EXPECTED = /disconnected|DNS lookup failed|^stack: \S*workerd@/;
 
 /** Leaves that out of what a run prints: the plugin of the tests has no setting for it. */

@@ -30,7 +30,7 @@ export function input(): string {
   return String.UTF8.decode(bytes);
 }
 
-/** What a block holds that a host function gave; empty for no block. */
+/** The text in a block that a host function returned; empty for no block. */
 export function read(block: u64): string {
   const length = <u32>block_length(block);
   const bytes = new ArrayBuffer(length);

@@ -1,4 +1,4 @@
-// What the servlets of the hyper-v2 dialect are given and say: calls, results, logs and progress.
+// Input and output of hyper-v2 servlets: calls, results, logs and progress.
 import { block, input, output } from "./extism";
 import { notify_logging_message, notify_progress } from "./host";
 import { Json, quote } from "./json";

@@ -122,7 +122,7 @@ export function decimal(value: i64): string {
   return value < 10 ? digit : decimal(value / 10) + digit;
 }
 
-/** What the string from `start` to `end`, quotes included, says. It has been checked before. */
+/** Decodes the string literal from `start` to `end`, quotes included. It has already been validated. */
 function unquote(text: string, start: i32, end: i32): string {
   const said = new Units(end - start);
   for (let at = start + 1; at < end - 1; at++) {

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { makeBundle } from "../bundle.ts";
-import { bundleSource } from "../bundle-module.ts";
+import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
 import { Refusal } from "../refusal.ts";
@@ -26,12 +26,18 @@ try {
     cache: ".bundle",
     progress: (what) => console.error(`  ${what} …`),
   });
+  const before = new TextDecoder().decode(await readIfThere(values.out));
   await writeIfNew(values.out, bundleSource(members, values.out));
   await writeIfNew(
     join(import.meta.dirname, "../servlet.schema.json"),
     `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
   );
   console.log(table(members));
+  for (const name of newBuilds(members, before)) {
+    const what =
+      "is another build than before: what it keeps in memory begins anew, its files stay";
+    console.log(`note: ${name} ${what}`);
+  }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
 } catch (error) {

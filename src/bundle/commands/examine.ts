@@ -33,7 +33,7 @@ export interface Examined {
   prepared?: Prepared | undefined;
   /** Its lists as clients see them. */
   lists?: Lists;
-  /** What its start functions ask for, where they run in each call, and how long they take here in ms. */
+  /** Set if its start functions run in each call: the host services that they use, and how long they take here. */
   start?: { asks: string[]; ms: number };
   warnings: string[];
   /** Why it would not be bundled. */

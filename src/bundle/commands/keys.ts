@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { KEY_NAME, KEY_NAME_RULE } from "../../key-name.ts";
+import { OPERATOR_SCOPE } from "../../model.ts";
 import { printable, printableText } from "../../text.ts";
 
 /** A key as the Worker's secret API_KEYS has it. */
@@ -110,7 +111,8 @@ switch (command) {
     console.log(`${key}\n\nThis is the key of ${name}. It is not kept and cannot be shown again; a client sends it as
   Authorization: Bearer ${key}
 \`npm run dev\` knows it now. For the deployed Worker: npm run keys -- push`);
-    const names = scopes?.filter((scope) => !scope.includes(":")) ?? [];
+    const isNamed = (scope: string) => !scope.includes(":") && scope !== OPERATOR_SCOPE;
+    const names = scopes?.filter(isNamed) ?? [];
     if (names.length > 0) {
       console.log(`The server starts only where its variable SCOPES has ${names.join(", ")}.`);
     }

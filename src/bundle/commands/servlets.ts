@@ -1,4 +1,4 @@
-/** The command `npm run servlets`: makes, lists and inspects servlets. */
+/** The command `npm run servlets`: makes, lists and inspects servlets, and operates what they keep. */
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
@@ -6,12 +6,14 @@ import { newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
 import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
+import { state, STATE_USAGE } from "./state.ts";
 
 const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScript that works, and a test of it
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
 ${SOURCES_USAGE}
+npm run servlets -- state …           what servlets keep on a server: state --help
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
 
@@ -49,6 +51,9 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
     case "update":
     case "remove":
       await sources(command, args, { folders, cache, progress });
+      return;
+    case "state":
+      console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));
       return;
     case "help":
     case "--help":

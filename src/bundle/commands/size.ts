@@ -1,15 +1,26 @@
-/** Holds the built Worker's JavaScript against its ceiling: `node src/bundle/commands/size.ts FOLDER`. */
-import { readdir, readFile } from "node:fs/promises";
+/**
+ * Compares the built Worker's JavaScript with its ceiling, and all that is uploaded with the platform's limit:
+ * `node src/bundle/commands/size.ts FOLDER`.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { kilobytes as shown, WORKER_BYTES } from "./table.ts";
 
 const CEILING_KB = 250;
 
 const [folder = ".bundle/deploy"] = process.argv.slice(2);
-const scripts = (await readdir(folder)).filter((name) => name.endsWith(".js"));
+const names = await readdir(folder);
+const scripts = names.filter((name) => name.endsWith(".js"));
 const sizes = await Promise.all(
   scripts.map(async (name) => gzipSync(await readFile(join(folder, name)), { level: 9 }).length),
 );
 const kilobytes = Math.ceil(sizes.reduce((sum, size) => sum + size, 0) / 1024);
 console.log(`JavaScript without the servlets: ${kilobytes} KB gzipped, ${CEILING_KB} KB at most`);
 if (kilobytes > CEILING_KB) process.exitCode = 1;
+const uploaded = await Promise.all(
+  names.filter((name) => /\.(js|wasm|bin)$/.test(name)).map((name) => stat(join(folder, name))),
+);
+const bytes = uploaded.reduce((sum, { size }) => sum + size, 0);
+console.log(`Uploaded, with the servlets: ${shown(bytes)} of ${shown(WORKER_BYTES)} at most`);
+if (bytes > WORKER_BYTES) process.exitCode = 1;

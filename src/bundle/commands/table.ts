@@ -1,9 +1,8 @@
 import { printable, printableLines } from "../../text.ts";
 import type { Member } from "../bundle.ts";
 
-/** Compressed script sizes that the platform takes: https://developers.cloudflare.com/workers/platform/limits/#worker-size */
-const FREE_BYTES = 3 * 1024 * 1024;
-const PAID_BYTES = 10 * 1024 * 1024;
+/** Uncompressed bytes that the platform takes of a Worker: https://developers.cloudflare.com/workers/platform/limits/#worker-size */
+export const WORKER_BYTES = 64 * 1024 * 1024;
 
 export const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(bytes < 102_400 ? 1 : 0)} KB`;
 const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1)} %`;
@@ -48,7 +47,15 @@ export function table(members: readonly Member[]): string {
       .map((cell, at) => (at < 2 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
       .join("  ")
       .trimEnd();
-  const gzip = members.reduce((sum, { size }) => sum + size.gzip, 0);
+  // Servlets share some: an engine, its base.
+  const files = new Map(
+    members.flatMap(({ prepared: { path, wasm, base, patch }, archives }) =>
+      [{ path, bytes: wasm }, base, patch, ...archives]
+        .filter((file) => file !== undefined)
+        .map((file) => [file.path, file.bytes.length]),
+    ),
+  );
+  const bytes = [...files.values()].reduce((sum, one) => sum + one, 0);
   const warnings = members.flatMap(({ found, warnings: own }) =>
     own.map((one) => printableLines(`warning: ${found.name}: ${one}`)),
   );
@@ -57,7 +64,7 @@ export function table(members: readonly Member[]): string {
     line(head),
     ...rows.map(line),
     "",
-    `${members.length} ${members.length === 1 ? "servlet" : "servlets"}, ${kilobytes(gzip)} gzipped: ${percent(gzip, FREE_BYTES)} of what a free Worker may have, ${percent(gzip, PAID_BYTES)} of a paid one's`,
+    `${members.length} ${members.length === 1 ? "servlet" : "servlets"}, ${kilobytes(bytes)} with what they share: ${percent(bytes, WORKER_BYTES)} of what a Worker may have`,
     ...warnings,
   ].join("\n");
 }

@@ -14,6 +14,7 @@
   (import "qjs" "qjs_initialize" (func $qjs_initialize))
   (import "qjs" "qjs_init" (func $qjs_init (result i32)))
   (import "qjs" "qjs_compile" (func $compile (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_eval" (func $eval_script (param i32 i32 i32 i32) (result i32)))
   (import "qjs" "qjs_eval_bytecode" (func $eval (param i32 i32) (result i32)))
   (import "qjs" "qjs_run_gc" (func $collect_garbage))
   (import "qjs" "qjs_call" (func $call (param i32 i32 i32 i32) (result i32)))
@@ -50,6 +51,7 @@
   (import "extism:host/env" "error_set" (func $error_set (param i64)))
   (import "extism:host/env" "config_get" (func $config_get (param i64) (result i64)))
   (import "extism:host/user" "http_fetch" (func $http_fetch (param i64 i64) (result i64)))
+  (import "extism:host/user" "file_call" (func $file_call (param i64 i64) (result i64)))
   (import "extism:host/env" "http_status_code" (func $http_status (result i32)))
   (import "extism:host/env" "http_headers" (func $http_headers (result i64)))
   (import "extism:host/env" "log_trace" (func $log_trace (param i64)))
@@ -71,9 +73,11 @@
   (import "extism:host/user" "notify_url_elicitation_completed" (func $user7 (param i64)))
   (import "extism:host/user" "get_keyring_secret" (func $user8 (param i64) (result i64)))
   (import "extism:host/user" "get_access_token" (func $user9 (param i64) (result i64)))
+  (import "extism:host/user" "discard_changes" (func $user10))
+  (import "extism:host/user" "reset_state" (func $user11))
 
   (data (i32.const 256)
-    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__begin\00__turn\00servlet.js\00__rejected\00")
+    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__L\00__begin\00__turn\00__rejected\00script\00")
 
   ;; Bytes between QuickJS's memory and blocks, eight at a time. Both sides have room for the last eight.
   (func $block_of_bytes (param $from i32) (param $length i32) (result i64)
@@ -119,9 +123,9 @@
 
   ;; Calls `extism:host/user` function number $which; 0 for those that give nothing.
   (func $user (param $which i32) (param $payload i64) (result i64)
-    (block $9 (block $8 (block $7 (block $6 (block $5 (block $4 (block $3 (block $2 (block $1
-    (block $0
-      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 (local.get $which)))
+    (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4 (block $3
+    (block $2 (block $1 (block $0
+      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 (local.get $which)))
     (return (call $user0 (local.get $payload))))
     (call $user1 (local.get $payload)) (return (i64.const 0)))
     (call $user2 (local.get $payload)) (return (i64.const 0)))
@@ -131,7 +135,10 @@
     (call $user6) (return (i64.const 0)))
     (call $user7 (local.get $payload)) (return (i64.const 0)))
     (return (call $user8 (local.get $payload))))
-    (call $user9 (local.get $payload)))
+    (return (call $user9 (local.get $payload))))
+    (call $user10) (return (i64.const 0)))
+    (call $user11)
+    (i64.const 0))
 
   (func $log (param $level i32) (param $text i64)
     (block $4 (block $3 (block $2 (block $1 (block $0
@@ -159,14 +166,15 @@
   (func (export "host_call")
     (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $values i32)
     (result i32)
-    (local $first i32) (local $second i32) (local $block i64) (local $bytes i32)
+    (local $first i32) (local $second i32) (local $block i64) (local $payload i64)
+    (local $bytes i32)
     (if (local.get $count)
       (then (local.set $first (call $argument (local.get $values) (i32.const 0)))))
     (if (i32.gt_u (local.get $count) (i32.const 1))
       (then (local.set $second (call $argument (local.get $values) (i32.const 1)))))
-    (block $K (block $J (block $I (block $H (block $G (block $F (block $E (block $D (block $C
-    (block $B (block $A
-      (br_table $A $B $C $D $E $F $G $H $I $J $K
+    (block $L (block $K (block $J (block $I (block $H (block $G (block $F (block $E (block $D
+    (block $C (block $B (block $A
+      (br_table $A $B $C $D $E $F $G $H $I $J $K $L
         (i32.sub (i32.load8_u offset=2 (local.get $name)) (i32.const 65))))
     ;; A: input()
     (local.set $length (i32.wrap_i64 (call $input_length)))
@@ -187,17 +195,20 @@
         (call $user
           (call $integer (local.get $first))
           (call $block_of_string (local.get $second))))))
-    ;; E: http(head, body)
+    ;; E: http(head, body), and with a third argument files(head, body)
+    (local.set $block (call $block_of_string (local.get $first)))
+    (local.set $payload
+      (if (result i64)
+        (i32.or (i32.eqz (local.get $second)) (call $is_undefined (local.get $second)))
+        (then (i64.const 0))
+        (else
+          (call $block_of_bytes
+            (call $get_buffer (local.get $second) (i32.const 64))
+            (i32.load (i32.const 64))))))
     (local.set $block
-      (call $http_fetch
-        (call $block_of_string (local.get $first))
-        (if (result i64)
-          (i32.or (i32.eqz (local.get $second)) (call $is_undefined (local.get $second)))
-          (then (i64.const 0))
-          (else
-            (call $block_of_bytes
-              (call $get_buffer (local.get $second) (i32.const 64))
-              (i32.load (i32.const 64)))))))
+      (if (result i64) (i32.gt_u (local.get $count) (i32.const 2))
+        (then (call $file_call (local.get $block) (local.get $payload)))
+        (else (call $http_fetch (local.get $block) (local.get $payload)))))
     (local.set $length (i32.wrap_i64 (call $block_length (local.get $block))))
     (local.set $bytes (call $bytes_of_block (local.get $block) (local.get $length)))
     (local.set $first (call $new_buffer (local.get $bytes) (local.get $length)))
@@ -223,7 +234,20 @@
     (return (local.get $first)))
     ;; K: sleep(ms)
     (call $sleep (call $get_number (local.get $first)))
-    (call $undefined))
+    (return (call $undefined)))
+    ;; L: evaluate(script), in the global scope, with `await` (128) and no frames of its caller in traces (64).
+    ;; Gives a promise; throws what was wrong with the syntax, which 0 tells.
+    (local.set $bytes (call $get_string (local.get $first) (i32.const 64)))
+    (local.set $first
+      (call $eval_script
+        (local.get $bytes)
+        (i32.load (i32.const 64))
+        (i32.const 330)
+        (i32.const 192)))
+    (call $free_string (local.get $bytes))
+    (if (result i32) (call $is_exception (local.get $first))
+      (then (i32.const 0))
+      (else (local.get $first))))
 
   (func (export "host_get_timezone_offset") (param i32 i32) (result i32) (i32.const 0))
   ;; Asked every ten thousand steps or so while a script is loaded: one that has no end is stopped.
@@ -239,14 +263,14 @@
     (i32.store (i32.const 88) (call $new_number (f64.convert_i32_s (local.get $is_handled))))
     (drop
       (call $call
-        (call $get (call $global) (i32.const 326))
+        (call $get (call $global) (i32.const 319))
         (call $global)
         (i32.const 3)
         (i32.const 80))))
   (func (export "host_module_normalize") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_module_load") (param i32 i32) (result i32) (i32.const 0))
 
-  ;; Starts QuickJS and gives it the functions `__A` … `__K`.
+  ;; Starts QuickJS and gives it the functions `__A` … `__L`.
   (func (export "_initialize")
     (local $name i32) (local $global i32)
     (call $qjs_initialize)
@@ -260,17 +284,23 @@
           (local.get $name)
           (call $new_function (local.get $name) (i32.const 3) (i32.const 0))))
       (local.set $name (i32.add (local.get $name) (i32.const 4)))
-      (br_if $next (i32.lt_u (local.get $name) (i32.const 300)))))
+      (br_if $next (i32.lt_u (local.get $name) (i32.const 304)))))
 
-  ;; For the bundle step: gives the bytecode of the script that is the input, without its source.
+  ;; For the bundle step: gives the bytecode of the script that is the input, without its source. The input
+  ;; is the script's name, a zero, and its text.
   (func (export "edge_compile") (result i32)
-    (local $length i32) (local $bytecode i32) (local $block i64)
+    (local $length i32) (local $bytecode i32) (local $block i64) (local $name i32) (local $text i32)
     (local.set $length (i32.wrap_i64 (call $input_length)))
+    (local.set $name (call $bytes_of_block (call $input_offset) (local.get $length)))
+    (local.set $text (local.get $name))
+    (loop $next
+      (local.set $text (i32.add (local.get $text) (i32.const 1)))
+      (br_if $next (i32.load8_u (i32.sub (local.get $text) (i32.const 1)))))
     (local.set $bytecode
       (call $compile
-        (call $bytes_of_block (call $input_offset) (local.get $length))
-        (local.get $length)
-        (i32.const 315)
+        (local.get $text)
+        (i32.sub (i32.add (local.get $name) (local.get $length)) (local.get $text))
+        (local.get $name)
         (i32.const 0)
         (i32.const 16)
         (i32.const 64)))
@@ -311,7 +341,7 @@
     (i32.store (i32.const 72) (call $new_number (f64.convert_i32_s (local.get $which))))
     (local.set $result
       (call $call
-        (call $get (local.get $global) (i32.const 300))
+        (call $get (local.get $global) (i32.const 304))
         (local.get $global)
         (i32.const 1)
         (i32.const 72)))
@@ -327,7 +357,7 @@
           (br $jobs)))
       (local.set $result
         (call $call
-          (call $get (local.get $global) (i32.const 308))
+          (call $get (local.get $global) (i32.const 312))
           (local.get $global)
           (i32.const 0)
           (i32.const 0)))

@@ -1,6 +1,6 @@
 "use strict";
-// Runs before the bundle of every servlet in TypeScript: gives the engine's functions their names
-// (engine.wat tells what each does) and calls the kit when an export is called.
+// Runs in the engine before the kit: gives the engine's functions their names (engine.wat tells what each
+// does) and calls the kit when an export is called.
 {
   const users = [
     "ask_client",
@@ -13,6 +13,8 @@
     "notify_url_elicitation_completed",
     "get_keyring_secret",
     "get_access_token",
+    "discard_changes",
+    "reset_state",
   ];
   const exported = [
     "list_tools",
@@ -25,12 +27,18 @@
     "complete",
     "on_roots_list_changed",
   ];
-  const { files, lines } = __SOURCES__;
-  /** Where a line of the whole script comes from, as `file:line`. */
+  /** @type {{ files: string[], lines: string }} */
+  let sources = { files: [], lines: "" };
+  /** Called by each servlet's script, in its first line, with the places of its other lines in the source. */
+  globalThis.__sources = (all) => {
+    sources = all;
+    delete globalThis.__sources;
+  };
+  /** Where a line of the servlet's script comes from, as `file:line`. */
   const sourceOf = (scriptLine) => {
-    let left = scriptLine - PRELUDE_LINES;
+    let left = scriptLine - 1;
     let [source, line] = [0, 0];
-    for (const step of lines.split(";")) {
+    for (const step of sources.lines.split(";")) {
       if (left <= 0) break;
       const [first, second] = step.split(",").map(Number);
       if (second === undefined) {
@@ -42,25 +50,29 @@
         left--;
       }
     }
-    return `${files[source]}:${line + 1}`;
+    return `${sources.files[source]}:${line + 1}`;
   };
   const inSource = (trace) =>
-    trace.replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
-  const [call, log] = [globalThis.__D, globalThis.__H];
+    trace
+      .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
+      .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
+  const [call, exchange, log] = [globalThis.__D, globalThis.__E, globalThis.__H];
   globalThis.__host = {
     input: globalThis.__A,
     output: globalThis.__B,
     fail: globalThis.__C,
     call: (name, payload) => call(users.indexOf(name), payload),
-    http: globalThis.__E,
+    http: exchange,
+    files: (head, body) => exchange(head, body, 1),
     httpStatus: globalThis.__F,
     httpHeaders: globalThis.__G,
     log: (level, text) => log(level, inSource(text)),
     config: globalThis.__I,
     random: globalThis.__J,
     sleep: globalThis.__K,
+    evaluate: globalThis.__L,
   };
-  for (const letter of "ABCDEFGHIJK") delete globalThis[`__${letter}`];
+  for (const letter of "ABCDEFGHIJKL") delete globalThis[`__${letter}`];
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);
   globalThis.__rejected = (promise, reason, isHandled) =>
     globalThis.__servlet?.rejection(promise, reason, isHandled !== 0);

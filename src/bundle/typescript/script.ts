@@ -2,27 +2,19 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { decode } from "@jridgewell/sourcemap-codec";
 import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
+import type { Loaded } from "../wasm/snapshot.ts";
 
 const run = promisify(execFile);
 const sdk = resolve(import.meta.dirname, "../..", "sdk");
-const GLOBALS = join(sdk, "globals.ts");
-const GLOBAL_NAMES = Object.keys(await import("../../sdk/globals.ts"));
-const GLOBALS_MODULE = "edge-servlets/globals";
 const tsc = join(
   dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
   "bin/tsc",
-);
-
-/** Names the functions of the engine for scripts; engine.wat says what each does. */
-const PRELUDE = (await readFile(join(import.meta.dirname, "prelude.js"), "utf8")).replace(
-  /PRELUDE_LINES/,
-  (_name, _at, whole: string) => String(whole.split("\n").length - 1),
 );
 
 export interface Script {
@@ -41,17 +33,17 @@ export async function bundleScript(entry: string): Promise<Script> {
     const built = await build({
       ...OPTIONS,
       stdin: startOf(entry),
-      inject: [GLOBALS],
-      plugins: [ownPackage, globalsPlugin(await globalsOf(entry))],
-      format: "iife",
+      plugins: [ownPackage],
+      sourcemap: "external",
+      metafile: true,
     });
     const text = built.outputFiles.find(({ path }) => path.endsWith(".js"))!.text;
     const map = built.outputFiles.find(({ path }) => path.endsWith(".map"))!.text;
     const lines = lineTable(JSON.parse(map) as SourceMap);
     return {
-      text: `${PRELUDE.replace("__SOURCES__", () => JSON.stringify(lines))}${text}`,
+      text: `__sources(${JSON.stringify(lines)});\n${text}`,
       inputs: Object.keys(built.metafile.inputs).filter(
-        (path) => !path.endsWith(START) && !path.startsWith(`${GLOBALS_MODULE}:`),
+        (path) => !path.endsWith(START) && !path.startsWith(`${KIT}:`),
       ),
     };
   } catch (error) {
@@ -70,8 +62,7 @@ const OPTIONS = {
   mainFields: ["module", "main"],
   conditions: ["worker", "browser"],
   minifySyntax: true,
-  sourcemap: "external",
-  metafile: true,
+  format: "iife",
   legalComments: "none",
   logLevel: "silent",
 } satisfies BuildOptions;
@@ -79,8 +70,7 @@ const OPTIONS = {
 const START = "<start>";
 
 const startOf = (entry: string) => ({
-  contents: `import "${GLOBALS_MODULE}";
-import servlet from ${JSON.stringify(resolve(entry))};
+  contents: `import servlet from ${JSON.stringify(resolve(entry))};
 if (globalThis.__servlet === undefined || servlet === undefined) {
   throw new Error("it has no servlet: export default defineServlet({ … })");
 }
@@ -89,52 +79,42 @@ __host.output(JSON.stringify(__servlet.exports));`,
   sourcefile: START,
 });
 
-/**
- * The kit's globals that a servlet or its packages may look for on `globalThis`: those that they mention, if
- * they mention it, too. All of them would double what a small servlet adds to the engine; those that are
- * called by their names alone are injected.
- */
-async function globalsOf(entry: string): Promise<string[]> {
-  const { outputFiles } = await build({
-    ...OPTIONS,
-    entryPoints: [entry],
-    external: ["edge-servlets/servlet"],
-    format: "esm",
-    sourcemap: false,
-  });
-  const words = new Set(outputFiles[0]!.text.match(/[\w$]+/g));
-  const looks = ["globalThis", "self", "window", "global"].some((name) => words.has(name));
-  return looks ? GLOBAL_NAMES.filter((name) => words.has(name)) : [];
+/** The kit, which is loaded into the engine before any servlet. */
+export async function kitScript(): Promise<Loaded> {
+  const [prelude, { outputFiles }] = await Promise.all([
+    readFile(join(import.meta.dirname, "prelude.js"), "utf8"),
+    build({ ...OPTIONS, entryPoints: [join(sdk, "kit.ts")], minify: true }),
+  ]);
+  return { name: "kit.js", text: `${prelude}${outputFiles[0]!.text}` };
 }
-
-/** Makes these globals of the kit properties of `globalThis`. */
-const globalsPlugin = (names: readonly string[]): Plugin => ({
-  name: GLOBALS_MODULE,
-  setup(on) {
-    const filter = new RegExp(`^${GLOBALS_MODULE}$`);
-    on.onResolve({ filter }, ({ path }) => ({ path, namespace: GLOBALS_MODULE }));
-    on.onLoad({ filter, namespace: GLOBALS_MODULE }, () => ({
-      contents: names
-        .map(
-          (name) => `import { ${name} } from ${JSON.stringify(GLOBALS)};
-Object.defineProperty(globalThis, "${name}", { value: ${name}, writable: true, configurable: true });`,
-        )
-        .join("\n"),
-      resolveDir: sdk,
-    }));
-  },
-});
 
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;
 
-/** `edge-servlets/servlet` is this project's kit, wherever the servlet lies. */
+const zodMini = join(sdk, "zod-mini.ts");
+const KIT = "kit";
+/** The names that each module of the kit exports. */
+const KIT_NAMES: Readonly<Record<string, string[]>> = {
+  servlet: [...Object.keys(await import("../../sdk/servlet.ts")), "convertWith"],
+  files: Object.keys(await import("../../sdk/files.ts")),
+};
+
+/** `edge-servlets/servlet` is the kit that the engine has, wherever the servlet lies. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
-    on.onResolve({ filter: /^edge-servlets\/servlet$/ }, () => ({ path: join(sdk, "servlet.ts") }));
+    on.onResolve({ filter: /^edge-servlets\/(servlet|files)$/ }, ({ path }) => ({
+      path: basename(path),
+      namespace: KIT,
+    }));
+    on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
+      contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
+    }));
     // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
-    on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: join(sdk, "zod-mini.ts") }));
+    on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: zodMini }));
+    on.onResolve({ filter: /^\.\/schema\.ts$/ }, ({ importer }) =>
+      importer === zodMini ? { path: "servlet", namespace: KIT } : undefined,
+    );
   },
 };
 
@@ -217,7 +197,10 @@ function typesConfig(entries: string[]): object {
       noPropertyAccessFromIndexSignature: false,
       noUnusedLocals: false,
       noUnusedParameters: false,
-      paths: { "edge-servlets/servlet": [join(sdk, "servlet.ts")] },
+      paths: {
+        "edge-servlets/servlet": [join(sdk, "servlet.ts")],
+        "edge-servlets/files": [join(sdk, "files.ts")],
+      },
     },
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
   };

@@ -13,16 +13,17 @@ export function answerer(servlets: Record<string, Asked>) {
   return {
     async fetch(request: Request): Promise<Response> {
       const asked = servlets[new URL(request.url).pathname.slice(1)]!;
-      const { image, ...warm } = await warmUp(asked);
-      const answer = { ...warm, ...(image && { image: image.toBase64() }) };
+      const { patch: warmed, ...warm } = await warmUp(asked);
+      const answer = { ...warm, ...(warmed && { patch: warmed.toBase64() }) };
       const calls = new Set<string>();
       const logs: string[] = [];
       if (!asked.listed) return Response.json({ ...answer, calls: [], logs });
-      const { dialect, exports, idsAsGiven, module, patch, allowedHosts } = asked;
+      const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts } = asked;
       const { connect, userFunctions } = dialects[dialect];
       const program = {
         module,
         userFunctions,
+        ...(base && { base }),
         ...(patch && { patch }),
         startsOnce: warm.startsOnce,
       };
@@ -50,5 +51,5 @@ export function answerer(servlets: Record<string, Asked>) {
   };
 }
 
-/** What a servlet may do when it is asked for its lists, and nobody has to be warned of. */
+/** Host services that a servlet may use while it lists, without a warning. */
 const QUIET = ["the log", "a notification"];

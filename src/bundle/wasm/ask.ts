@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import * as z from "zod";
@@ -28,10 +28,10 @@ const answerSchema = z.object({
   error: z.string().optional(),
   /** Do its start functions depend on nothing, so that they run once for all calls? */
   startsOnce: z.boolean(),
-  /** What its start functions asked for. */
+  /** Host services that its start functions used. */
   startAsks: z.array(z.string()),
-  /** An encoded image in base64: how its memory differs from a new instance's when a call begins. */
-  image: z.string().optional(),
+  /** In base64, the patch in which its calls begin. */
+  patch: z.string().optional(),
   /** Why the manifest's `warm` or `start` cannot be had. */
   refusal: z.string().optional(),
   /** Host functions that the servlet called. */
@@ -98,23 +98,26 @@ async function askNow(
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
   progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
-  const imports = questions.flatMap(({ prepared }, at) => [
-    `import wasm${at} from "./${at}.wasm";`,
-    ...(prepared.patch ? [`import patch${at} from "./${at}.bin";`] : []),
-  ]);
+  const modules = new Map<string, { type: "CompiledWasm" | "Data"; contents: Uint8Array }>();
+  /** The name of a file's module: servlets of an engine share some. */
+  const named = (type: "CompiledWasm" | "Data", path: string, contents: Uint8Array) => {
+    modules.set(basename(path), { type, contents });
+    return JSON.stringify(basename(path));
+  };
   const entries = questions.map((question, at) => {
-    const { exports, patch } = question.prepared;
+    const { exports, path, wasm, base, patch } = question.prepared;
+    const imports = [
+      `import module${at} from ${named("CompiledWasm", path, wasm)};`,
+      base && `import base${at} from ${named("Data", base.path, base.bytes)};`,
+      patch && `import patch${at} from ${named("Data", patch.path, patch.bytes)};`,
+    ];
+    const files = `module: module${at}, ${base ? `base: base${at},` : ""} ${patch ? `patch: patch${at},` : ""}`;
     const asked = JSON.stringify({ ...aboutOf(question), exports });
-    return `"${at}": { module: wasm${at}, ${patch ? `patch: patch${at},` : ""} ...${asked} }`;
+    return { imports, servlet: `"${at}": { ${files} ...${asked} }` };
   });
-  const entry = `${imports.join("\n")}
+  const entry = `${entries.flatMap(({ imports }) => imports.filter(Boolean)).join("\n")}
 import { answerer } from "./runtime.js";
-export default answerer({ ${entries.join(",\n")} });`;
-  const wasm = questions.map(({ prepared }, at) => ({
-    type: "CompiledWasm" as const,
-    path: `${at}.wasm`,
-    contents: prepared.wasm,
-  }));
+export default answerer({ ${entries.map(({ servlet }) => servlet).join(",\n")} });`;
   // Miniflare 5 takes the documented options (those of 4) through its converter.
   const options = convertV4MiniflareOptions({
     cf: false,
@@ -122,12 +125,7 @@ export default answerer({ ${entries.join(",\n")} });`;
     modules: [
       { type: "ESModule", path: "entry.js", contents: entry },
       { type: "ESModule", path: "runtime.js", contents: code },
-      ...wasm,
-      ...questions.flatMap(({ prepared }, at) =>
-        prepared.patch
-          ? [{ type: "Data" as const, path: `${at}.bin`, contents: prepared.patch.bytes }]
-          : [],
-      ),
+      ...[...modules].map(([path, module]) => ({ path, ...module })),
     ],
   });
   const workerd = new Miniflare(options);

@@ -17,7 +17,7 @@ export interface Mark {
   end: number;
 }
 
-/** What the added code refers to. */
+/** Indices and addresses that the added code uses. */
 export interface Tracker {
   /** Indices of the memory of marks, of `edge_pages`, and of the added functions. */
   marks: number;
@@ -68,7 +68,7 @@ export function markRangeFunction(tracker: Tracker): Uint8Array {
   return whole([
     [1, 2, I32],
     [...length!, 0x45, OP.if, 0x40, OP.return, OP.end],
-    // What reaches beyond the end will trap, and there are no marks for it.
+    // A store beyond the end will trap, and there are no marks for it.
     [...at!, 0xad, ...length!, 0xad, 0x7c, MEMORY_SIZE, 0, 0xad, 0x42, 16, 0x86, 0x56],
     [OP.if, 0x40, OP.return, OP.end],
     [...at!, 0x41, BLOCK_SHIFT, 0x76, 0x21, 2],

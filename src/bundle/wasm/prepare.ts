@@ -8,6 +8,7 @@ import { limits } from "../../limits.ts";
 import { rewrite, type Export, type Import, type Outline } from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
 import {
   check,
@@ -21,14 +22,22 @@ import { tracked } from "./tracking.ts";
 import { starter, startFunctions } from "./start.ts";
 import { Refusal } from "../refusal.ts";
 
+/** A file of the cache. */
+export interface Cached {
+  path: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
 export interface Prepared {
   wasm: Uint8Array<ArrayBuffer>;
   /** Path in the cache. */
   path: string;
   /** SHA-256 of the prepared wasm, in hex. */
   hash: string;
-  /** For an engine: the patch that makes a servlet of it. */
-  patch?: { path: string; bytes: Uint8Array<ArrayBuffer> };
+  /** Of an engine: the patch that its servlets share. */
+  base?: Cached;
+  /** Makes an instance, or an engine's with the base, one in which calls begin. */
+  patch?: Cached;
   /** Why an instance cannot be restored to its pristine state; absent if it can. */
   unrestorable?: string;
   /** The servlet's own exports. */
@@ -56,7 +65,7 @@ const WIZER_EXPORTS = new Set(["wizer-initialize", "wizer.initialize"]);
 const PAGE = 65536;
 
 /**
- * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` is told where
+ * Prepares one plugin. `cache` is a folder of earlier results by content; `progress` reports where
  * there is none.
  *
  * Throws a `Refusal` where the file is no servlet.
@@ -80,16 +89,9 @@ export async function prepare(
   const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
   const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked}`, plugin);
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
-  const note = join(cache, `${recipe.slice(0, 32)}.state.txt`);
-  let [wasm, state] = [await readIfThere(path), await readIfThere(note)];
-  if (wasm === undefined || state === undefined) {
-    progress("preparing");
-    wasm = new Uint8Array(await transform(plugin, guest, { maximumPages, isMarked }));
-    state = new TextEncoder().encode(await lastingChanges(wasm));
-    await writeWhole(path, wasm);
-    await writeWhole(note, state);
-  }
-  const unrestorable = new TextDecoder().decode(state);
+  const { wasm, unrestorable } = await shared(path, () =>
+    transformed(plugin, guest, path, { maximumPages, isMarked, progress }),
+  );
   const module = await WebAssembly.compile(wasm);
   return {
     wasm,
@@ -99,6 +101,32 @@ export async function prepare(
     exports,
     imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
   };
+}
+
+interface Transformation {
+  maximumPages: number;
+  isMarked: boolean;
+  progress: (doing: string) => void;
+}
+
+/** The prepared wasm at a path of the cache, and why its instances cannot be restored; empty if they can. */
+async function transformed(
+  plugin: Uint8Array<ArrayBuffer>,
+  guest: Outline,
+  path: string,
+  { progress, ...options }: Transformation,
+): Promise<{ wasm: Uint8Array<ArrayBuffer>; unrestorable: string }> {
+  const note = path.replace(/wasm$/, "state.txt");
+  const [known, state] = [await readIfThere(path), await readIfThere(note)];
+  if (known !== undefined && state !== undefined) {
+    return { wasm: known, unrestorable: new TextDecoder().decode(state) };
+  }
+  progress("preparing");
+  const wasm = new Uint8Array(await transform(plugin, guest, options));
+  const unrestorable = await lastingChanges(wasm);
+  await writeWhole(path, wasm);
+  await writeWhole(note, unrestorable);
+  return { wasm, unrestorable };
 }
 
 /**

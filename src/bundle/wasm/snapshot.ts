@@ -1,63 +1,78 @@
 /** Loads a script into the JavaScript engine and keeps the changes as a patch. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import * as z from "zod";
 import { dialects } from "../../servlets/dialects.ts";
 import { Guest, type Setup } from "../../wasm/guest.ts";
-import { difference, encodeImage, memoryOf } from "../../wasm/image.ts";
+import { memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run } from "../../wasm/link.ts";
+import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
-import { ENGINE_EXPORTS, type Prepared } from "./prepare.ts";
+import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { Refusal } from "../refusal.ts";
 
-/** Changes closer than this many bytes are one run: finer patches are smaller, coarser ones faster. */
-const GRAIN = 64;
-
-/** A servlet in TypeScript, ready to be served by an engine. */
+/** A script that was loaded into an engine. */
 export interface Snapshot {
-  /** Where the patch lies in the cache. */
-  path: string;
-  patch: Uint8Array<ArrayBuffer>;
-  /** The exports of the engine that the servlet answers. */
-  exports: string[];
+  patch: Cached;
+  /** What the script has given to `__host.output`. */
+  output: unknown;
+}
+
+/** A script, and the name that it has in the traces of errors. */
+export interface Loaded {
+  name: string;
+  text: string;
 }
 
 /**
- * The patch that makes an engine which has started one that has loaded `script`.
+ * The patch that makes an engine which has started, or has the `base`, one that has loaded `script`.
  *
  * Throws a `Refusal` with what the script threw.
  */
-export async function snapshot(engine: Prepared, script: string, cache: string): Promise<Snapshot> {
-  const key = sha256(engine.hash, String(GRAIN), script).slice(0, 32);
+export async function snapshot(
+  engine: Prepared,
+  { name, text }: Loaded,
+  cache: string,
+  base?: Cached,
+): Promise<Snapshot> {
+  const input = `${name}\0${text}`;
+  const key = sha256(engine.hash, await ownText, base?.bytes ?? "", input).slice(0, 32);
   const path = join(cache, `${key}.bin`);
-  const note = join(cache, `${key}.exports.json`);
-  const [patch, exports] = [await readIfThere(path), await readIfThere(note)];
-  if (patch !== undefined && exports !== undefined) {
-    return { path, patch, exports: exportsSchema.parse(JSON.parse(decoder.decode(exports))) };
+  const note = join(cache, `${key}.output.json`);
+  const [patch, output] = [await readIfThere(path), await readIfThere(note)];
+  if (patch !== undefined && output !== undefined) {
+    return { patch: { path, bytes: patch }, output: JSON.parse(decoder.decode(output)) };
   }
-  const made = await load(await WebAssembly.compile(engine.wasm), script);
+  const made = await load(await compiled(engine), input, base);
   await writeWhole(path, made.patch);
-  await writeWhole(note, JSON.stringify(made.exports));
-  return { path, ...made };
+  await writeWhole(note, made.output);
+  return { patch: { path, bytes: made.patch }, output: JSON.parse(made.output) };
 }
 
 const decoder = new TextDecoder();
-const exportsSchema = z.array(z.string());
+/** How patches are written is part of what they depend on. */
+const ownText = readFile(join(import.meta.dirname, "../../wasm/patch.ts"), "utf8");
+
+const modules = new Map<string, Promise<WebAssembly.Module>>();
+/** Compiled once for all servlets of an engine. */
+function compiled({ hash, wasm }: Prepared): Promise<WebAssembly.Module> {
+  const found = modules.get(hash) ?? WebAssembly.compile(wasm);
+  modules.set(hash, found);
+  return found;
+}
 
 /** Compiles in one instance and loads in another, so that nothing of the compiling is left in the patch. */
-async function load(
-  engine: WebAssembly.Module,
-  script: string,
-): Promise<Pick<Snapshot, "patch" | "exports">> {
+async function load(engine: WebAssembly.Module, input: string, base: Cached | undefined) {
   const compiler = await started(engine);
-  const bytecode = (await compiler.run(ENGINE_EXPORTS.compile, script)) ?? new Uint8Array();
+  const bytecode = (await compiler.run(ENGINE_EXPORTS.compile, input)) ?? new Uint8Array();
   const loader = await started(engine);
-  const before = memoryOf(loader.exports).slice();
-  const exports = await loader.run(ENGINE_EXPORTS.load, bytecode);
+  if (base !== undefined) applyPatch(loader.instance, base.bytes.buffer);
+  const before = memoryOf(loader.instance.exports).slice();
+  const output = await loader.run(ENGINE_EXPORTS.load, bytecode);
   return {
-    patch: encodeImage(difference(loader.exports, before, GRAIN)),
-    exports: exportsSchema.parse(JSON.parse(decoder.decode(exports) || "[]")),
+    patch: encodePatch(loader.instance.exports, before),
+    output: decoder.decode(output) || "[]",
   };
 }
 
@@ -83,7 +98,7 @@ async function started(engine: WebAssembly.Module) {
   guest.attach(exports);
   await run(instance, "edge_start");
   return {
-    exports,
+    instance,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */
     run: async (name: string, input: string | Uint8Array) => {
       guest.setInput(input);

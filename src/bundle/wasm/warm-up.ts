@@ -7,22 +7,14 @@ import { dialects, type DialectName } from "../../servlets/dialects.ts";
 import { listAll, nobodysCall, type Servlet } from "../../servlets/servlet.ts";
 import { callIn } from "../../wasm/call.ts";
 import { Guest, GuestError, type Setup } from "../../wasm/guest.ts";
-import {
-  apply,
-  decodeImage,
-  difference,
-  encodeImage,
-  isKernelNew,
-  memoryOf,
-} from "../../wasm/image.ts";
+import { isKernelNew, memoryOf } from "../../wasm/image.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run, type Instance } from "../../wasm/link.ts";
+import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { startWorld, type World } from "../../wasm/world.ts";
 
-/** Changes closer than this many bytes are one run: finer images are smaller, coarser ones faster. */
-const GRAIN = 64;
-/** What a warm-up may ask for: it is the same in each call from then on. */
+/** Host services that a warm-up may use; their answers stay the same in every later call. */
 const REPEATABLE: ReadonlySet<string> = new Set(["the time", "random numbers", "the log"]);
 
 const NO_NETWORK =
@@ -31,6 +23,8 @@ const NO_NETWORK =
 /** A servlet, and how it is to be warmed up. */
 export interface Asked {
   module: WebAssembly.Module;
+  /** Of an engine: the patch that its servlets share, and this one's. */
+  base?: ArrayBuffer;
   patch?: ArrayBuffer;
   dialect: DialectName;
   exports: string[];
@@ -50,10 +44,10 @@ export interface Asked {
 export interface WarmUp {
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce: boolean;
-  /** What its start functions asked for. */
+  /** Host services that its start functions used. */
   startAsks: string[];
-  /** An encoded image: how its memory differs from a new instance's when a call begins. */
-  image?: Uint8Array;
+  /** The patch in which its calls begin: over an engine's base, or over a new instance. */
+  patch?: Uint8Array;
   /** Why the manifest's `warm` or `start` cannot be had. */
   refusal?: string;
 }
@@ -133,7 +127,7 @@ class Warming {
     this.#outside = { world: virtualWorld(), allowedHosts };
   }
 
-  /** What it has asked for since this was last called. */
+  /** Host services that were used since the last call of this. */
   takeAsked(): string[] {
     const asked = [...this.asked];
     this.asked.clear();
@@ -164,8 +158,8 @@ class Warming {
     });
   }
 
-  image(): Uint8Array {
-    return encodeImage(difference(this.#instance.exports, this.#before, GRAIN));
+  patch(): Uint8Array {
+    return encodePatch(this.#instance.exports, this.#before);
   }
 
   #newCall(): Guest {
@@ -182,18 +176,19 @@ class Warming {
 
 /** An instance that has started, with its script loaded where it is an engine, and what that asked for. */
 async function start(asked: Asked): Promise<{ warming: Warming; startAsks: string[] }> {
-  const { patch, dialect, module } = asked;
+  const { base, patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
   const journal = new WatchedJournal(new Set(), startWorld);
   const guest = new Guest(nobody, journal);
   const instance = instantiate(code, guest);
   const { exports } = instance;
-  if (patch !== undefined) {
+  if (base !== undefined) {
     guest.attach(exports);
     await run(instance, "edge_start");
+    applyPatch(instance, base);
   }
   const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);
-  if (patch !== undefined) apply(exports, decodeImage(patch));
+  if (patch !== undefined) applyPatch(instance, patch);
   else {
     await warming.start("edge_start");
     await warming.start("edge_wizer");
@@ -247,11 +242,11 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
     const failure = await warmCall(warming, asked, tool, args);
     if (failure !== undefined) return refused(`the warm-up call of ${tool} ${failure}`, startAsks);
   }
-  const hasImage = isWanted || (listed && !isEngine);
+  const isWarm = isWanted || (listed && !isEngine);
   return {
-    startsOnce: isEngine || (isAlone && !hasImage),
+    startsOnce: isEngine || (isAlone && !isWarm),
     startAsks,
-    ...(hasImage && { image: warming.image() }),
+    ...(isWarm && { patch: warming.patch() }),
   };
 }
 

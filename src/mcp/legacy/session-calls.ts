@@ -93,7 +93,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     for (const call of this.#open.all) {
       if (call.method === ROOTS_CHANGED) await this.#open.stop(call).catch(report);
     }
-    const registry = this.#parts.registry.within(scopes);
+    const registry = await this.#registry(scopes);
     for (const bundled of await registry.rootsListeners()) {
       if (change !== this.#rootsChanges || !this.#parts.store.exists) return;
       const call = this.#open.open({ request: null, method: ROOTS_CHANGED, scopes });
@@ -132,10 +132,17 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     return calls.length > 0 || isListed;
   }
 
+  /** The registry as the session's client sees it. */
+  async #registry(scopes: Call["scopes"]): Promise<Registry> {
+    const { registry, store, id: session } = this.#parts;
+    const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
+    return registry.for({ principal, session });
+  }
+
   /** Returns the result of a request; undefined if its call continues. */
   async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
-    const registry = this.#parts.registry.within(call.scopes);
+    const registry = await this.#registry(call.scopes);
     const { row, target } = await find(request, registry);
     const { params } = request;
     if (row.session) {

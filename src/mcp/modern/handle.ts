@@ -128,9 +128,12 @@ function resultText(row: Method, { server, registry }: Exchange, result: Json): 
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
-function cacheHints({ cache }: Method, { isDynamic, isNarrow }: Registry): Json | undefined {
+function cacheHints(
+  { cache }: Method,
+  { isDynamic, isNarrow, isPersonal }: Registry,
+): Json | undefined {
   if (cache === undefined) return undefined;
-  if (cache === "never") return { ttlMs: 0, cacheScope: "private" };
+  if (cache === "never" || isPersonal) return { ttlMs: 0, cacheScope: "private" };
   const ttlMs = isDynamic ? limits.dynamicListMs : limits.listTtlMs;
   return { ttlMs, cacheScope: isNarrow ? "private" : "public" };
 }

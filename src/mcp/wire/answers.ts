@@ -194,4 +194,4 @@ const tooLarge = () =>
     `and the answers before them must not exceed ${limits.hostBytes} characters together`,
   );
 
-const bad = (what: string, why: string) => new Fault("invalid_params", `params.${what} ${why}.`);
+const bad = (param: string, why: string) => new Fault("invalid_params", `params.${param} ${why}.`);

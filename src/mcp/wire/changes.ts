@@ -37,15 +37,16 @@ export function changes(
   };
 }
 
-function changeOf({ method, params = {} }: Notification): Notification | undefined {
+function changeOf({ method, params = {}, audience }: Notification): Notification | undefined {
+  const to = audience && { audience };
   switch (method) {
     case "notifications/tools/list_changed":
     case "notifications/prompts/list_changed":
     case "notifications/resources/list_changed":
-      return { method };
+      return { method, ...to };
     case "notifications/resources/updated":
       return typeof params["uri"] === "string"
-        ? { method, params: { uri: params["uri"] } }
+        ? { method, params: { uri: params["uri"] }, ...to }
         : undefined;
     default:
       return undefined;

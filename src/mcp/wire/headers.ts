@@ -75,7 +75,7 @@ function decoded(value: string, header: string): string {
   }
 }
 
-const mismatch = (what: string) => new Fault("header_mismatch", `Header mismatch: ${what}.`);
+const mismatch = (fault: string) => new Fault("header_mismatch", `Header mismatch: ${fault}.`);
 
 /** The trace context of a request, if it has a valid one. https://www.w3.org/TR/trace-context/#traceparent-header */
 export function traceIn(headers: Headers): Trace | undefined {

@@ -2,6 +2,7 @@ import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
 import { askClient } from "../../wasm/ask-client.ts";
 import { config } from "../../wasm/extism.ts";
+import { fileCall } from "../../wasm/file-calls.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
@@ -61,6 +62,12 @@ export const userFunctions: HostFunctions = {
   notify_tool_list_changed: changes("notifications/tools/list_changed"),
   notify_prompt_list_changed: changes("notifications/prompts/list_changed"),
   notify_resource_list_changed: changes("notifications/resources/list_changed"),
+  discard_changes: (guest) => {
+    guest.leaves = "nothing";
+  },
+  reset_state: (guest) => {
+    guest.leaves = "new state";
+  },
   /**
    * Extism's `http_request` for guests that handle its failure: the status is then 0, and the headers are
    * `{"error": why}`.
@@ -74,6 +81,8 @@ export const userFunctions: HostFunctions = {
       return 0n;
     }
   },
+  /** Does something with files in the servlet's folders: see `fileCall`. */
+  file_call: fileCall,
   /** Returns `null` if no token was granted. */
   get_access_token: async (guest, block: bigint) => {
     const asked = guest.json(block, "get_access_token");

@@ -26,6 +26,7 @@ const LIST_EXPORTS: Partial<Record<keyof Lists, string>> = {
 const connect = ({ exports, run }: Interface): Servlet => ({
   reads: exports.includes("read_resource"),
   completes: false,
+  lists: (kind) => kind === "tools" || exports.includes(LIST_EXPORTS[kind] ?? ""),
 
   async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
     if (kind === "tools") {

@@ -43,6 +43,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   return {
     reads: exports.includes("read_resource"),
     completes: exports.includes("complete"),
+    lists: (kind) => exports.includes(LIST_EXPORTS[kind]),
 
     async list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]> {
       const found: unknown[] = [];

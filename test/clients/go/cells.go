@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What the driver tells each client's program; see ../README.md.
+// Settings that the driver passes to each client's program; see ../README.md.
 var (
 	url       = os.Getenv("CLIENT_URL")
 	control   = os.Getenv("CLIENT_CONTROL")

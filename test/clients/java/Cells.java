@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 
-/** What the driver tells each client's program, and what it is told; see ../README.md. */
+/** Settings and reports that pass between the driver and each client's program; see ../README.md. */
 final class Cells {
     interface Step {
         void run() throws Exception;

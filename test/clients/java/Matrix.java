@@ -29,7 +29,7 @@ public final class Matrix {
 
     private static final AtomicInteger progressed = new AtomicInteger();
     private static final AtomicInteger changed = new AtomicInteger();
-    /** What the user does when the server asks. */
+    /** The user's answer when the server asks. */
     private static volatile Callable<ElicitResult> user;
 
     private Matrix() {}

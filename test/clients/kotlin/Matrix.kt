@@ -45,7 +45,7 @@ private val STAY: Duration = Cells.seconds("STAY_SECONDS")
 private val progressed = AtomicInteger()
 private val changed = AtomicInteger()
 
-/** What the user does when the server asks. */
+/** The user's answer when the server asks. */
 @Volatile private var user: () -> ElicitResult = ::accept
 
 private fun accept() =

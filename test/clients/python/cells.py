@@ -1,4 +1,4 @@
-"""What the programs of all Python clients share; see ../README.md for what the driver tells them."""
+"""Code that the programs of all Python clients share; see ../README.md for their settings."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What every Python client does, whatever its methods are called: each wraps its own as a `Peer`."""
+"""Steps of every Python client: each wraps its own methods as a `Peer`."""
 
 import asyncio
 import base64

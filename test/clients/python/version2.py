@@ -1,4 +1,4 @@
-"""What the programs of the official SDK's version 2, and of what is built on it, share."""
+"""Code that the programs of the official SDK's version 2, and of clients built on it, share."""
 
 import asyncio
 from urllib.parse import parse_qs, urlparse

@@ -1,4 +1,4 @@
-//! What the driver tells each client's program, and what it is told; see ../README.md.
+//! Settings and reports that pass between the driver and each client's program; see ../README.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

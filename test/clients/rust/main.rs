@@ -22,7 +22,7 @@ use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-/// What the user does when the server asks.
+/// The user's answer when the server asks.
 #[derive(Clone, Copy)]
 enum Answer {
     Accept,

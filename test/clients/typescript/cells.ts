@@ -1,4 +1,4 @@
-/** What the driver tells each client's program, and what it is told; see ../README.md. */
+/** Settings from the driver for each client's program, and the reports to it; see ../README.md. */
 const setting = (name: string): string => process.env[`CLIENT_${name}`] ?? "";
 
 export const url = new URL(setting("URL"));

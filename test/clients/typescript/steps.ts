@@ -27,7 +27,7 @@ export interface Peer {
   };
   /** How often the list of tools has changed. */
   changed(): number;
-  /** What the user does when the server asks. */
+  /** Sets the user's answer when the server asks. */
   answers(answer: Answer): void;
   call(name: string, args?: object, options?: CallOptions): Promise<any>;
   task(name: string, args: object): Promise<any>;

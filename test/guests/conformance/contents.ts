@@ -1,4 +1,4 @@
-// What tools, resources and prompts give alike.
+// Contents that tools, resources and prompts share.
 import type { ContentBlock } from "edge-servlets/servlet";
 
 /** One red pixel. */

@@ -150,7 +150,7 @@ function rootsUnder(key: string, { inputResponses }: Context): string | undefine
   return Array.isArray(roots) ? roots.map((root) => objectIn(root)["uri"]).join(", ") : undefined;
 }
 
-/** What the client sends may be anything. */
+/** Narrows a client's answer, which may be anything, to an object. */
 function objectIn(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }

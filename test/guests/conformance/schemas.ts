@@ -1,4 +1,4 @@
-// What the tools take.
+// Input schemas of the tools.
 
 export const NOTHING = { type: "object", additionalProperties: false } as const;
 

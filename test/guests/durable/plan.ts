@@ -77,7 +77,7 @@ export interface Step {
 }
 
 export interface Followed {
-  /** What came of each step. */
+  /** Outcome of each step. */
   said: unknown[];
   /** Random, one for each step; they go out with HTTP requests. */
   ids: string[];

@@ -7,7 +7,8 @@
  * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
- * and `-- tracking` what it costs them that their writes are marked (tracking.ts).
+ * `-- tracking` what it costs them that their writes are marked (tracking.ts), and `-- fleet` what many servlets
+ * cost (fleet.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -17,6 +18,7 @@ import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
+import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
@@ -37,6 +39,10 @@ if (only.includes("fuel")) {
 }
 if (only.includes("tracking")) {
   await benchTracking();
+  process.exit(0);
+}
+if (only.includes("fleet")) {
+  await benchFleet();
   process.exit(0);
 }
 const { full, against } = options;
@@ -171,7 +177,7 @@ const theirs =
 if (theirs !== undefined) all.push(theirs.plain, theirs.guests);
 process.on("exit", () => all.forEach(({ process }) => process.kill()));
 
-/** What is not driven beside the peer. */
+/** Measurements that use another server than the peer. */
 const others: Record<string, Served> = {
   megabyte: stockEcho,
   callSession: sessionPeer,

@@ -8,7 +8,7 @@ import { drive, type Load } from "./load.ts";
 /** More than a server remembers, so that each is new when its turn comes again. */
 const NEW_TOKENS = 4000;
 
-/** What a server is configured with whose callers have an API key, or a JWT of this issuer; and both. */
+/** Server settings for callers with an API key or a JWT of this issuer, and such a key and tokens. */
 export async function doors() {
   const { publicKey, privateKey } = await generateKeyPair("ES256");
   const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "bench" }] });
@@ -42,7 +42,7 @@ export async function doors() {
   };
 }
 
-/** What a call with a token that was not seen before costs more than one with a known one, in signature checks. */
+/** Extra cost of a call with an unseen token over one with a known token, in signature checks. */
 export async function measureNewTokens(
   locked: Served,
   call: Omit<Load, "port">,
@@ -51,7 +51,8 @@ export async function measureNewTokens(
   const verifier = await serve(folder, { port, variables: { JWKS: jwks } });
   const known = { ...call, port: locked.port };
   const bare = { ...call, port, headers: {} };
-  const loads = [known, { ...known, turns: newTokens }, bare, { ...bare, turns: newTokens }];
+  const turns = newTokens.map((headers) => ({ headers }));
+  const loads = [known, { ...known, turns }, bare, { ...bare, turns }];
   const costs = loads.map(() => 0);
   for (let round = 0; round < 3; round++) {
     for (const [at, load] of loads.entries()) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { residentMB, serve, stop } from "../workerd.ts";
 import { drive } from "./load.ts";
 
-/** What waiting costs: figures of calls that outlive their request. Times in milliseconds. */
+/** Cost of waiting: figures of calls that outlive their request. Times in milliseconds. */
 export interface DurableFigures {
   /** A sealed state of a call with one question. */
   stateBytes: number;

@@ -67,6 +67,8 @@ const USES: Record<string, string[]> = {
   "edge:user.request_input": [block("asks")],
   "edge:user.ask_client": [block("asks")],
   "edge:user.http_fetch": [`${block("request")} (i64.const 0)`],
+  // Of a call without folders.
+  "edge:user.file_call": [`${block("json")} (i64.const 0)`],
   // A clock that is at its time.
   "edge:wasi.poll_oneoff": [i32s(0x80000, 0x90000, 1, 4096), i32s(0x80000, 0x90000, 1000, 4096)],
   "edge:wasi.clock_time_get": ["(i32.const 0) (i64.const 0) (i32.const 4096)"],
@@ -126,7 +128,7 @@ export const hostDeclarations = `
       (br_if $more (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $length))))
     (local.get $block))`;
 
-/** What makes the blocks; it runs before each row. */
+/** Code that makes the blocks; it runs before each row. */
 export const hostSetup = blocks
   .map((name, at) => `(global.set $${name} (call $block ${i32s(textAt(at), texts[at]!.length)}))`)
   .join("\n");

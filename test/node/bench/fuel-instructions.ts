@@ -166,7 +166,7 @@ const control: Row[] = [
 
 export const plainRows: Row[] = [...arithmetic, ...vectors, ...memory, ...tables, ...control];
 
-/** What the plain rows need in their module, besides a function for each. */
+/** Declarations that the plain rows need in their module, besides a function for each. */
 export const plainDeclarations = `
   (type $target (func (param i32) (result i32)))
   (global $g (mut i32) (i32.const 0))

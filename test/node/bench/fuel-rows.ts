@@ -1,6 +1,6 @@
 /** Rows of the tables that `npm run bench -- fuel` measures. */
 
-/** What a metered loop does in each turn. */
+/** The body of a metered loop. */
 export interface Row {
   name: string;
   /** How often the body stands in a turn: short turns and long ones are charged in different ways. */

@@ -1,7 +1,7 @@
 const VERSION = "2026-07-28";
 
 export interface Wanted {
-  /** What the other is sent, where it is not the same. */
+  /** The request to the peer, where it differs. */
   peer?: Pick<Wanted, "headers" | "body" | "path"> & Partial<Pick<Wanted, "check">>;
   headers: Record<string, string>;
   body: string;
@@ -42,7 +42,7 @@ export const greeted = (body: string) => body.includes("200 OK") && body.include
 
 const small = modern("tools/call", greet, "greet");
 
-/** What is sent, by the name of its row; callers prove who they are by a key, or a token. */
+/** Requests by the name of their row; callers authenticate with a key or a token. */
 export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>>) =>
   ({
     callModern: { ...small, check: greeted },

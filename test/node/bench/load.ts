@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** What a run of load gave. Times in milliseconds. */
+/** Result of a load run. Times in milliseconds. */
 export interface Measured {
   count: number;
   perSecond: number;
@@ -9,7 +9,7 @@ export interface Measured {
   bytes: number;
 }
 
-/** What is sent, and where to. */
+/** The requests of a load run, and their server. */
 export interface Load {
   port: number;
   /** `/mcp` where it is left out. */
@@ -17,10 +17,10 @@ export interface Load {
   headers: Record<string, string>;
   body: string;
   connections: number;
-  /** What each connection has in its heads besides, from the first one on. */
+  /** Extra headers of each connection, by its number. */
   own?: Record<string, string>[];
-  /** What its requests have in their heads besides, each the next. */
-  turns?: Record<string, string>[];
+  /** Extra headers of successive requests. */
+  turns?: { headers: Record<string, string>; body?: string }[];
   /** Between an answer and the connection's next request. */
   pauseMs?: number;
 }
@@ -50,7 +50,7 @@ export async function drive(
   until: (count: number, elapsedMs: number) => boolean,
   check: (body: string) => boolean,
 ): Promise<Measured> {
-  const { turns = [{}] } = load;
+  const { turns = [{ headers: {} }] } = load;
   const times: number[] = [];
   let next = 0;
   let bytes = 0;
@@ -58,7 +58,11 @@ export async function drive(
   const connection = (at: number) =>
     new Promise<void>((resolve, reject) => {
       const requests = turns.map((turn) =>
-        wire({ ...load, headers: { ...load.headers, ...load.own?.[at], ...turn } }),
+        wire({
+          ...load,
+          ...turn,
+          headers: { ...load.headers, ...load.own?.[at], ...turn.headers },
+        }),
       );
       const socket = connect(load.port, "127.0.0.1");
       socket.setNoDelay(true);

@@ -41,7 +41,7 @@ interface PluginRow {
   servlet: string;
   tool: string;
   arguments?: object;
-  /** What the answer has in it. */
+  /** Text that the answer must contain. */
   answer: string;
   /** The most CPU time that it may take, as a multiple of the small plugin's call. */
   target?: number;
@@ -114,19 +114,6 @@ export async function pluginRows(scratch: string, only: string[]): Promise<Plugi
         member,
       );
   }
-  const out = join(scratch, "bundle.gen.ts");
-  await writeFile(out, bundleSource([...members.values()], out));
-  const source = (path: string) => JSON.stringify(relative(scratch, path));
-  await writeFile(
-    join(scratch, "index.ts"),
-    `import { env } from "cloudflare:workers";
-import { createApp } from ${source("src/app.ts")};
-import { durableObjects } from ${source("src/durable/objects.ts")};
-import { bundle } from "./bundle.gen.ts";
-export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
-export default createApp(bundle, env);
-`,
-  );
   const rows = wanted.filter(([, { servlet }]) => members.has(servlet));
   return {
     kinds: Object.fromEntries(
@@ -138,8 +125,26 @@ export default createApp(bundle, env);
     targets: Object.fromEntries(
       rows.flatMap(([name, { target }]) => (target === undefined ? [] : [[name, target]])),
     ),
-    folder: await buildWorker(join(scratch, "index.ts"), join(scratch, "built")),
+    folder: await buildBundle([...members.values()], scratch),
   };
+}
+
+/** Builds a Worker that serves these servlets; returns its folder. */
+export async function buildBundle(members: readonly Member[], scratch: string): Promise<string> {
+  const out = join(scratch, "bundle.gen.ts");
+  await writeFile(out, bundleSource(members, out));
+  const source = (path: string) => JSON.stringify(relative(scratch, path));
+  await writeFile(
+    join(scratch, "index.ts"),
+    `import { env } from "cloudflare:workers";
+import { createApp } from ${source("src/app.ts")};
+import { durableObjects } from ${source("src/durable/objects.ts")};
+import { bundle } from "./bundle.gen.ts";
+export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
+export default createApp(bundle, env);
+`,
+  );
+  return buildWorker(join(scratch, "index.ts"), join(scratch, "built"));
 }
 
 function leaveOut(rows: [string, PluginRow][], why: string): undefined {

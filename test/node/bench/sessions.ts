@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { residentMB, serve, stop, type Served } from "../workerd.ts";
 
-/** What sessions cost that nobody talks to. */
+/** Cost of idle sessions. */
 export interface SessionFigures {
   /** Sessions whose call ended right, after it had waited for its client with no connection open. */
   waitingSessions: number;
@@ -23,7 +23,7 @@ interface SseEvent {
   message: Json;
 }
 
-/** What each request in a session has in its head. */
+/** Headers of each request in a session. */
 export const headersOf = (session: string) => ({
   "mcp-session-id": session,
   "mcp-protocol-version": VERSION,

@@ -6,8 +6,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build, sourceIn } from "../../../src/bundle/source.ts";
-import { bundleScript } from "../../../src/bundle/typescript/script.ts";
-import { prepare } from "../../../src/bundle/wasm/prepare.ts";
+import { bundleScript, kitScript } from "../../../src/bundle/typescript/script.ts";
+import { prepare, type Prepared } from "../../../src/bundle/wasm/prepare.ts";
 import { snapshot } from "../../../src/bundle/wasm/snapshot.ts";
 import { limits } from "../../../src/limits.ts";
 import { dialectOf, dialects } from "../../../src/servlets/dialects.ts";
@@ -75,6 +75,14 @@ const ROWS: Record<string, Row> = {
   },
 };
 
+/** What makes a servlet of an engine. */
+async function loadedScript(engine: Prepared, entry: string) {
+  const { patch: base } = await snapshot(engine, await kitScript(), CACHE);
+  const { text } = await bundleScript(entry);
+  const { patch, output } = await snapshot(engine, { name: "servlet.js", text }, CACHE, base);
+  return { base, patch, exports: output as string[] };
+}
+
 /** A row's call, of the plugin prepared so that it marks its writes from so many pages on. */
 async function calling(
   folder: string,
@@ -90,15 +98,13 @@ async function calling(
     CACHE,
     () => {},
   );
-  const { patch, exports } =
-    source.kind === "typescript"
-      ? await snapshot(prepared, (await bundleScript(source.files[0]!)).text, CACHE)
-      : { ...prepared, patch: undefined };
+  const loaded = source.kind === "typescript" ? await loadedScript(prepared, source.files[0]!) : {};
+  const { base, patch, exports } = { ...prepared, ...loaded };
   const dialect = dialectOf(exports)!;
   const program: Program = {
     module: await WebAssembly.compile(prepared.wasm),
     userFunctions: dialects[dialect].userFunctions,
-    ...(patch && { patch: patch.buffer, startsOnce: true }),
+    ...(base && patch && { base: base.bytes.buffer, patch: patch.bytes.buffer, startsOnce: true }),
     // As in a Worker; beside what these calls compute it is little.
     restorable: true,
   };

@@ -1,4 +1,4 @@
-/** What one signature check costs: verifies the token of each request that has one, and does nothing else. */
+/** Measures one signature check: verifies the token of each request that has one, and does nothing else. */
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 
 let keys: JWTVerifyGetKey | undefined;

@@ -4,7 +4,7 @@ import { catalogOf } from "../../../src/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
 
-/** What the bundle step says of folders that it cannot make a bundle of. */
+/** Error messages of the bundle step for folders that it cannot bundle. */
 const { at, bundle, makeOf } = bundling();
 
 describe("files that are no servlet", () => {
@@ -63,6 +63,12 @@ describe("manifests", () => {
     ['{"dialect": "v3"}', /dialect/],
     ['{"prefix": "a b"}', /prefix/],
     ['{"env_vars": {"a": 1}}', /env_vars\.a/],
+    ['{"allowed_paths": ["ro:files"]}', /needs "state", also where all folders are read-only/],
+    ['{"state": "server", "files_limit": "much"}', /files_limit.*64Mi/],
+    [
+      '{"state": "server", "on_new_build": "keep-calls-on-old"}',
+      /keeps old builds, which this one does not do yet: write "anew"/,
+    ],
   ])("%s", async (manifest, message) => {
     await expect(bundle({ "a/servlet.json": manifest, "a/a.wat": lists("t") })).rejects.toThrow(
       message,
@@ -222,7 +228,7 @@ test("a source that does not compile: the compiler's word, with file and line", 
   );
 });
 
-test("all refusals are told at once", async () => {
+test("all refusals are reported at once", async () => {
   const files = {
     "a/servlet.wat": "(module)",
     "b/servlet.json": "{",
@@ -242,7 +248,7 @@ test("all refusals are told at once", async () => {
   expect(message).not.toMatch(/\/e[:/]/);
 });
 
-test("a servlet that makes HTTP requests for its lists is told that there is no network then", async () => {
+test("a servlet that makes HTTP requests for its lists gets an error: there is no network then", async () => {
   const manifest = JSON.stringify({ allowed_hosts: ["localhost:8080"] });
   const wat = `(module
     (import "extism:host/env" "http_request" (func $http (param i64 i64) (result i64)))

@@ -5,7 +5,7 @@ export interface Block {
   /** The heading that it is under. */
   section: string;
   language: string;
-  /** What follows the language: for most, the file that the block is. */
+  /** Text after the language on the opening line: usually the block's file name. */
   file: string;
   text: string;
 }

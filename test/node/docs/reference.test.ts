@@ -75,7 +75,7 @@ describe.each(pages)("$path", ({ path, text }: Page) => {
     const named = [...drawn, ...written.map(([, name]) => name!)];
     const isThere = (name: string) =>
       files.some((file) => file === name.replace(/\/$/, "") || file.startsWith(name));
-    expect(named.filter((name) => !isThere(name) && !/NAME|plugins\/notes/.test(name))).toEqual([]);
+    expect(named.filter((name) => !isThere(name) && !/NAME|plugins\/shout/.test(name))).toEqual([]);
   });
 });
 

@@ -26,7 +26,7 @@ esac`,
   openssl: `[ "$*" = "rand -hex 32" ] && echo "$OTC_SECRET"`,
 };
 
-/** What was built before is used again: the cache goes by content. */
+/** Linked into the copy of the project, with the bundle's cache: that goes by content. */
 const LINKED = [
   "src",
   "test",
@@ -59,7 +59,7 @@ export async function place(copy: string, { file, text }: Block): Promise<void> 
   await writeFile(join(copy, file), text);
 }
 
-/** What a block of shell lines is to print: the text behind each `# →`, in which `…` stands for anything. */
+/** Expected output of a block of shell lines: the text behind each `# →`, in which `…` stands for anything. */
 export const expectedOf = (text: string): string[] =>
   [...text.matchAll(/# → (.*)$/gm)].map(([, expected]) => expected!);
 

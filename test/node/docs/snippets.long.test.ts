@@ -15,16 +15,21 @@ import { copyOfProject, expectedOf, place, runShell } from "./shell.ts";
  * (`https://edge-servlets.YOUR-NAME.workers.dev`). A line `# → text` says what was to be printed.
  */
 const KEY = "esk_documents";
+const OPERATOR_KEY = "esk_operator_of_documents";
 const OTC_SECRET = "0123456789abcdef".repeat(4);
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const SECURED = {
-  API_KEYS: JSON.stringify({ docs: createHash("sha256").update(KEY).digest("hex") }),
+  API_KEYS: JSON.stringify({
+    docs: sha256(KEY),
+    operator: { hash: sha256(OPERATOR_KEY), scopes: ["operator"] },
+  }),
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
-/** What the servers have logged. */
+/** The logs of the servers. */
 let log = "";
 
 beforeAll(async () => {
@@ -52,7 +57,9 @@ const at = ({ text, ...block }: Block): Block => ({ ...block, text: atServers(te
 /** Runs shell lines, and gives what they say to print and do not, with what they print. */
 async function missingIn(copy: string, lines: readonly string[]): Promise<string[]> {
   const script = atServers(lines.join("\n"));
-  const printed = await runShell(copy, script, { KEY, OTC_SECRET });
+  const printed = await runShell(copy, script, {
+    ...{ KEY, OTC_SECRET, EDGE_SERVLETS_KEY: OPERATOR_KEY },
+  });
   let from = 0;
   for (const part of expectedOf(script).flatMap((expected) => expected.split(" … "))) {
     const found = printed.indexOf(part, from);
@@ -103,6 +110,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/state.md",
     "docs/waiting-calls.md",
     "docs/writing-servlets.md",
     "CONTRIBUTING.md",
@@ -150,7 +158,8 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
 
   const files = of("ts").filter(({ file }) => file.includes("/"));
   test.runIf(files.length > 0)("its servlets are built, and their tests pass", async () => {
-    for (const block of files) await place(folder, block);
+    const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
+    for (const block of [...files, ...manifests]) await place(folder, block);
     for (const { file } of files.filter(({ file: one }) => one.endsWith("/servlet.ts"))) {
       const { tools, resources } = await (await loadServlet(join(folder, dirname(file)))).list();
       expect([...tools, ...resources]).not.toEqual([]);

@@ -98,7 +98,7 @@ const ENDLESS = new Set(["stuck", "spin", "recurse"]);
 
 const SAME = new Set(["plan_never", "plan_always", "plan_required", "rounds_always"]);
 
-/** What came of it, or the message of what was thrown. */
+/** The result, or the message of the error. */
 async function outcome<T>(work: Promise<Tested<T>>): Promise<Json> {
   try {
     const tested = await work;

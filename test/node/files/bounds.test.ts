@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
 import { newStore } from "./database.ts";
-import { CREATE, guestWith, READ } from "./wasi-guest.ts";
+import { CREATE, DIRECTORY, guestWith, READ } from "./wasi-guest.ts";
 
 /** How much a guest can keep and use. Numbers are those of WASI's errno. */
 
@@ -128,7 +128,53 @@ test("work is paid for: what a guest makes the host seal, open and look up", () 
   };
   const written = costOf(() => void wasi.write(fd, new Uint8Array(500_000)));
   expect(written).toBeGreaterThan(500_000 * limits.byteFuel);
-  expect(costOf(() => void wasi.stat("none"))).toBeGreaterThan(limits.sqlFuel);
+  expect(costOf(() => void wasi.stat("none"))).toBeGreaterThan(limits.fileStepFuel);
+});
+
+test("work is paid for where its rows are in memory too: names, lists, depths and counts of blocks", () => {
+  const { wasi, guest: caller, commit, store } = guest();
+  const costOf = (run: () => number, of = caller) => {
+    const before = of.fuelMeter!.used;
+    expect(run()).toBe(OK);
+    return of.fuelMeter!.used - before;
+  };
+  wasi.onPath("path_create_directory", "d");
+  wasi.onPath("path_create_directory", "b");
+  const names = 500;
+  // Each symbolic link leads through as many names, and to the link before.
+  wasi.symlink("d/../".repeat(names) + "d", "link0");
+  for (let nth = 1; nth < 20; nth++) {
+    wasi.symlink(`${"d/../".repeat(names)}link${nth - 1}`, `link${nth}`);
+  }
+  expect(costOf(() => wasi.stat("link19").errno)).toBeGreaterThan(20 * names * limits.fileStepFuel);
+
+  const depth = 300;
+  let fd = 3;
+  for (let nth = 0; nth < depth; nth++) {
+    wasi.onPath("path_create_directory", "d", fd);
+    fd = wasi.open("d", { oflags: DIRECTORY, fd }).value!;
+  }
+  expect(costOf(() => wasi.rename("b", "c", 3, fd))).toBeGreaterThan(depth * limits.lookUpFuel);
+
+  const sparse = wasi.open("sparse", { oflags: CREATE }).value!;
+  const blocks = 200;
+  for (let nth = 0; nth < blocks; nth++) wasi.write(sparse, "x", BigInt(nth * 2 * 16_384));
+  commit();
+  const later = guest(store);
+  const file = later.wasi.open("sparse").value!;
+  expect(
+    costOf(() => later.wasi.call("fd_filestat_set_size", file, 6_000_000n), later.guest),
+  ).toBeGreaterThan((blocks / 2) * limits.lookUpFuel);
+});
+
+test("a name is not lost where there is no room for it in another folder", () => {
+  const { wasi, files } = guest();
+  wasi.onPath("path_create_directory", "f");
+  wasi.open("a", { oflags: CREATE });
+  // A deployment has lowered the limit below what is there.
+  limits.fileBytes = files.inodes.totals.bytes - 100;
+  const errno = wasi.rename("a", "f/a");
+  expect(wasi.stat(errno === OK ? "f/a" : "a").errno).toBe(OK);
 });
 
 test("what the host holds for a call's files counts in its budget", () => {

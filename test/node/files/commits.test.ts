@@ -12,7 +12,7 @@ import { limits } from "../../../src/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 
-/** What of a call remains: all of it or nothing. */
+/** A call's changes are committed as a whole or not at all. */
 
 const mounts = parseMounts(["data:/data"]);
 const now = 0n;
@@ -118,8 +118,8 @@ describe.each([
     const reopened = new Database(path);
     expect(stagedRows(reopened) > 0).toBe(isStaged);
     const { store: next } = newStore(reopened);
-    expect(stagedRows(reopened)).toBe(0);
     expect(contents(next.begin(mounts, { now }))).toEqual(before);
+    expect(stagedRows(reopened)).toBe(0);
     reopened.close();
     await rm(folder, { recursive: true });
   });
@@ -136,8 +136,14 @@ describe.each([
         throw new Error("the memory's pages could not be written");
       });
     expect(commit).toThrow("pages");
-    const { store: next } = newStore(database);
-    expect(contents(next.begin(mounts, { now }))).toEqual(before);
+    // A later call of the same object stages something too, and finds nothing of that.
+    const later = store.begin(mounts, { now });
+    expect(contents(later)).toEqual(before);
+    putFile(later, rootOfStore(later, "data")!, "large", bytes("x".repeat(overlay * 2)));
+    database.transaction(() => later.commit({ keepsOpen: false }));
+    const { large, ...others } = contents(newStore(database).store.begin(mounts, { now }));
+    expect(large).toHaveLength(overlay * 2);
+    expect(others).toEqual(before);
   });
 });
 

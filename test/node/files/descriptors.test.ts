@@ -4,7 +4,7 @@ import { parseMounts } from "../../../src/files/mounts.ts";
 import { newStore } from "./database.ts";
 import { APPEND, CREATE, DIRECTORY, guestWith, READ, WRITE } from "./wasi-guest.ts";
 
-/** What is open. Numbers are those of WASI's errno. */
+/** Open descriptors. Numbers are those of WASI's errno. */
 
 const OK = 0;
 const BADF = 8;
@@ -48,7 +48,7 @@ test("standard output is not a file, whatever else is open", () => {
   expect(wasi.statOf(1).errno).toBe(OK);
 });
 
-test("flags and rights are told as they were given, and rights can be given up", () => {
+test("flags and rights are reported as they were given, and rights can be given up", () => {
   const { wasi } = guest();
   const { value: fd = 0 } = wasi.open("a", { oflags: CREATE, flags: APPEND });
   expect(wasi.call("fd_fdstat_get", fd, 504)).toBe(OK);

@@ -4,7 +4,7 @@ import { liveWorld } from "../../../src/wasm/world.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, EXCLUSIVE, guestWith, READ, TRUNCATE, WRITE } from "./wasi-guest.ts";
 
-/** What paths lead to, and what they may change. Numbers are those of WASI's errno. */
+/** How paths resolve, and which changes they allow. Numbers are those of WASI's errno. */
 
 const OK = 0;
 const EXIST = 20;

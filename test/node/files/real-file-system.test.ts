@@ -57,7 +57,7 @@ const PATHS = [
 const OFLAGS = [0, CREATE, CREATE | EXCLUSIVE, CREATE | TRUNCATE, TRUNCATE];
 const SIZES = [0, 1, 10, 300, 5000, 16_384, 40_000];
 
-/** What Node answers otherwise than the reference host: a missing right is `notcapable` there, not `badf`. */
+/** An answer as comparable text: for a missing right Node says `notcapable`, the reference host `badf`. */
 const alike = (answer: unknown): string =>
   JSON.stringify(answer, (_key, value: unknown) => {
     if (value instanceof Uint8Array) return createHash("sha256").update(value).digest("hex");
@@ -127,7 +127,7 @@ function step(pick: (below: number) => number): Step {
   return steps[pick(steps.length)]!();
 }
 
-/** What one program did and was answered, here and there, until the answers differ. */
+/** Runs one program here and in Node until the answers differ: the steps and answers of both. */
 async function play(seed: number): Promise<{ ours: string[]; theirs: string[] }> {
   const ours: string[] = [];
   const theirs: string[] = [];

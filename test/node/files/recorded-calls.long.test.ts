@@ -7,6 +7,7 @@ import { callExport, type Ending } from "../../../src/wasm/call.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { programOf } from "../bundle/wasm/wat-guests.ts";
+import { givenWorker } from "../given-plugins.ts";
 import { newStore } from "./database.ts";
 
 /**
@@ -37,7 +38,7 @@ const REQUESTS: Record<string, { name: string; request: (call: object) => object
   ledger: { name: "call_tool", request: (request) => ({ request }) },
 };
 
-/** What a call answered, in the shape of a case. */
+/** A call's answer, in the shape of a case. */
 function answerOf(ending: Ending): Pick<Case, "answer" | "isError" | "traps"> {
   if (ending.kind === "trapped") return { traps: true };
   if (ending.kind !== "returned") throw new Error(`the call was ${ending.kind}`);
@@ -57,6 +58,7 @@ describe.skipIf(FOLDER === undefined)(
         : (JSON.parse(await readFile(join(FOLDER, "cases.json"), "utf8")) as Case[]);
 
     test.each(["files", "ledger", "diary"])("%s", { timeout: 600_000 }, async (servlet) => {
+      await givenWorker();
       const program = await programOf(
         new Uint8Array(await readFile(join(FOLDER!, servlet, "plugin.wasm"))),
       );

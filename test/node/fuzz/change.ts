@@ -206,7 +206,7 @@ export function changed(draft: Draft, times: number, chance: Chance): Sent {
   };
 }
 
-/** Without what is no header in HTTP: it does not come to the Worker. */
+/** Leaves out headers that are not valid in HTTP: they never reach the Worker. */
 function sendable(headers: Draft["headers"]): Draft["headers"] {
   const { host = "localhost", ...rest } = headers;
   const named = Object.entries(rest).filter(([name]) => /^[a-z-]+$/.test(name));

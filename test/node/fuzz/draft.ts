@@ -45,7 +45,7 @@ export const draftOf = (as: Name, body: unknown, headers: Draft["headers"] = {})
   body,
 });
 
-/** What a request is about. */
+/** The content of a request. */
 export interface Asked {
   method: string;
   params: Json;

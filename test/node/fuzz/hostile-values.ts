@@ -1,7 +1,7 @@
 import type { Chance } from "./chance.ts";
 import { many, nested } from "./hostile-schemas.ts";
 
-/** What authors of servlets, and callers, would write who want the server to compute or to keep without end. */
+/** Values from hostile servlets and callers that try to make the server compute or store without end. */
 
 const long = (chance: Chance): string => {
   const piece = chance.pick(["a", "ab", "aB.", "a😀", "\ud800", "é", "a1_", "x@a."]);
@@ -122,7 +122,7 @@ export function operations(chance: Chance): string {
   return repeat + steps.join("");
 }
 
-/** Secrets and tokens that are hard to strike out of what is told. */
+/** Secrets and tokens that are hard to redact from messages. */
 export function secret(chance: Chance): string {
   const piece = chance.pick([
     "a",

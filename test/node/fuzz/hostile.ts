@@ -11,7 +11,7 @@ import { wrongWith, type Got } from "./judge.ts";
 import { variables } from "./settings.ts";
 
 /**
- * What is hostile, one request after the other, each with an innocent neighbour: one that has to wait for
+ * Hostile requests, one after the other, each with an innocent neighbour: one that has to wait for
  * long, or a process that grows by much, tells that something is evaluated without a bound.
  */
 export interface Hostile {
@@ -34,7 +34,7 @@ export interface HostileOutcome {
   failures: string[];
 }
 
-/** What one step may take of everybody's time, and of memory above what a call may have: guest, kernel, host. */
+/** Bounds of one step: the time that it may block others, and the memory of guest, kernel and host together. */
 const BOUND_MS = 2000;
 const BUDGET_MB = 64 + 64 + 64;
 const BOUND_MB = BUDGET_MB + 256;
@@ -45,7 +45,7 @@ const TEMPLATES = 40;
 /** Fuel for half a second: what takes longer is not counted. */
 const LIMITS = { guestFuel: 500_000_000, waitMs: 400, httpMs: 300 };
 
-/** What is bound at the start: text bindings hold whole characters alone. */
+/** Lists that are bound at the start: text bindings hold only whole characters. */
 function listed(chance: Chance) {
   const tools = Array.from({ length: TOOLS }, (_, at) => ({
     name: `tool_${at}`,
@@ -121,7 +121,7 @@ interface Playing {
   send(draft: Draft): Promise<Got>;
 }
 
-/** What is sent, by what is hostile in it. */
+/** Senders of requests, by their hostile part. */
 const KINDS: Readonly<Record<string, (playing: Playing) => Promise<Got>>> = {
   schema({ chance, send }) {
     const value = hostile.value(chance);
@@ -200,7 +200,7 @@ async function measured(
   if (grown > BOUND_MB) throw new Error(`it took ${Math.round(grown)} MB`);
 }
 
-/** What the process has computed so far. */
+/** CPU time of the process so far. */
 async function cpuMs({ process }: Served): Promise<number> {
   const stat = await readFile(`/proc/${process.pid}/stat`, "utf8");
   const [user, system] = stat

@@ -11,7 +11,7 @@ import {
 import { limits } from "../../../src/limits.ts";
 import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./draft.ts";
 
-/** What came back. */
+/** A response. */
 export interface Got {
   status: number;
   /** Names and values, as they came. */
@@ -27,7 +27,7 @@ export interface Got {
   session: string | undefined;
 }
 
-/** What no answer may have in it: none of it is ever sent, or said by a guest. */
+/** Secrets that no answer may contain: no request and no guest ever says them. */
 const HIDDEN = "hidden-7d0c55aa";
 export const SECRETS = {
   STATE_KEY: "5eed".repeat(16),
@@ -46,7 +46,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with an answer; undefined for one that is as it should be. `ids` are those of its session's requests. */
+/** The fault of an answer; undefined if it is correct. `ids` are those of its session's requests. */
 export function wrongWith(sent: Sent, got: Got, ids: unknown[] = []): string | undefined {
   return leaked(sent, got) ?? misshapen(sent, got, ids);
 }
@@ -71,7 +71,7 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   }
   if (type === "text/event-stream") return firstOf(messages, (one) => badMessage(one, sent, ids));
   if (type.startsWith("text/html")) return text.includes("<html") ? undefined : "no page";
-  // What workerd itself refuses: it is no HTTP, or of another host.
+  // Refused by workerd itself: not HTTP, or for another host.
   if (text.startsWith("ERROR: ") && (status === 400 || status === 431)) return undefined;
   if (type !== "application/json") return `the answer is ${type || "of no type"}`;
   let body: unknown;
@@ -80,7 +80,7 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   } catch {
     return "the answer is no JSON";
   }
-  // What stands before all routes answers as Open Tool Calling does where its paths begin.
+  // Middleware before the routes answers in the form of Open Tool Calling under its paths.
   const isOpen = status === 403 ? /^\/(tools|health)\b/ : /^\/tools(\/call)?$/;
   if (isOpen.test(pathname)) return badOpenCall(body, status);
   if (!isOurs && isObject(body) && !("jsonrpc" in body)) {
@@ -91,7 +91,7 @@ function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
     : (badMessage(body, sent, ids, status) ?? undefined);
 }
 
-/** What Open Tool Calling answers. */
+/** The fault of an answer of Open Tool Calling. */
 function badOpenCall(body: unknown, status: number): string | undefined {
   if (!isObject(body)) return "an open call's answer is no object";
   if (typeof body["$schema"] !== "string") return "an open call's answer has no $schema";
@@ -143,7 +143,7 @@ interface Schema {
   safeParse(value: unknown): { error?: { message: string } | undefined };
 }
 
-/** What the official client takes for the result of a method. */
+/** The official client's schema for the result of each method. */
 export const RESULTS: Readonly<Record<string, Schema | undefined>> = {
   "tools/call": CallToolResultSchema,
   "tools/list": ListToolsResultSchema,
@@ -165,7 +165,7 @@ const bodyOf = ({ body }: Sent): unknown => {
   }
 };
 
-/** Is it, or has it, what is no request with an id that can be given back? */
+/** True if this is, or contains, something other than a request with a usable id. */
 function unreadable(sent: Sent): boolean {
   const body = bodyOf(sent);
   const isRequest = isObject(body) && typeof body["method"] === "string";

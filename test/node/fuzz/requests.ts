@@ -4,9 +4,9 @@ import { markOf, type Asked, type Json, type Name } from "./draft.ts";
 import { isObject } from "./judge.ts";
 import { METHODS, oddValue, written } from "./odd.ts";
 
-/** What requests ask for: of servlets that do as they are told, of those that ask, and of any other. */
+/** Requests to the scripted servlets, to those that ask, and to any other. */
 
-/** What the server lists. */
+/** The server's lists. */
 export interface Catalog {
   tools: Json[];
   prompts: Json[];
@@ -58,7 +58,7 @@ const ask = (as: Name) => ({
   params: { message: markOf(as), requestedSchema: FORM },
 });
 
-/** What the servlet `told` is told to give, by the way out. */
+/** Outputs for the servlet `told`, by the way in which it hands them out. */
 const OUTPUTS: Record<string, (as: Name) => unknown> = {
   output: (as) => ({ content: [said(as)], structuredContent: { a: [1] }, isError: false }),
   media: () => ({

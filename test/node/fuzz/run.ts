@@ -43,7 +43,7 @@ const AT_ONCE = 48;
 /** More of them are more of the same. */
 const MOST_FAILURES = 100;
 
-/** What the log may have: what guests say, and clients that leave, with whom what is asked for them is lost. */
+/** Lines that the log may have: those of guests, and those about clients that leave and requests lost with them. */
 const HARMLESS =
   /^\s*$|^\[\w+\] |^  |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
 

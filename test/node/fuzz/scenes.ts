@@ -21,7 +21,7 @@ import { anything, asking, idOf, told } from "./requests.ts";
 import { session } from "./session-scene.ts";
 import { answerTo, otherThan, type Stage } from "./stage.ts";
 
-/** What clients do, from a first request to what comes of it: each scene stands by itself. */
+/** Scenes of a client, from its first request to the outcome; each is independent. */
 
 const CAPABILITIES = [{}, {}, ABLE, TASKS, { ...ABLE, ...TASKS }];
 

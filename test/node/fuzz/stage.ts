@@ -26,7 +26,7 @@ export interface Stage {
 export const otherThan = (as: Name, chance: Chance): Name =>
   chance.pick(PRINCIPALS.filter((name) => name !== as));
 
-/** What a client answers, most often as it should. */
+/** A client's answer, usually a correct one. */
 export function answerTo(request: Json, as: Name, chance: Chance): unknown {
   const schema: unknown = request["params"]?.["requestedSchema"];
   const answers: Record<string, unknown> = {

@@ -33,7 +33,7 @@ const content = [
 const messages = content.map((one) => ({ role: "user", content: one }));
 const values = Array.from({ length: 100 }, String);
 
-/** What a servlet may give for a method, and what reads it. */
+/** Output of a servlet for each method, and the function that reads it. */
 const GIVEN: Record<string, { good: Json; read: (output: Json) => unknown }> = {
   "tools/list": listed("tools", { ...tool, annotations: hints }),
   "resources/list": listed("resources", { uri: "a:b", size: 1, ...link }),
@@ -68,7 +68,7 @@ describe.each(Object.entries(GIVEN))("what a servlet gives for %s", (method, { g
       const text = written(value);
       try {
         const given: unknown = JSON.parse(text);
-        // What the host takes for no output comes to nobody who reads it.
+        // Output that the host rejects is never read.
         if (!isObject(given) || excessOf(given, { depth: limits.outputDepth })) continue;
         const sent: unknown = JSON.parse(JSON.stringify(read(given)));
         const refused = RESULTS[method]?.safeParse(sent).error;

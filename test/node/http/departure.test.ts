@@ -114,7 +114,7 @@ describe("a client that leaves", () => {
 });
 
 test(
-  "only so much memory may wait at once; one call more is told to come back",
+  "only so much memory may wait at once; one more call must retry later",
   { timeout: 60_000 },
   async () => {
     // Its guest has a page of 64 KiB, and so has its kernel.

@@ -15,7 +15,7 @@ const FORM_AND_TASKS = { elicitation: {}, extensions: { [TASKS]: {} } };
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What is looked at of a call's result. */
+/** The members of a call's result that the tests read. */
 interface Called {
   resultType: string;
   taskId: string;
@@ -90,7 +90,7 @@ const become = (taskId: string, status: string) =>
     return task;
   });
 
-/** What the user fills in, by a word of the question. */
+/** The user's form data, by a word of the question. */
 const FORMS: Record<string, Record<string, string | boolean>> = {
   bridge: { approve: true, note: "In red." },
   color: { color: "red" },

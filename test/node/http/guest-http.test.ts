@@ -110,7 +110,7 @@ describe("a guest's HTTP request", () => {
     [{ "x-split": "a\r\nset-cookie: b" }, /not allowed/],
     [{ "x-nul": "a\0b" }, /not allowed/],
     [{ "x name": "a" }, /not allowed/],
-  ])("with a header that is none is refused: %j", async (headers, message) => {
+  ])("with an invalid header is refused: %j", async (headers, message) => {
     const count = seen.length;
     expect((await fetchBy({ url: `${base}/plain`, headers })).refused).toMatch(message);
     expect((await fetchBy({ url: `${base}/${"a".repeat(20_000)}` })).refused).toMatch(

@@ -30,7 +30,7 @@ async function lap(): Promise<void> {
 
 beforeEach(async () => {
   served = await serveTests({ durable: true, internet: internet() });
-  // What V8 keeps for new objects grows with the first requests; it is nobody's in particular.
+  // V8's space for new objects grows with the first requests, whichever they are.
   for (let n = 0; n < 300; n++) await legacy(call("quiet"));
   await lap();
   most = 0;
@@ -141,7 +141,7 @@ const inSession = async (way: string, args?: Json): Promise<Json> =>
  */
 const MEASURED = { timeout: 120_000, retry: { count: 3, condition: /to be less than 64$/ } };
 
-/** What is left of a body or an answer is for the rest of the message. */
+/** An argument of nearly `bytes`: 4,000 are left for the rest of the message. */
 const large = (bytes: number) => ({ x: "a".repeat(bytes - 4000) });
 
 /** How much of its own memory the guest writes in one request, in MB. */

@@ -34,7 +34,7 @@ async function peakOf(work: () => Promise<unknown>): Promise<number> {
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 - before;
 }
 
-/** What each call makes the host do, and how many MB of its own memory its guest writes. */
+/** Host work that each call causes, and the MB of its own memory that its guest writes. */
 test.each([
   ["vectors", 24],
   ["many", 24],
@@ -60,7 +60,7 @@ test.each([
   ["long", 4],
 ])("a guest that is greedy by way of %s costs its own memory and 64 MB", async (way, own) => {
   served = await serveTests({ durable: true, internet: internet() });
-  // What V8 keeps for new objects grows with the first requests; it is nobody's in particular.
+  // V8's space for new objects grows with the first requests, whichever they are.
   for (let n = 0; n < 300; n++) await call("greet");
   let text = "";
   const peak = await peakOf(async () => (text = await call(`hoard-${way}`)));

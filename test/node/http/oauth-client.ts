@@ -7,7 +7,7 @@ import type {
 /** Where clients want to be sent back to; nobody listens there. */
 export const CALLBACK = "http://127.0.0.1:8899/callback";
 
-/** What a client of MCP keeps, in memory; the official ones of both versions take it. */
+/** An MCP client's OAuth storage, in memory; the official clients of both versions take it. */
 export function credentials() {
   let client: OAuthClientInformation | undefined;
   let tokens: OAuthTokens | undefined;

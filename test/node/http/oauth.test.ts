@@ -25,7 +25,7 @@ const PASSPHRASE = "correct horse battery";
 interface Place {
   url: URL;
   issuer: string;
-  /** What the person fills in. */
+  /** The person's form data. */
   answers: Record<string, string>;
   principal: RegExp;
   close(): Promise<unknown>;

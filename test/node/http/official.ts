@@ -14,7 +14,7 @@ import {
 
 /** The official clients of the revisions that have sessions, in one shape. */
 
-/** What a user, a model or a client's host answers to the params of a request. */
+/** The answer of a user, a model or a client's host to the params of a request. */
 export type Answer = (params: any, extra: any) => object | Promise<object>;
 const ASKS = ["elicitation/create", "sampling/createMessage", "roots/list"] as const;
 export type Answers = Partial<Record<(typeof ASKS)[number], Answer>>;
@@ -37,7 +37,7 @@ export interface SessionClient {
   transport: TransportV1 | TransportV2;
   /** The server's notifications and requests, in the order in which they came. */
   heard: { method: string; params?: any }[];
-  /** What the client holds to be wrong with what it was sent. */
+  /** Errors that the client reports in the messages it received. */
   errors: Error[];
   call(name: string, args?: object, options?: CallOptions): Promise<any>;
 }

@@ -1,19 +1,22 @@
-import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundleSource } from "../../../src/bundle/bundle-module.ts";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { modern } from "../bench/kinds.ts";
-import { OBJECTS } from "../objects.ts";
-import { buildWorker, serve, stop, type Served } from "../workerd.ts";
+import { givenWorker } from "../given-plugins.ts";
+import { serve, stop, type Served } from "../workerd.ts";
 
 /**
  * Plugins that keep memory and files, served by workerd, answer what a reference host has answered, in
- * order; also where the server is killed in between. `PLUGIN_CASES` names the folder that has them.
+ * order; also where the server is killed in between. `PLUGIN_CASES` names the folder that has more of them.
  */
-const FOLDER = process.env["PLUGIN_CASES"];
-const PLUGINS = ["keeper", "files", "ledger", "python", "diary"];
-const scratch = join(".bundle", "recorded");
+const { PLUGIN_CASES = "" } = process.env;
+const SETS = {
+  "a guest of this project": {
+    worker: async () => inject("worker"),
+    folder: "test/guests/keeping",
+  },
+  "the plugins that PLUGIN_CASES names": { worker: givenWorker, folder: PLUGIN_CASES },
+};
 
 interface Case {
   servlet: string;
@@ -23,42 +26,6 @@ interface Case {
   error?: string;
   isError?: boolean;
   traps?: boolean;
-}
-
-/** Bundles the plugins with state and folders, and builds a Worker that serves them. */
-async function buildPlugins(): Promise<string> {
-  await rm(scratch, { recursive: true, force: true });
-  for (const plugin of PLUGINS) {
-    const folder = join(scratch, "plugins", plugin);
-    await mkdir(join(folder, "files"), { recursive: true });
-    await writeFile(join(folder, "files", "r.txt"), "readme");
-    await symlink(join(FOLDER!, plugin, "plugin.wasm"), join(folder, "plugin.wasm"));
-    const manifest = {
-      prefix: plugin,
-      state: "server",
-      allowed_paths: ["data:/data", "ro:files:/readonly"],
-    };
-    await writeFile(join(folder, "servlet.json"), JSON.stringify(manifest));
-  }
-  const members = await makeBundle({
-    folders: [join(scratch, "plugins")],
-    cache: ".bundle",
-    progress: () => {},
-  });
-  const out = join(scratch, "bundle.gen.ts");
-  await writeFile(out, bundleSource(members, out));
-  const source = (path: string) => JSON.stringify(relative(scratch, path));
-  await writeFile(
-    join(scratch, "index.ts"),
-    `import { env } from "cloudflare:workers";
-import { createApp } from ${source("src/app.ts")};
-import { durableObjects } from ${source("src/durable/objects.ts")};
-import { bundle } from "./bundle.gen.ts";
-export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
-export default createApp(bundle, env);
-`,
-  );
-  return buildWorker(join(scratch, "index.ts"), join(scratch, "built"));
 }
 
 /** The answer of a call, in the shape of a case. */
@@ -90,25 +57,24 @@ async function answerOf(port: number, { servlet, tool, arguments: given }: Case)
   return { answer, ...(result.isError && { isError: true }) };
 }
 
-describe.skipIf(FOLDER === undefined)("recorded plugins (PLUGIN_CASES names their folder)", () => {
+describe.each(Object.entries(SETS))("%s", (_whose, { worker, folder }) => {
   let built: string;
   let cases: Case[];
   let server: Served | undefined;
   beforeAll(async () => {
-    built = await buildPlugins();
-    const all = JSON.parse(await readFile(join(FOLDER!, "cases.json"), "utf8")) as Case[];
-    // Their lists are those of the bundle: tools that a call adds are not served yet.
-    cases = all.filter(({ tool }) => !tool.startsWith("extra_"));
+    if (folder === "") return;
+    built = await worker();
+    cases = JSON.parse(await readFile(join(folder, "cases.json"), "utf8")) as Case[];
   }, 900_000);
   afterAll(async () => {
     if (server) await stop(server);
   });
 
-  test.each([
+  test.skipIf(folder === "").each([
     ["in one run", 0],
     ["with the server killed after every 20 calls", 20],
   ])("%s", { timeout: 900_000 }, async (_how, lives) => {
-    const storage = join(scratch, `storage-${lives}`);
+    const storage = join(built, `recorded-${lives}`);
     server = await serve(built, { durable: storage });
     const wrong: unknown[] = [];
     for (const [at, one] of cases.entries()) {

@@ -10,7 +10,7 @@ const VALUE = { action: "accept", content: { value: "seven" } };
 const PARIS = { role: "assistant", content: { type: "text", text: "Paris" }, model: "test" };
 const ABLE = { elicitation: {}, sampling: {} };
 
-/** What a client answers that is asked this. */
+/** The client's answer to this request. */
 const answerTo = ({ method }: any) => (method === "sampling/createMessage" ? PARIS : VALUE);
 
 const STEPS = steps(
@@ -89,7 +89,7 @@ describe.each(["2025-11-25", "2025-06-18"])(
     const always = [1, 1, 1, 1, 1, 1, 1];
     describe.each(["answers first", "comes back first"] as const)("and %s", (answers) => {
       test.each([[[0]], [[1]], [[2]], [[3]], [[4]], [[5]], [[6]], [[7]], [always], [[0, 2, 0, 2]]])(
-        "after %j messages: is told the same",
+        "after %j messages: receives the same",
         async (breaks) => {
           expect(await follow(await begin(), breaks, answers)).toEqual(undisturbed);
         },
@@ -111,7 +111,7 @@ async function answered(session: RawSession, stream: EventStream): Promise<Requi
 }
 
 describe("a client that comes back", () => {
-  test("is told what it names, of this stream and no other", async () => {
+  test("receives the events after the one that it names, of this stream alone", async () => {
     const session = await RawSession.begin(MCP, ABLE);
     const streams = await Promise.all([1, 2].map((id) => session.call(id, "plan", STEPS)));
     const told = await Promise.all(streams.map((stream) => answered(session, stream)));
@@ -149,7 +149,7 @@ describe("a client that comes back", () => {
     ]);
   });
 
-  test("for what it has read to the end, or cancelled, is told not to", async () => {
+  test("for a stream that it has read to the end, or cancelled, must not come again", async () => {
     const session = await RawSession.begin(MCP, ABLE);
     const [done] = (await answered(session, await session.call(1, "plan", STEPS))).slice(-1);
     expect((await session.get(done!.id)).status).toBe(405);

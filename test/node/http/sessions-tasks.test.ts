@@ -145,7 +145,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
     await other.client.close();
   });
 
-  test("is told of the end of one that it waits for and that is cancelled", async () => {
+  test("learns of the end of one that it waits for and that is cancelled", async () => {
     const taskId = await begin("slow_compute", { seconds: 60 });
     const ended = result(taskId).then(textOf, String);
     await request("tasks/cancel", { taskId });
@@ -180,7 +180,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
     }
   });
 
-  test("is told how a task has failed", async () => {
+  test("learns how a task has failed", async () => {
     const failing = await begin("failing_job");
     expect(await result(failing)).toMatchObject({ isError: true });
     const broken = await begin("protocol_error_job");

@@ -16,7 +16,7 @@ const CAPABILITIES = {
   roots: { listChanged: true },
 };
 
-/** What the user fills in, by a word of the question. */
+/** The user's form data, by a word of the question. */
 const FORMS: Record<string, object> = {
   Delete: { confirm: true },
   address: { username: "ada", email: "ada@example.org" },

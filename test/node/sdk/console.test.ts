@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
-/** What `console` writes to the server's log. */
+/** Output of `console` in the server's log. */
 let servlet: ServletUnderTest;
 beforeAll(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/console");

@@ -6,7 +6,7 @@ import {
   type ServletUnderTest,
 } from "../../../src/testing/index.ts";
 
-/** What a handler asks and tells by its context, and what it is given there. */
+/** A handler's requests and notifications through its context, and the values that it finds there. */
 let servlet: ServletUnderTest;
 beforeAll(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/context");

@@ -4,7 +4,7 @@ import * as globals from "../../../src/sdk/globals.ts";
 import { defineServlet } from "../../../src/sdk/servlet.ts";
 import * as mini from "../../../src/sdk/zod-mini.ts";
 
-/** What is refused when a servlet is built. Here the kit runs in Node, as it would in the engine. */
+/** Definitions that fail when a servlet is built. Here the kit runs in Node, as it would in the engine. */
 const handler = () => "";
 const read = () => "";
 const build = defineServlet as (spec: object) => unknown;
@@ -94,7 +94,7 @@ describe.each([
 
 describe("any other schema is refused", () => {
   test.each<[what: string, input: unknown, message: string]>([
-    ["that is none", "object", "is neither a zod schema nor a JSON Schema."],
+    ["that is not a schema", "object", "is neither a zod schema nor a JSON Schema."],
     ["that is an array", [], "is neither a zod schema nor a JSON Schema."],
     ["without a type", { properties: {} }, "does not describe an object"],
   ])("%s", (_what, input, message) => {

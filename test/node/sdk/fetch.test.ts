@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
 
-/** What `fetch` sends, and how its responses are read. */
+/** Requests that `fetch` sends, and how its responses are read. */
 let servlet: ServletUnderTest;
 beforeAll(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/fetch");

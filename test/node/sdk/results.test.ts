@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
-/** What becomes of what a tool's handler returns or throws. */
+/** Tool results from the values that handlers return or throw. */
 let servlet: ServletUnderTest;
 beforeAll(async () => {
   servlet = await loadServlet("test/node/sdk/servlets/results");
@@ -40,7 +40,7 @@ test.each<[tool: string, result: object]>([
   ["content_object", { content: [text("x"), image], _meta: { a: 1 } }],
   ["content_texts", { content: [text("a"), image] }],
   ["failed", { content: [text("no")], isError: true }],
-  // What only looks like content is structured content.
+  // Values that only resemble content blocks become structured content.
   ["rows", structured([{ a: 1 }, { a: 2 }])],
   ["numbers", structured([1, 2])],
   ["own_content", structured({ content: [1], total: 1 })],
@@ -63,7 +63,7 @@ describe("a thrown error goes to the model, and with its stack to the log", () =
   });
 });
 
-test("a ToolError is told to the model alone", async () => {
+test("a ToolError reaches the model alone", async () => {
   const { result, logs } = await servlet.callTool("tool_error");
   expect(result).toEqual({ content: [text("give a city")], isError: true });
   expect(logs).toEqual([]);

@@ -5,7 +5,7 @@ import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.t
 const NO_ARGUMENTS = { type: "object", properties: {}, additionalProperties: false };
 
 /**
- * What schemas do: they are listed, and they check and complete what comes and goes. That handlers
+ * Schemas are listed, and they check and complete input and output. That handlers
  * get the types of their schemas is checked where the servlets are loaded: each has a
  * `@ts-expect-error` or two.
  */
@@ -100,7 +100,7 @@ describe.each([
     });
   });
 
-  test("structured content that does not fit is told to the model", async () => {
+  test("structured content that does not fit is an error for the model", async () => {
     const { result } = await servlet.callTool("give_bad");
     const message = `The tool "give_bad" returned a value that does not match its output schema: ${mismatch}`;
     expect(result).toEqual(refused(message));

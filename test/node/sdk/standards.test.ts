@@ -19,7 +19,7 @@ describe("TextDecoder", () => {
     [[0xf0, 0x9f], [0x92], [0xa9]],
     [[0xe2, 0x82], [0x61]],
     [[0xe2, 0x82], []],
-    // What is no UTF-8: a lone byte, one too many, overlong forms, surrogates, beyond the last plane.
+    // Invalid UTF-8: a lone byte, one too many, overlong forms, surrogates, beyond the last plane.
     [[0xff, 0x61]],
     [[0x80, 0x61]],
     [[0xc3, 0x61]],

@@ -14,6 +14,7 @@ import { Registry } from "../../../src/servlets/registry.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { Chance } from "../fuzz/chance.ts";
+import { givenWorker } from "../given-plugins.ts";
 
 const CALLS = Number(process.env["CHECKED_CALLS"] ?? 1500);
 const GIVEN = process.env["PLUGIN_CASES"];
@@ -30,7 +31,7 @@ interface Calls {
   calls: { tool: string; arguments: Json }[];
 }
 
-/** What is called has no network and never waits. */
+/** The servlets called here have no network and never wait. */
 const world = {
   ...liveWorld,
   sleep: async () => {},
@@ -48,10 +49,18 @@ const context: CallContext = {
 };
 
 async function registryOf(members: readonly Member[]): Promise<Registry> {
+  // Servlets of one engine share it, and its instances.
+  const modules = new Map<string, Promise<WebAssembly.Module>>();
+  const compiled = (path: string, wasm: Uint8Array<ArrayBuffer>) => {
+    const module = modules.get(path) ?? WebAssembly.compile(wasm);
+    modules.set(path, module);
+    return module;
+  };
   const servlets = members.map(async ({ found, dialect, prepared, startsOnce, lists }) => ({
     name: found.name,
     dialect,
-    module: await WebAssembly.compile(prepared.wasm),
+    module: await compiled(prepared.path, prepared.wasm),
+    ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,
@@ -102,6 +111,7 @@ const PLUGINS: Record<string, { plugin: string; share: number; manifest?: object
 test.skipIf(GIVEN === undefined).each(Object.entries(PLUGINS))(
   "%s, given by PLUGIN_CASES",
   async (name, { plugin, share, manifest }) => {
+    await givenWorker();
     const home = join(folder, name);
     await mkdir(home);
     await symlink(resolve(GIVEN!, plugin, "plugin.wasm"), join(home, "plugin.wasm"));

@@ -123,7 +123,7 @@ describe("an instance serves the next call", () => {
   });
 });
 
-/** Recurses as deep as it is told, by two functions, and fills another block in each of the last calls. */
+/** Recurses to the given depth, by two functions, and fills another block in each of the last calls. */
 const RECURSING = `
   (import "extism:host/env" "input_load_u64" (func $input (param i64) (result i64)))
   (memory (export "memory") 6)

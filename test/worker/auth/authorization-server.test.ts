@@ -3,19 +3,21 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { answerOf } from "../server.ts";
-import { CALLBACK, ORIGIN, ownersApp, PASSPHRASE, visitor, type App } from "./owner.ts";
+import {
+  CALLBACK,
+  ORIGIN,
+  ownersApp,
+  PASSPHRASE,
+  principalOf,
+  visitor,
+  type App,
+} from "./owner.ts";
 
 /** The server's own sign-in, in workerd with its storage. */
 let app: App;
 beforeAll(async () => {
   app = await ownersApp();
 });
-
-const principalOf = async (response: Response) => {
-  const { result } = await answerOf(response);
-  return JSON.parse(result?.["content"][0].text).context.client.principal;
-};
 
 describe("a client that has nothing but the URL", () => {
   test("finds its way by the metadata", async () => {
@@ -229,72 +231,6 @@ describe("requests that are refused", () => {
     const all = await Promise.all(Array.from({ length: limits.registrations + 5 }, register));
     expect(all.filter(({ status }) => status === 201)).toHaveLength(limits.registrations);
     expect(all.filter(({ status }) => status === 429)).toHaveLength(5);
-  });
-});
-
-describe("scopes", () => {
-  const SCOPES = JSON.stringify({ reader: ["http-status:*"], echo: ["probe:*"] });
-
-  test("a client that asks for none may do everything", async () => {
-    const visit = visitor(await ownersApp({ SCOPES }));
-    const { access_token } = await visit.signIn({ scope: "" });
-    expect(await principalOf(await visit.call(access_token))).toBe("owner");
-  });
-
-  test.each(["openid root", "mcp:tools constructor", "read*r"])(
-    "one that asks only for unknown ones is offered nothing: %s",
-    async (scope) => {
-      const { register, authorizePath, open } = visitor(await ownersApp({ SCOPES }));
-      const { response, text, handle } = await open(
-        await authorizePath(await register(), { scope }),
-      );
-      expect({ status: response.status, handle }).toEqual({ status: 400, handle: "" });
-      expect(text).toContain("reader, echo");
-      const [, link = ""] = /<a href="([^"]+)"/.exec(text) ?? [];
-      const { searchParams } = new URL(link.replaceAll("&amp;", "&"));
-      expect(searchParams.get("error")).toBe("invalid_scope");
-    },
-  );
-
-  test("those that there are stand in the metadata", async () => {
-    const { fetch } = visitor(await ownersApp({ SCOPES }));
-    for (const path of ["oauth-authorization-server", "oauth-protected-resource/mcp"]) {
-      const metadata = await (await fetch(`/.well-known/${path}`)).json();
-      expect(metadata).toMatchObject({ scopes_supported: ["reader", "echo"] });
-    }
-  });
-
-  test("one that asks for some may do that, whatever it asks for later", async () => {
-    const visit = visitor(await ownersApp({ SCOPES }));
-    const { access_token, refresh_token, client, scope } = await visit.signIn({
-      scope: "reader x",
-    });
-    expect(scope).toBe("reader");
-    const refused = await visit.call(access_token);
-    expect(refused.status).toBe(403);
-    expect(refused.headers.get("www-authenticate")).toMatch(/error="insufficient_scope".*scope="/);
-    const grant = { grant_type: "refresh_token", refresh_token, client_id: client };
-    const later = await visit.tokens({ ...grant, scope: "nothing echo" });
-    expect(later).toMatchObject({ status: 400, error: "invalid_scope" });
-  });
-
-  test.each(["mcp:tools", "openid profile"])(
-    "one that asks only for unknown ones is offered nothing, where none are configured: %s",
-    async (scope) => {
-      const { register, authorizePath, open } = visitor(app);
-      const { response, text, handle } = await open(
-        await authorizePath(await register(), { scope }),
-      );
-      expect({ status: response.status, handle }).toEqual({ status: 400, handle: "" });
-      expect(text).toContain("unknown scopes only. Known are patterns such as SERVLET:TOOL");
-    },
-  );
-
-  test.each([SCOPES, "{}", undefined])("a pattern, where SCOPES is %s", async (configured) => {
-    const visit = visitor(await ownersApp({ SCOPES: configured }));
-    const { access_token, scope } = await visit.signIn({ scope: "hello:*" });
-    expect(scope).toBe("hello:*");
-    expect((await visit.call(access_token)).status).toBe(403);
   });
 });
 

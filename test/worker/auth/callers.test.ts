@@ -9,7 +9,7 @@ import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 
-/** Anonymous callers, who are told apart by their addresses: none may use up what is another's. */
+/** Anonymous callers are distinguished by their addresses: none may use up the limits of another. */
 
 const hubs = namespaceOf<Hub>(env, "HUBS")!;
 const [ADA, BOB] = ["192.0.2.1", "2001:db8::2"];
@@ -78,7 +78,7 @@ test("each has its own streams, and hears of what another has changed", async ()
   await Promise.all(listeners.map(({ close }) => close()));
 });
 
-test("sessions of one do not push those of another out of what is told of changes", async () => {
+test("sessions of one caller do not displace those of another from notifications of changes", async () => {
   Object.assign(limits, { hubSessions: 3 });
   const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
   const [bobs, ...adas] = ids.map(String);
@@ -135,7 +135,7 @@ describe("networks of one /48 have four callers' share together", () => {
     expect(served(await fivefold((address) => wait(address, 0.3)))).toBe(1);
   });
 
-  test("and of sessions that are told of changes", async () => {
+  test("and of sessions that hear of changes", async () => {
     Object.assign(limits, { hubSessions: 3 });
     const ids = Array.from({ length: 6 }, () => namespaceOf(env, "SESSIONS")!.newUniqueId());
     const [bobs, ...others] = ids.map(String);

@@ -47,7 +47,7 @@ const pageOf = async (visit: ReturnType<typeof visitor>, client: string) =>
   visit.open(await visit.authorizePath(client, { redirect_uri: BACK }));
 
 describe("fetches are bounded", () => {
-  test("for one address, whose further clients are told when to come back", async () => {
+  test("for one address, whose further clients learn when to retry", async () => {
     const { tokens } = visitor(await ownersApp());
     const ids = Array.from({ length: 150 }, (_, at) => `https://host${at}.example/c.json`);
     const answers = await Promise.all(ids.map((id) => tokens(grant(id))));

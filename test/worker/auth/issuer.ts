@@ -60,7 +60,7 @@ export const pagesOf = (...keys: SigningKey[]): Record<string, unknown> => ({
 
 /** The issuer's usual key. */
 export let key: SigningKey;
-/** What the server logs as an error. */
+/** The server's error log. */
 export let logged: ReturnType<typeof vi.fn>;
 
 /** In each test the clock moves by `forward` alone, and what is logged is held back. */
@@ -83,7 +83,7 @@ export const appOf = (issuer: object = {}, more: object = {}) =>
 
 export const CALL = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
 
-/** What comes of a call with this token. */
+/** Outcome of a call with this token. */
 export async function come(token: string, app = appOf()) {
   const response = await post(CALL, { authorization: `Bearer ${token}` }, app);
   const challenge = response.headers.get("www-authenticate") ?? "";

@@ -6,7 +6,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 
-/** What API keys let their owners do. */
+/** Access by API keys. */
 
 describe("a key", () => {
   test("is its owner's until it expires", async () => {
@@ -27,7 +27,7 @@ describe("a key", () => {
 
   test.each([
     ["none", undefined],
-    ["nobody's", "Bearer eve"],
+    ["unknown", "Bearer eve"],
     ["another scheme's", "Basic YWRhOmFkYQ=="],
     ["empty", "Bearer "],
     ["two", "Bearer ada ada"],
@@ -63,6 +63,7 @@ describe("a key", () => {
     [{ API_KEYS: `{"ada":"${"0".repeat(64)}"}`, AUTH: "none" }, "AUTH is none"],
     [{ SCOPES: '{"all":["*"]}' }, "hello:greet"],
     [{ SCOPES: '{"all":["a:b c:d"]}' }, "SCOPES.all.0: must be without white space"],
+    [{ SCOPES: '{"operator":["a:b"]}' }, "SCOPES: operator is the scope of those who operate"],
     [{ SCOPES: '{"a b":["a:b"]}' }, "SCOPES: names of scopes must be without white space"],
     [{ LIMITS: '{"callsPerMinute":0.5}' }, "LIMITS.callsPerMinute: must be a whole number"],
     [{ LIMITS: '{"bodyBytess":1}' }, "LIMITS"],

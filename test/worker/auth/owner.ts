@@ -1,3 +1,4 @@
+import { answerOf } from "../server.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
@@ -114,3 +115,9 @@ export function visitor(app: App, address = `192.0.2.${++addresses}`, origin = O
 
   return { fetch, form, register, authorizePath, open, agree, tokens, signIn, call, verifier };
 }
+
+/** The principal of the call that this response answers. */
+export const principalOf = async (response: Response) => {
+  const { result } = await answerOf(response);
+  return JSON.parse(result?.["content"][0].text).context.client.principal;
+};

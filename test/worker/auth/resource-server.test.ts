@@ -205,6 +205,15 @@ test("scopes limit a token where the configuration knows scopes", async () => {
   expect(await come(await tokenOf(key, { scope: undefined }), app)).toMatchObject({ status: 403 });
 });
 
+test("nobody operates the server by another's token, whatever its scopes are", async () => {
+  internet(pagesOf(key));
+  const app = appOf({}, { SCOPES: JSON.stringify({ all: ["*:*"] }) });
+  const authorization = `Bearer ${await tokenOf(key, { scope: "all operator" })}`;
+  const url = "http://localhost:8787/operator/state/counting";
+  const response = await app.fetch(new Request(url, { headers: { authorization } }));
+  expect(response.status).toBe(403);
+});
+
 test("API keys beside it", async () => {
   internet(pagesOf(key));
   const hash = "d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272";

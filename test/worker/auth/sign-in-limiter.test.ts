@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { CALLBACK, ownersApp, PASSPHRASE, visitor } from "./owner.ts";
 
-/** What counts as an attempt to sign in or to register, and what does not. */
+/** Requests that count as attempts to sign in or to register, and those that do not. */
 const { signIns, registrations } = limits;
 beforeEach(() => configureLimits({ signIns: 3, registrations: 5 }));
 afterEach(() => {
@@ -21,7 +21,7 @@ describe("the limit of sign-in pages", () => {
     ["iframe", "navigate"],
     ["empty", "cors"],
     ["script", "no-cors"],
-  ])("is not used by what is no navigation: %s, %s", async (dest, mode) => {
+  ])("is not used by requests other than navigations: %s, %s", async (dest, mode) => {
     const { fetch, register, authorizePath, open } = visitor(await ownersApp());
     const path = await authorizePath(await register());
     const headers = { "sec-fetch-mode": mode, "sec-fetch-dest": dest };

@@ -134,7 +134,7 @@ test.each([
   ["true", "`required` must be an array of strings"],
   ['[],"$ref":"#/nope"', "`$ref` leads to #/nope, which is not in the schema; nothing is fetched"],
 ])(
-  "a form whose schema is not valid is not asked, for it is its servlet's fault: required %s",
+  "a form whose schema is not valid is not asked: the fault is the servlet's: required %s",
   async (required, why) => {
     const text = `{"message":"?","requestedSchema":{"properties":{},"required":${required}}}`;
     const headers = { "mcp-param-through": "elicit" };

@@ -17,7 +17,7 @@ import {
 } from "./client.ts";
 import { planned, saidIn, steps } from "./plans.ts";
 
-/** What a client may bring back that is not as it was given, or not what was asked for. */
+/** Altered request states, and answers that do not fit the question. */
 prepare();
 
 const CALL_AGAIN = /^params\.requestState .*Call again without it/;
@@ -62,7 +62,7 @@ describe("a state", () => {
     [{}],
     [[]],
     [true],
-  ])("that is none is refused (%#)", async (requestState) => {
+  ])("that is not valid is refused (%#)", async (requestState) => {
     const round = await planned({ do: "elicit" });
     const answer = await goOn(round, { ask_1: accept("x") }, { requestState });
     expect(answer).toMatchObject(refused(CALL_AGAIN));

@@ -13,7 +13,7 @@ export type Json = Record<string, any>;
 
 export const server = createApp(bundle, env);
 
-/** What a client can do that can do everything. */
+/** Capabilities of a client that supports everything. */
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 export const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 

@@ -50,7 +50,7 @@ const PLANS: Json[][] = [
   ],
 ];
 
-/** What must be the same, whatever happens on the way. */
+/** The part of an outcome that no fault may change. */
 const essence = ({ status, result, error, asked }: Finished) => ({
   status,
   said: result?.["structuredContent"].said,

@@ -121,7 +121,7 @@ const current: { faults?: Faults } = {};
 /** Methods that are awaited. */
 export type Watched = [of: object, names: string[]][];
 
-/** What is awaited in a task's object, and what outside of it. */
+/** Awaited functions: those in a task's object, and those outside it. */
 const WATCHED: Watched = [
   [TaskStore.prototype, ["suspend", "wait", "answer", "wake", "begin", "intend", "keep", "end"]],
   [Sealer.prototype, ["seal"]],
@@ -224,7 +224,7 @@ export class Server {
       const line = `${request.method} ${new URL(request.url).pathname}`;
       const { headers } = request;
       const [key, id] = [headers.get("idempotency-key"), headers.get("x-id")];
-      // What was written before is committed before a request leaves.
+      // Earlier writes are committed before a request leaves.
       await pause();
       this.seen.push({ line, key, id, body: await request.text() });
       return new Response(`answer to ${line}`);
@@ -237,7 +237,7 @@ export class Server {
   }
 }
 
-/** What happens in the world from now on happens there. */
+/** A new outside world, which receives all requests from now on. */
 export const newWorld = () => new Server();
 
 export async function taskOf(id: string): Promise<Json> {
@@ -255,13 +255,13 @@ export async function beginTask(name: string, args: Json): Promise<string> {
   return result!["taskId"];
 }
 
-/** What a task has come to. */
+/** The outcome of a task. */
 export interface Finished {
   status: string;
-  /** What its call gave. */
+  /** The result of its call. */
   result: Json;
   error: unknown;
-  /** What its client was asked, by key. */
+  /** Requests to its client, by key. */
   asked: Json;
 }
 

@@ -7,7 +7,7 @@ import { Events } from "./session-client.ts";
 import { begin } from "./session-steps.ts";
 import { NAP, planned, until } from "./task-steps.ts";
 
-/** What all runs of one call may compute together. */
+/** The fuel that all runs of one call share. */
 prepare();
 
 const TOO_LONG = /too long in all runs of this call together/;

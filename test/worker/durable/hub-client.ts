@@ -52,7 +52,7 @@ export async function listen(...sent: Parameters<typeof request>) {
   return { ...listener, acknowledged: await listener.next() };
 }
 
-/** What a hub is asked for by the server. */
+/** The server's request to a hub. */
 export const plain = { id: 1, filter: {}, opening: '"hello"', ending: '"bye"' };
 
 export const call = (name: string) => ask("tools/call", { name, arguments: {} }, {}, server);

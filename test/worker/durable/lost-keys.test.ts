@@ -16,7 +16,7 @@ import { Events, SessionClient } from "./session-client.ts";
 import { sessionOf } from "./session-steps.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
 
-/** What was sealed with a key that is gone. */
+/** Data that was sealed with a key that is gone. */
 prepare();
 const { seal, open } = Sealer.prototype;
 
@@ -91,7 +91,7 @@ describe("a task", () => {
   });
 });
 
-test("a session ends, and its client is told to begin another", async () => {
+test("a session ends, and its client must begin another", async () => {
   const client = await SessionClient.begin();
   await evictDurableObject(sessionOf(client.id));
   loseKeys();

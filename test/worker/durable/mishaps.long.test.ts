@@ -18,7 +18,7 @@ import { ELICIT, http } from "./plans.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 
-/** What happens twice, at once, in the wrong order, or again and again. */
+/** Events that happen twice, at once, in the wrong order, or repeatedly. */
 prepare();
 const manifest = prepareFaults();
 
@@ -47,7 +47,7 @@ async function everywhere(
 describe("a request that must not be repeated", () => {
   const steps = [http("POST", "/pay"), ELICIT, http("PATCH", "/pay")];
 
-  test("is sent once at most, and the servlet is told where nobody knows what came of it", async () => {
+  test("is sent once at most, and the servlet gets an error if the outcome is unknown", async () => {
     const unknowns: string[] = [];
     await everywhere(
       () => beginTask("plan_always", { steps }),

@@ -1,17 +1,17 @@
 import { beginTool, SAID, type Json } from "./client.ts";
 
-/** What the test servlet `durable` is told to do, step by step. */
+/** Plans for the test servlet `durable`: lists of steps. */
 
 export const HOUR = 3_600_000;
 
 export const steps = (...all: Json[]) => ({ steps: all });
 /** Begins a call that asks. */
 export const planned = (...all: Json[]) => beginTool("plan", steps(...all));
-/** What came of each step. */
+/** Outcome of each step. */
 export const saidIn = ({ result }: { result?: Json }) =>
   (result?.["structuredContent"] ?? writtenIn(result))?.said;
 
-/** What a result has as text alone: older revisions have no structured content. */
+/** The outcomes that a result holds as text: older revisions have no structured content. */
 function writtenIn(result: Json | undefined) {
   const text: unknown = result?.["content"]?.[0]?.text;
   return typeof text === "string" && text.startsWith("{") ? JSON.parse(text) : undefined;
@@ -29,10 +29,10 @@ export const http = (method: string, path: string) => ({
   url: `https://world.example${path}`,
 });
 
-/** What asks, the request that its client sees, the answer to that, and what the servlet is told then. */
+/** A step that asks, the request that its client sees, the client's answer, and the value that the servlet receives. */
 export type Asking = [step: Json, request: Json, answer: Json, said: unknown];
 
-/** What is asked in the same way with and without a session. */
+/** Requests that are the same with and without a session. */
 export const ASKING: Asking[] = [
   [
     { do: "elicit_url", message: "Pay", url: "https://pay.example/" },

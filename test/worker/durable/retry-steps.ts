@@ -6,7 +6,7 @@ import { accept, changed, serverOf } from "./client.ts";
 import type { newWorld } from "./faults.ts";
 import { http } from "./plans.ts";
 
-/** What calls do that are retried. */
+/** Steps of calls that are retried. */
 export const PAY = http("POST", "/pay");
 export const PAID = [200, "answer to POST /pay"];
 export const ADA = { ask_1: accept("Ada") };

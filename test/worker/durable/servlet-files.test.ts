@@ -3,6 +3,7 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { send, type Sent } from "./client.ts";
 
 /** A servlet in C whose files are kept for each caller, in a Durable Object. */
@@ -74,6 +75,18 @@ test("what the servlet has open stays open with its memory", async () => {
   await caller("remove", { path: "/data/a" });
   await abortAllDurableObjects();
   expect(await caller("next")).toBe("1");
+});
+
+test("a build with other folders begins with them, and with another memory", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+  const { allowed_paths: paths } = manifest;
+  onTestFinished(() => void (manifest.allowed_paths = paths));
+  const caller = newCaller();
+  await caller("write", { path: "/data/a", text: "of data" });
+  manifest.allowed_paths = ["other:/data", "data:/more"];
+  expect(await caller("read", { path: "/data/a" })).toBe("No such file or directory");
+  expect(await caller("read", { path: "/more/a" })).toBe("of data");
 });
 
 describe("folders of the bundle", () => {

@@ -3,8 +3,10 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
-import { statefulRunner } from "../../../src/durable/servlet-states.ts";
+import { stateful } from "../../../src/durable/servlet-states.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
+import { StateRows } from "../../../src/durable/state-rows.ts";
+import { sealingWith } from "../../../src/files/sealing.ts";
 import type { Head } from "../../../src/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
@@ -109,12 +111,57 @@ test("state that was altered is refused, and a build with another hash begins an
   expect(await text("next", caller)).toBe("1");
 });
 
+test("endings are kept whatever their size, and the oldest are given up", async () => {
+  const { endings, endingBytes } = limits;
+  onTestFinished(() => configureLimits({ endings, endingBytes }));
+  const call = (seed: string) => ({
+    head: { version: 1, hash: "", input: "", time: 0, seed },
+    entries: [],
+    notices: 0,
+  });
+  await runInDurableObject(states.getByName("endings"), (_object, { storage }) => {
+    const rows = new StateRows(storage.sql, sealingWith(new Uint8Array(32)));
+    const save = (seed: string, output: string) =>
+      storage.transactionSync(() =>
+        rows.saveEnding(call(seed), { kind: "returned", output, fuelUsed: 0 }),
+      );
+    const kept = () => ["a", "b", "c"].filter((seed) => rows.ending(call(seed)) !== undefined);
+    const large = "ä".repeat(2 * 1024 * 1024);
+    save("a", large);
+    expect(rows.ending(call("a"))).toMatchObject({ output: large });
+    save("a", "again");
+    expect(rows.ending(call("a"))).toMatchObject({ output: "again" });
+    save("b", large);
+    expect(kept()).toEqual(["a", "b"]);
+    configureLimits({ endings: 2 });
+    save("c", "small");
+    expect(kept()).toEqual(["b", "c"]);
+    configureLimits({ endingBytes: 5_000_000 });
+    save("a", "small");
+    expect(kept()).toEqual(["a", "c"]);
+  });
+});
+
+test("a caller without a session does not share the state of the caller, which has another lifetime", async () => {
+  const counting = bundle.servlets.find(({ name }) => name === "counting")!;
+  const settings = readSettings(env);
+  const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
+  const call = { ...nobodysCall, principal: { name: "sessionless" } };
+  for (const state of ["session", "caller"] as const) {
+    const servlet = connected(
+      { ...counting, manifest: { ...counting.manifest, state } },
+      deployment,
+    );
+    expect(await servlet.callTool("next", {}, call)).toMatchObject({ content: [{ text: "1" }] });
+  }
+});
+
 test("a call whose ending was lost is not made twice", async () => {
   const { result: known } = await send("tools/list", {});
   expect(JSON.stringify(known)).toContain("counting-next");
   const counting = bundle.servlets.find(({ name }) => name === "counting")!;
   const settings = readSettings(env);
-  const deployment = { ...deploymentOf(settings, env), runStateful: statefulRunner(env) };
+  const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
   const servlet = connected(counting, deployment);
   const heads: Head[] = [];
   const keeper = {

@@ -81,7 +81,7 @@ function eventIn(text: string): SessionEvent | undefined {
 
 export interface SessionOptions {
   version?: string;
-  /** What the client declares; all but tasks where nothing is said. */
+  /** Capabilities that the client declares; by default all but tasks. */
   capabilities?: object;
   /** Whether it says that it is initialized; it does where nothing is said. */
   ready?: boolean;

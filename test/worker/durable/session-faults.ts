@@ -78,7 +78,7 @@ export class SessionFaults extends Faults {
     if (!this.#looks && (isLook || /client|asked|settled|progress$/.test(name))) return;
     if (!isSession && !this.tasks.includes(id)) return;
     const where = `${isSession ? "session" : "task"} ${name}`;
-    // What is done several times at once is one place.
+    // Several calls of one function at once are one place.
     if (this.passed.at(-1) === where) return;
     const place = this.passed.push(where) - 1;
     if (place !== this.#at) return;
@@ -110,7 +110,7 @@ export async function dead(object: DurableObjectStub): Promise<void> {
   await runInDurableObject(object, (_instance, state) => state.abort(DEAD)).catch(() => {});
 }
 
-/** What is awaited in a session, and in a task for its session. */
+/** Awaited functions: those in a session, and those in a task for its session. */
 const MORE: Watched = [
   [SessionStreams.prototype, ["send", "finish", "settled"]],
   [SessionStore.prototype, ["client", "asked", "forget"]],
@@ -153,7 +153,7 @@ export async function watchSessions(): Promise<() => void> {
       );
     }
   }
-  // What a session does first, it does when it is made: it says which it is just after that.
+  // A session's first work is done when it is made; it says its id just after that.
   const made = sessions.get(sessions.newUniqueId());
   const states = await runInDurableObject(
     made,
@@ -229,7 +229,7 @@ export async function until(done: () => boolean | Promise<boolean>): Promise<voi
   }
 }
 
-/** What a call has come to, for its client. */
+/** The outcome of a call, for its client. */
 export interface Called {
   /** The response to its request. */
   answer: Json;

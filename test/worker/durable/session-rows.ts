@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import type { Json } from "./client.ts";
 import { objectOf } from "./faults.ts";
 
-/** What is kept in an object, but for what belongs to nobody. */
+/** An object's own tables and its alarm, without the platform's tables. */
 export const keptIn = (object: DurableObjectStub) =>
   runInDurableObject(object, async (_instance, { storage }) => {
     const tables = storage.sql

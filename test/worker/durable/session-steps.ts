@@ -15,7 +15,7 @@ import {
   type SessionOptions,
 } from "./session-client.ts";
 
-/** What the tests of sessions do again and again. */
+/** Steps that the tests of sessions share. */
 
 export const VERSIONS = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
@@ -48,12 +48,12 @@ export const tell = (client: SessionClient, ...texts: string[]) =>
   objectOf(client).changed(
     texts.map((data) => ({ method: "notifications/message", params: { level: "info", data } })),
   );
-/** What a log message says. */
+/** The text of a log message. */
 export const textOf = (message?: Json) => message?.["params"]?.data as string;
 export const textsOf = (events: SessionEvent[]) =>
   events.flatMap(({ message }) => (message === undefined ? [] : textOf(message)));
 
-/** What a stream begins with, so that its client can come back before anything was said. */
+/** The first event of a stream, which lets its client reconnect before any message. */
 export const primingOf = (version: string) =>
   version === LATEST ? [{ id: expect.any(String), retry: limits.retryMs }] : [];
 
@@ -69,7 +69,7 @@ export const request = (id: unknown, method: string, params: Json = {}) => ({
 });
 export const response = (id: unknown, result: unknown) => ({ jsonrpc: "2.0", id, result });
 
-/** What is wrong with a request, where that is the whole answer. */
+/** The error of a request whose whole answer is an error. */
 export async function faultOf(
   given: Response,
 ): Promise<{ status: number; code: unknown; text: string }> {
@@ -77,7 +77,7 @@ export async function faultOf(
   return { status, code: error?.code, text: error?.message ?? "" };
 }
 
-/** What the messages of a session that are of its tasks have in their `_meta`. */
+/** The `_meta` key of a session's messages that belong to a task. */
 export const RELATED = "io.modelcontextprotocol/related-task";
 
 /** Calls a tool as a task. */

@@ -287,13 +287,13 @@ describe("asks that a client has not declared", () => {
   });
 
   test.each([[undefined], [null], [7], [[]]])(
-    "capabilities that are none: %j",
+    "capabilities that are not an object: %j",
     async (capabilities) => {
       const client = await begin({ capabilities: capabilities as unknown as object });
       const page = catching({ do: "elicit_url", url: "https://a.example/" });
       const plan = steps(page, { do: "config" });
       const answer = await resultIn(await client.call("plan", plan), async ({ id }) => {
-        // What the raw client declares where nothing is said.
+        // The raw client's capabilities by default.
         expect(capabilities).toBeUndefined();
         await client.answer(id, { action: "decline" });
       });

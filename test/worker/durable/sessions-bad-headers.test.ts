@@ -17,7 +17,7 @@ import {
   textOf,
 } from "./session-steps.ts";
 
-/** Requests that name a session, an event, a version or a method of HTTP that is none, or is not for them. */
+/** Requests with an unknown, invalid or forbidden session, event, version or HTTP method. */
 prepare();
 
 const gone = {
@@ -136,7 +136,7 @@ describe("a GET", () => {
     for (const id of ids) expect(await faultOf(await other.listen(id))).toEqual(refused);
   });
 
-  test("with an id that is none is refused", async () => {
+  test("with an invalid id is refused", async () => {
     const client = await begin();
     await tell(client, "one", "two");
     const events = new Events(await client.listen());

@@ -6,7 +6,7 @@ import { ELICIT, log, saidIn, steps } from "./plans.ts";
 import { Events, LATEST, messageIn, resultIn, type SessionClient } from "./session-client.ts";
 import { begin, faultOf, planned, request, response } from "./session-steps.ts";
 
-/** Messages in a session that are none, cancel nothing, ask for no task, or come in odd batches. */
+/** Messages in a session that are not valid, cancel nothing, name no task, or come in odd batches. */
 prepare();
 
 test.each([
@@ -19,7 +19,7 @@ test.each([
   [{ jsonrpc: "2.0", id: 1 }],
   ["ping"],
   [null],
-])("a message that is none is refused: %j", async (body) => {
+])("an invalid message is refused: %j", async (body) => {
   const client = await begin();
   const answer = await client.post(JSON.stringify(body));
   expect(await faultOf(answer)).toMatchObject({ status: 400, code: -32600 });
@@ -89,7 +89,7 @@ describe("a batch", () => {
     expect(refused).toMatchObject({ status: 400, code: -32600 });
   });
 
-  test("with what is no message: the others are answered", async () => {
+  test("with an invalid message: the others are answered", async () => {
     const body = [7, request(1, "ping"), { id: "b", nonsense: true }, null, []];
     const answer = await (await client()).post(body);
     expect(answer.status).toBe(200);
@@ -100,7 +100,7 @@ describe("a batch", () => {
     expect(answers.find(({ id }) => id === 1)).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
   });
 
-  test("with nothing but what is no message is answered, too", async () => {
+  test("with nothing but invalid messages is answered, too", async () => {
     const answer = await (await client()).post([7, "x"]);
     expect(answer.status).toBe(200);
     expect(await answer.json()).toHaveLength(2);
@@ -187,7 +187,7 @@ describe("tasks", () => {
     expect(ended["error"] ?? ended["result"]).toMatchObject(plain["error"] ?? plain["result"]);
   });
 
-  test.each(["tasks/get", "tasks/result", "tasks/cancel"])("%s: of none", async (method) => {
+  test.each(["tasks/get", "tasks/result", "tasks/cancel"])("%s: of no task", async (method) => {
     const client = await begin();
     const session = client.id;
     const wrong = ["x", "", "0".repeat(64), session, "a".repeat(5000), undefined, 7, null, {}];
@@ -197,7 +197,7 @@ describe("tasks", () => {
     }
   });
 
-  test("a cursor that is none is refused", async () => {
+  test("an invalid cursor is refused", async () => {
     const client = await begin();
     for (const cursor of ["x", "", btoa("tasks:x"), btoa("tools:1:2"), 7, null, {}, "%%%"]) {
       const { error } = await messageIn(await client.request("tasks/list", { cursor }));

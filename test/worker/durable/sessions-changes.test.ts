@@ -15,7 +15,7 @@ import {
 } from "./session-client.ts";
 import { begin, listened, objectOf, objects } from "./session-steps.ts";
 
-/** Which sessions, and which servlets, are told that something has changed. */
+/** Sessions and servlets that are notified of changes. */
 prepare();
 
 const hubs = namespaceOf<Hub>(env, "HUBS")!;
@@ -85,7 +85,7 @@ describe("changes", () => {
     await events.drop();
   });
 
-  test("are told to sessions of the same principal only", async () => {
+  test("reach sessions of the same principal only", async () => {
     const { clients, of, other } = await owned({});
     const stranger = await of(other);
     const [client] = clients as [SessionClient];
@@ -97,7 +97,7 @@ describe("changes", () => {
     await Promise.all([own.drop(), foreign.drop()]);
   });
 
-  test("are told of calls of the newest version, and of calls without a session, too", async () => {
+  test("come from calls of the newest version, and from calls without a session, too", async () => {
     const { clients, server, name } = await owned({});
     const [client] = clients as [SessionClient];
     const events = await listened(client);
@@ -115,7 +115,7 @@ describe("changes", () => {
       storage.sql.exec<{ id: string }>("SELECT id FROM sessions ORDER BY at").toArray(),
     ).then((rows) => rows.map(({ id }) => id));
 
-  test("are told to the newest sessions, where there are too many", async () => {
+  test("reach the newest sessions, if there are too many", async () => {
     limited({ hubSessions: 2 });
     const { clients, hub } = await owned({}, {}, {});
     for (const client of clients) await subscribe(client, "test://a");
@@ -131,7 +131,7 @@ describe("changes", () => {
     expect(counts.map(({ count }) => count)).toEqual([0, 1, 1]);
   });
 
-  test("that come often are told together, each once", async () => {
+  test("that come often are sent together, each once", async () => {
     const { clients, hub } = await owned({});
     const [client] = clients as [SessionClient];
     await subscribe(client, "test://a");
@@ -166,7 +166,7 @@ describe("changes", () => {
   });
 });
 
-test("a session that ends while servlets are told of changed roots is no fault", async () => {
+test("a session that ends while servlets are notified of changed roots is no fault", async () => {
   const log = vi.spyOn(console, "error").mockImplementation(() => {});
   for (let time = 0; time < 5; time++) {
     const client = await begin();
@@ -177,7 +177,7 @@ test("a session that ends while servlets are told of changed roots is no fault",
   log.mockRestore();
 });
 
-test("roots/list_changed is told to no servlet of which its caller may use nothing", async () => {
+test("roots/list_changed reaches no servlet of which its caller may use nothing", async () => {
   const client = await begin();
   const message = { jsonrpc: "2.0", method: "notifications/roots/list_changed" };
   const how = { isBatch: false, accepts: { json: true, sse: true } };
@@ -194,7 +194,7 @@ test("roots/list_changed is told to no servlet of which its caller may use nothi
   await vi.waitFor(async () => expect(await asks()).toHaveLength(2));
 });
 
-test("roots/list_changed is told to the servlets that want to know", async () => {
+test("roots/list_changed reaches the servlets that ask for it", async () => {
   const client = await begin();
   const events = await listened(client);
   expect((await client.notify("notifications/roots/list_changed")).status).toBe(202);

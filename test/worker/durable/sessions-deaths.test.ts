@@ -63,7 +63,7 @@ describe("a call whose session dies before its task is", () => {
     }
   }
 
-  test("is lost, which its client is told; the task that is made after that goes", async () => {
+  test("is lost, and its client learns it; the task that is made after that works", async () => {
     const { world, client, faults } = await cut(async (same, last) => {
       const messages = messagesIn(await new Events(await same.listen(last)).rest());
       expect(messages).toHaveLength(1);
@@ -84,7 +84,7 @@ describe("a call whose session dies before its task is", () => {
     expect(await rowsOf(client, "asks")).toEqual([]);
   });
 
-  test("is lost, and its client is told that the outcome is unknown where a POST was sent", async () => {
+  test("is lost, and its client learns that the outcome is unknown if a POST was sent", async () => {
     const { world, client } = await cut(
       async (same, last) => {
         const [answer] = messagesIn(await new Events(await same.listen(last)).rest());

@@ -68,7 +68,7 @@ async function tried(
   return { called, faults, world };
 }
 
-/** What must be the same, whatever happens on the way. */
+/** The part of an outcome that no fault may change. */
 function essence({ called: { answer, events, answeredAgain } }: Trial) {
   const { id: _id, result, ...rest } = answer;
   const messages = events.map(({ message }) => message!);

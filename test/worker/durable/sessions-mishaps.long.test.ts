@@ -53,7 +53,7 @@ describe("a call whose session fails", () => {
   };
   const fails = () => Promise.reject(new Error("the key ring cannot be reached"));
 
-  test("after it has sent a POST is told that the outcome of that is unknown", async () => {
+  test("after it has sent a POST ends with an unknown outcome", async () => {
     newWorld();
     const undo = instead(Task.prototype, "create", fails);
     try {
@@ -231,7 +231,7 @@ describe("a call that waits", () => {
     expect(end).toMatchObject([{ id: "it", result: { structuredContent: { said: ["Ada"] } } }]);
   });
 
-  test("is told apart from a new one that wakes its session", async () => {
+  test("is distinguished from a new one that wakes its session", async () => {
     const { client, faults, asked, last } = await waiting([ELICIT]);
     await dead(sessionOf(client.id));
     // The new one is there while the session still asks what has become of the other.

@@ -17,7 +17,7 @@ import {
 } from "./client.ts";
 import { saidIn, steps } from "./plans.ts";
 
-/** What a client carries from round to round: how large it is, and how long and how often it is good. */
+/** The request state that a client carries from round to round: its size, lifetime and number of uses. */
 prepare();
 
 const states = namespaceOf<States>(env, "STATES")!;

@@ -4,7 +4,7 @@ import { clock, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf } from "./faults.ts";
 import { steps } from "./plans.ts";
 
-/** What the tests of tasks do again and again; alarms go off by themselves there. */
+/** Steps that the tests of tasks share; alarms go off by themselves there. */
 
 export const NAP = { do: "sleep", ms: 30 };
 /** Begins a plan as a task; gives its id. */

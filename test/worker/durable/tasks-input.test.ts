@@ -5,7 +5,7 @@ import { beginTask, objectOf, taskOf, updateTask, withTasks } from "./faults.ts"
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "./plans.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
 
-/** What tasks ask their client, and what it answers. */
+/** Requests of tasks to their client, and its answers. */
 prepare();
 
 describe("input in the middle", () => {
@@ -104,7 +104,7 @@ describe("input in the middle", () => {
       const { inputRequests } = await until(id, "input_required");
       const [key] = Object.keys(inputRequests);
       asked.push(key!);
-      // What was answered before is not taken for this one.
+      // Earlier answers are not taken for this one.
       const others = asked.slice(0, -1).map((one) => [one, accept("nobody", "name")]);
       await updateTask(id, { ...Object.fromEntries(others), [key!]: accept(name, "name") });
     }
@@ -114,7 +114,7 @@ describe("input in the middle", () => {
     expect(textIn({ status: 200, result })).toBe("Ada and Bob and Eve");
   });
 
-  test("keys that look like those of others are told apart", async () => {
+  test("keys that look like those of others are distinguished", async () => {
     const keys = [["a"], ["a"], ["a-2", "a"], ["a-2", "a-3", "a"]];
     const id = await planned(...keys.map((some) => ({ do: "inputs", keys: some })));
     const asked: string[] = [];

@@ -5,7 +5,7 @@ import { withTasks } from "./faults.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { NAP, planned, until } from "./task-steps.ts";
 
-/** What a task does where its isolate, its caller or its run has no room or time left to wait. */
+/** Tasks whose isolate, caller or run has no room or time left to wait. */
 prepare();
 
 /** A call that waits, and while it does leaves no room for others. */
@@ -60,7 +60,7 @@ describe("a call that can become a task does so where its isolate is full", () =
   });
 });
 
-test("a call that is no task is told to come back", async () => {
+test("a call without a task must retry later", async () => {
   limited({ waitingBytes: 1 });
   const other = occupied(200);
   const { status, error } = await callOf("plan_never", steps(NAP));

@@ -233,7 +233,7 @@ describe("a task that is not there", () => {
     }
   });
 
-  test.each(METHODS)("by what is no id: %s", async (method) => {
+  test.each(METHODS)("by an invalid id: %s", async (method) => {
     for (const id of [undefined, null, 7, {}, []]) {
       const { error } = await sendTo(method, id, { headers: { "mcp-name": "x" } });
       expect([-32602, -32020]).toContain(error?.code);

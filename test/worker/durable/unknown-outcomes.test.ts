@@ -9,7 +9,7 @@ import { Events, messageIn } from "./session-client.ts";
 import { instead } from "./session-faults.ts";
 import { begin } from "./session-steps.ts";
 
-/** Calls that may have run although nobody could hear of them: their clients are told, at every door. */
+/** Calls that may have run without a response: their clients learn it, over every protocol. */
 prepare();
 const { fetch } = globalThis;
 const undo: (() => void)[] = [];

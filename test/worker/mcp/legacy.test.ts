@@ -73,7 +73,7 @@ test("progress and logs come on the stream of the call", async () => {
   expect(events.at(-1).result.content[0].text).toBe("said");
 });
 
-test("a guest that asks is told that the client cannot be asked", async () => {
+test("a guest that asks gets an error: the client cannot be asked", async () => {
   const { result } = await ask("tools/call", {
     name: "test_elicitation",
     arguments: { message: "?" },

@@ -88,7 +88,7 @@ describe("required parts of a request", () => {
     expect(error?.data.supported).toContain(VERSION);
   });
 
-  test("a log level that is none: -32602", async () => {
+  test("an unknown log level: -32602", async () => {
     const { error } = await ask("tools/list", {}, { [`${META}logLevel`]: "loud" });
     expect(error?.code).toBe(-32602);
   });

@@ -16,7 +16,7 @@ import {
 import { EMAILS, examples } from "./examples.ts";
 import { wrongAsPublished, wrongRequest } from "./published.ts";
 
-/** What the guests have asked of the world. */
+/** HTTP requests of the guests. */
 let asked: { url: string; authorization: string | null }[];
 
 beforeEach(() => {
@@ -165,14 +165,14 @@ describe("POST /tools/call", () => {
     { message: { toString: 1 } },
     { message: 7, requestedSchema: { properties: { a: { type: { toString: 1 } } } } },
     { message: "?", requestedSchema: { properties: { a: { enum: [{ toString: 1 }] } } } },
-  ])("fails with 200 where a tool asks for what is no text: %j", async (params) => {
+  ])("fails with 200 if a tool asks for something other than a text: %j", async (params) => {
     const through = { through: "elicit", text: JSON.stringify(params) };
     expect(failureOf(await call("told.told", through))["message"]).toMatch(
       /cannot be asked|cannot be used/,
     );
   });
 
-  test("fails with words of its own where a tool asks for a token by what is no text", async () => {
+  test("fails with its own message if a tool asks for a token by something other than a text", async () => {
     const credentials = {
       through: "token",
       text: '{"id":{"toString":1},"client_id":{"toString":1}}',

@@ -200,7 +200,7 @@ describe("inlining", () => {
       { properties: { a: { $ref: "#/$defs/id", minLength: 2, allOf: [true] } } },
       { properties: { a: { minLength: 2, allOf: [true, { type: "string" }] } } },
     ],
-    // What only looks like a reference.
+    // Members that only resemble references.
     [
       { properties: { $ref: { const: { $ref: "#" } } } },
       { properties: { $ref: { const: { $ref: "#" } } } },

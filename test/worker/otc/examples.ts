@@ -11,7 +11,7 @@ export interface Example {
   definition: ToolDefinition;
   /** Of the draft's section on requests. */
   request: Json;
-  /** What it gives; undefined where it gives none. */
+  /** The example's value; undefined if it has none. */
   value: unknown;
 }
 

@@ -33,7 +33,7 @@ const operations: Record<string, Operation> = {
   "/tools/call": paths["/tools/call"].post,
 };
 
-/** What is wrong with the body of a response by the published schema; undefined for a status that it has not. */
+/** Faults of a response body by the published schema; undefined for a status that the schema lacks. */
 export function wrongResponse(path: string, status: number, body: unknown): string[] | undefined {
   const responses: Record<string, object> = operations[path]?.responses ?? {};
   const described = responses[status];

@@ -10,7 +10,7 @@ import { Registry } from "../../../src/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";
 
-/** What a call brings for its tool reaches the tool, and nothing else. */
+/** Credentials of a call reach its tool, and nothing else. */
 const TOKEN = "tok3n-á\"'\\-of-google";
 const SECRET = "s3cr3t\n-of-twilio-which-is-longer";
 const CONTEXT = {
@@ -100,7 +100,7 @@ const durable = serverOf();
 describe.each([
   ["in the request", server, false],
   ["with a call_id", durable, true],
-])("run %s, nothing is told of it", (_, at, isKept) => {
+])("run %s, it appears in no message", (_, at, isKept) => {
   test.each(LEAKS)("by a tool that would: %s", async (how) => {
     const more = { context: CONTEXT, ...(isKept && { call_id: `leak-${how}` }) };
     const answer = await call("otc.Leak", { how }, more, at);

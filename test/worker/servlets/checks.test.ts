@@ -97,7 +97,7 @@ describe("arguments", () => {
   const input = (schema: object, value: unknown) =>
     callOf("told", { value } as Json, { server: toldWith({ inputSchema: object(schema) }) });
 
-  test("that do not match are told", async () => {
+  test("that do not match are reported", async () => {
     const { result } = await input(PATTERN, ALMOST);
     expect(result).toMatchObject({ isError: true });
     expect(result?.["content"][0].text).toMatch(/`value` must match the pattern/);

@@ -17,7 +17,7 @@ test.each([
 
 const DEEP = "[".repeat(20_000) + "]".repeat(20_000);
 
-/** What comes of a guest that hands this to the host by one of its functions, or gives it as its output. */
+/** Calls a guest that hands this text to the host through one of its functions, or returns it as its output. */
 async function told(text: string, through?: string): Promise<Answer> {
   const { body, headers } = modern("tools/call", { name: "told", arguments: { text, through } });
   if (through !== undefined) headers["mcp-param-through"] = through;

@@ -6,7 +6,7 @@ import { isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 
-/** What scopes are for. */
+/** Scopes select tools, resources and prompts by patterns. */
 
 describe("a glob", () => {
   test.each<[string, string, boolean]>([

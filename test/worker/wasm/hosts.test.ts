@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isAllowed } from "../../../src/wasm/hosts.ts";
 
-/** Could a servlet that may reach every public host get there? A URL that is none leads nowhere. */
+/** True if a servlet that may reach every public host could get there; false for an invalid URL. */
 const isReached = (address: string, patterns = ["*"]) =>
   URL.canParse(address) && isAllowed(new URL(address), patterns);
 
@@ -53,7 +53,7 @@ describe("hosts outside the public internet are not reached, in any spelling", (
     ...["db.corp", "nas.lan", "x.home.arpa", "x.localdomain", "x.private", "x.onion"],
     ...["good.example@127.0.0.1", "good.example:80@10.0.0.1", "good.example\\@127.0.0.1#"],
   ])("%s", (host) => {
-    // What is before a backslash is a host of its own, and a public one.
+    // The part before a backslash is a host of its own, and a public one.
     expect(isReached(`http://${host}/`)).toBe(host.includes("\\"));
     expect(isReached(`http://${host}/`, ["*.*", "*:80", "?*", "[*"])).toBe(host.includes("\\"));
   });

@@ -15,7 +15,7 @@ const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];
 const program = { ...probe, userFunctions };
 
-/** What was sent into the world, which answers each request by `answer`. */
+/** Requests to the outside world, which answers each by `answer`. */
 let sent: Request[];
 let answer: (request: Request) => Response;
 beforeEach(() => {
@@ -35,7 +35,7 @@ const setup: Setup = {
   allowedHosts: ["*"],
 };
 
-/** A guest's `http_request`: what it was told, or why it was refused. */
+/** A guest's `http_request`: its answer, or the error. */
 async function fetchBy(request: object, body = "") {
   const input = { request: { name: "fetch", arguments: { request, body } }, context: { id: "1" } };
   const ending = await callExport(program, "call_tool", JSON.stringify(input), setup);

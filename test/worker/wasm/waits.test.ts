@@ -5,7 +5,7 @@ import { callExport, type Setup } from "../../../src/wasm/call.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
-/** What waits, in a world whose time is the test's. */
+/** Waiting host functions, in a world whose clock the test controls. */
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];
 const program = { ...probe, userFunctions };
@@ -48,7 +48,7 @@ describe("a guest that waits", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("for an answer over HTTP is told when there is none", async () => {
+  test("for an answer over HTTP ends with an error if there is none", async () => {
     const ending = call("fetch", { request: { url: "https://silent.example/" } });
     await vi.advanceTimersByTimeAsync(limits.httpMs);
     expect(await ending).toEqual({

@@ -23,7 +23,7 @@ async function keys(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** What is typed goes in as its standard input; without anything that is closed. */
+/** Runs the command with `typed` on its standard input, which is closed at once without it. */
 function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {
   const running = run("node", [resolve("src/bundle/commands/passphrase.ts")], { cwd: folder });
   running.child.stdin!.end(typed === undefined ? "" : `${typed}\n`);

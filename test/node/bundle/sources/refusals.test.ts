@@ -25,8 +25,8 @@ const image = async (layer?: Layer) =>
 const unsigned = () => add(source("ada/time"), { allowUnsigned: true });
 
 /** The message of what must be refused; nothing was written. */
-async function refused(adding: Promise<unknown>): Promise<string> {
-  const message = await adding.then(
+async function refused(attempt: Promise<unknown>): Promise<string> {
+  const message = await attempt.then(
     () => "it was added",
     (error: Error) => error.message,
   );

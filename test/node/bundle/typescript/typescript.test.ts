@@ -74,7 +74,7 @@ export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
       /servlet\.ts\(3,\d+\): error TS1117/,
     ],
     [
-      "a schema that is none of an object",
+      "a schema that is not an object schema",
       `${KIT}export default defineServlet({ tools: { t: { description: "", input: { type: "string" }, handler: () => "" } } });`,
       /\bt\b[\s\S]*object/,
     ],

@@ -79,7 +79,7 @@ describe("a plugin that has what the bundle step adds", () => {
 
 describe("instructions that are not tracked", () => {
   const body = (code: string) => `${MEMORY} ${call(`${code} (i32.const 0)`)}`;
-  /** What a compiler writes that used these features: without it, binaryen refuses them by itself. */
+  /** The section that a compiler writes for these features: without it, binaryen itself refuses them. */
   const told = (features: string[]) => {
     const names = features.flatMap((name) => [0x2b, ...text(name)]);
     const section = [...text("target_features"), features.length, ...names];

@@ -19,7 +19,7 @@ async function assembled(parts: string) {
   return assemble(path);
 }
 
-/** What the export `call` with this body answers in a module whose tables are bounded. */
+/** Calls the export `call` with this body, in a module whose tables are bounded. */
 async function call(parts: string, body: string): Promise<number> {
   const plugin = await assembled(`${parts} (func (export "call") (result i32) ${body})`);
   const bounded = rewrite(plugin, { maximumTableEntries: limits.tableEntries });

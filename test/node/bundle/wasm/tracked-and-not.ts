@@ -1,14 +1,15 @@
 /** Runs random programs with tracking and without, and compares them. */
 import { metered } from "../../../../src/bundle/wasm/fuel.ts";
 import { tracked } from "../../../../src/bundle/wasm/tracking.ts";
-import { bodyOf, difference, restore } from "../../../../src/wasm/image.ts";
+import { bodyOf, imageOf, restore } from "../../../../src/wasm/image.ts";
 import { BLOCK, SPILL } from "../../../../src/wasm/marks.ts";
 import { Chance } from "../../fuzz/chance.ts";
-import { FUNCTIONS, MAXIMUM_PAGES, PAGES, randomModule } from "./random-module.ts";
+import { MAXIMUM_PAGES, randomModule } from "./random-module.ts";
+import { FUNCTIONS, PAGES } from "./random-values.ts";
 
 const FUEL = 20_000n;
 
-/** What the runs of all programs have done, to see that they are of use. */
+/** Counts over the runs of all programs, which show that they test something. */
 interface Seen {
   returned: number;
   trapped: number;
@@ -44,7 +45,7 @@ function compare(seed: number, seen: Seen): void {
   const made = (module: WebAssembly.Module) => new WebAssembly.Instance(module).exports;
   const used = { marked: made(modules.marked), sized: made(modules.sized) };
   const pristine = memoriesOf(used.marked).map((bytes) => Buffer.from(bytes));
-  const image = difference(used.marked, new Uint8Array(), BLOCK);
+  const image = imageOf(used.marked);
   for (let at = 0; at < FUNCTIONS; at++) {
     const args = [chance.below(PAGES * 65536), chance.below(2 ** 32)];
     const check = (isSame: boolean, what: string) => {

@@ -80,6 +80,7 @@ const filesOf = (cases: Record<string, Case>): Record<string, string> =>
 async function texts({ prepared, dialect, startsOnce }: Member, count = 2): Promise<string[]> {
   const program: Program = {
     module: await WebAssembly.compile(prepared.wasm),
+    ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: true,

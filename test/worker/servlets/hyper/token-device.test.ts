@@ -162,11 +162,11 @@ describe("the device grant", () => {
 
   test.each([
     ["an error", no("unauthorized_client")],
-    ["what is no JSON", ok("nope")],
+    ["text that is not JSON", ok("nope")],
     ["no device_code", ok({ ...device, device_code: undefined })],
     ["no user_code", ok({ ...device, user_code: undefined })],
     ["no page", ok({ ...device, verification_uri: undefined })],
-    ["a page that is none", ok({ ...device, verification_uri: "javascript:alert(1)" })],
+    ["a page that is not a web page", ok({ ...device, verification_uri: "javascript:alert(1)" })],
     ["no expiry", ok({ ...device, expires_in: undefined })],
   ])("null, with nobody asked, where the device endpoint answers %s", async (_case, reply) => {
     const { does, seen } = scripted([reply]);

@@ -18,7 +18,7 @@ export const device = {
   interval: 5,
 };
 
-/** What the fake server answers: a status with a body (JSON, or text as it is), or what the request throws. */
+/** An answer of the fake server: a status with a body (JSON, or text as it is), or an error that the request throws. */
 export type Reply = { status?: number; body: unknown } | Error;
 
 export const ok = (body: unknown): Reply => ({ body });

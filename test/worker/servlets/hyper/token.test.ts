@@ -80,7 +80,7 @@ describe("client credentials", () => {
     ["an error", no("invalid_client")],
     ["an error with the status of a success", ok({ error: "invalid_scope" })],
     ["a token with the status of an error", { status: 500, body: granted }],
-    ["what is no JSON", ok("<html>")],
+    ["text that is not JSON", ok("<html>")],
     ["nothing", ok("")],
     ["JSON that is no object", ok([granted])],
     ["no access_token", ok({ token_type: "Bearer" })],

@@ -1,4 +1,4 @@
-/** What lasts, what is random, and what is aborted. */
+/** Tools about global state, random values and aborted work. */
 import { defineServlet } from "edge-servlets/servlet";
 
 const built = { randoms: [Math.random()], time: Date.now() };

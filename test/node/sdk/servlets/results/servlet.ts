@@ -1,7 +1,7 @@
-/** What handlers give, and what they throw. */
+/** Handlers that return and throw values of every kind. */
 import { defineServlet, RpcError, ToolError, type ToolOutput } from "edge-servlets/servlet";
 
-/** What the types forbid, but JavaScript does not. */
+/** A value that the types forbid, but JavaScript does not. */
 const wrong = (value: unknown) => value as ToolOutput;
 
 const image = { type: "image", data: new Uint8Array([1, 2, 3]), mimeType: "image/png" } as const;

@@ -55,7 +55,7 @@ export const VALUES: Record<string, () => unknown> = {
   "weak map": () => new WeakMap(),
 };
 
-/** What can be told of a value, its own identity left out: the second time it is a number. */
+/** A description of a value without its identity: an object that occurs again is a number. */
 export function told(value: unknown, seen: Map<object, number> = new Map()): unknown {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);

@@ -1,4 +1,4 @@
-/** What a platform's globals do, as JSON: run in the servlet and in Node, for comparison. */
+/** Probes of a platform's globals, with results as JSON: run in the servlet and in Node, for comparison. */
 import { told, VALUES } from "./clones.ts";
 
 export type Probe = (...args: never[]) => unknown;

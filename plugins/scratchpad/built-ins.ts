@@ -1,0 +1,47 @@
+/** Keeps the language whole for the servlet, which shares its global scope with the scripts. */
+interface Prototype {
+  of: object;
+  keys: PropertyKey[];
+  members: PropertyDescriptor[];
+}
+
+const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
+const { ownKeys } = Reflect;
+const prototypes: Prototype[] = [];
+
+const isObject = (value: unknown): value is object =>
+  (typeof value === "object" && value !== null) || typeof value === "function";
+
+/** Adds globals, and has no script replace any: a script that declares one of that name does not begin. */
+export function protectGlobals(added: Record<string, unknown>): void {
+  Object.assign(globalThis, added);
+  for (const name of ownKeys(globalThis)) {
+    const { value } = getOwnPropertyDescriptor(globalThis, name)!;
+    defineProperty(globalThis, name, { configurable: false, ...(value && { writable: false }) });
+    if (!isObject(value) || value === globalThis) continue;
+    const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
+    if (isObject(prototype)) {
+      const keys = ownKeys(prototype);
+      const members = keys.map((key) => getOwnPropertyDescriptor(prototype, key)!);
+      prototypes.push({ of: prototype, keys, members });
+    }
+    freeze(value);
+  }
+}
+
+/**
+ * Undoes what a script has made of the methods of built-in classes; what it has added to them stays. Uses none
+ * of them itself.
+ */
+export function mendBuiltIns(): void {
+  for (let one = 0; one < prototypes.length; one++) {
+    const { of, keys, members } = prototypes[one]!;
+    for (let at = 0; at < keys.length; at++) {
+      const member = members[at]!;
+      const now = getOwnPropertyDescriptor(of, keys[at]!);
+      if (now === undefined || now.value !== member.value || now.get !== member.get) {
+        defineProperty(of, keys[at]!, member);
+      }
+    }
+  }
+}

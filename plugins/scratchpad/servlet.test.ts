@@ -1,0 +1,103 @@
+import { loadServlet, type Script, type ServletUnderTest } from "edge-servlets/testing";
+import { beforeEach, expect, test } from "vitest";
+
+let scratchpad: ServletUnderTest;
+beforeEach(async () => {
+  scratchpad = await loadServlet("plugins/scratchpad");
+});
+
+/** What a script prints, with the value of its last statement; or its error. */
+async function run(code: string, script: Script = {}): Promise<string> {
+  const { result } = await scratchpad.callTool("scratchpad-run", { code }, script);
+  const [block] = result.content;
+  const text = block?.type === "text" ? block.text : "";
+  return result.isError ? `error: ${text}` : text;
+}
+
+test("variables, functions and classes last, in each session of its own", async () => {
+  const one = { session: "one" };
+  await run("let x = 5; const double = (n) => 2 * n; var y = 1; function f() { return x; }", one);
+  await run("class Point { constructor(x) { this.x = x; } }; undeclared = new Point(3)", one);
+  expect(await run("x = double(x) + y; f()", one)).toBe("11");
+  expect(await run("[undeclared, undeclared instanceof Point]", one)).toBe(
+    "[ Point { x: 3 }, true ]",
+  );
+  expect(await run("typeof x", { session: "two" })).toBe('"undefined"');
+});
+
+test("without sessions, they are the caller's", async () => {
+  await run("let x = 1", { caller: "ada" });
+  expect(await run("x", { caller: "ada" })).toBe("1");
+  expect(await run("typeof x", { caller: "bob" })).toBe('"undefined"');
+});
+
+test("shows what is printed, then the value", async () => {
+  expect(await run('console.log("a", 1, [2]); console.error({ b: 3 }); 4')).toBe(
+    "a 1 [ 2 ]\n{ b: 3 }\n4",
+  );
+  const { result } = await scratchpad.callTool("scratchpad-run", { code: "console.log(1); 'two'" });
+  expect(result.structuredContent).toEqual({ printed: "1", value: '"two"' });
+  expect(await run("let nothing")).toBe("");
+});
+
+test("awaits at its top, and has timers", async () => {
+  expect(
+    await run("const later = await new Promise((r) => setTimeout(() => r(7), 10)); later"),
+  ).toBe("7");
+  expect(await run("Promise.resolve(later + 1)")).toBe("8");
+});
+
+test.each([
+  ["throws", "x = 2;\n\nnone.such", /ReferenceError: none is not defined \(line 3\)/],
+  ["throws in a function", "function g() {\n  null.a;\n}\ng()", /\(line 2\)[^]*script:4/],
+  ["does not parse", "x = 2;\nlet = = 3", /SyntaxError.*\(line 2\)/],
+  ["rejects", "x = 2; await Promise.reject(new Error('late'))", /Error: late/],
+  ["throws no error", "x = 2; throw { a: 1 }", /The script threw \{ a: 1 \}/],
+  ["declares what there is", "x = 2; let x = 3", /x is declared already/],
+  ["declares what JavaScript has", "let JSON = 3", /JSON is declared already/],
+  ["waits for nothing", "x = 2; await new Promise(() => {})", /never settle/],
+  ["has no end", "x = 2; for (;;);", /computed for too long/],
+  ["takes all memory", "x = 2; for (let a = []; ; ) a.push(new Array(1e6).fill(1.5))", /memory/],
+])("a script that %s changes nothing", { timeout: 120_000 }, async (_how, code, message) => {
+  await run("let x = 1");
+  const said = await run(code);
+  expect(said).toMatch(/^error: /);
+  expect(said).toMatch(message);
+  expect(await run("x")).toBe("1");
+  expect(await run("typeof g")).toBe('"undefined"');
+});
+
+test("what was printed before an error is shown with it", async () => {
+  expect(await run("console.log('before'); none")).toMatch(/^error: before\nReferenceError/);
+});
+
+test("reset forgets everything", async () => {
+  await run("let x = 1; globalThis.y = 2");
+  await scratchpad.callTool("scratchpad-reset");
+  expect(await run("[typeof x, typeof y]")).toBe('[ "undefined", "undefined" ]');
+  expect(await run("let x = 2; x")).toBe("2");
+});
+
+test("scripts cannot break the tools", async () => {
+  const broken = `
+    const names = Object.getOwnPropertyNames(globalThis), { ownKeys } = Reflect;
+    for (let name = 0; name < names.length; name++) {
+      const of = globalThis[names[name]];
+      try { globalThis[names[name]] = 1; } catch {}
+      const keys = of?.prototype ? ownKeys(of.prototype) : [];
+      for (let key = 0; key < keys.length; key++) try { of.prototype[keys[key]] = 1; } catch {}
+    }
+    JSON.stringify = Object.defineProperty = 1;
+    Array.prototype.extra = () => "kept";
+  `;
+  expect(await run(broken)).not.toMatch(/^error/);
+  expect(await run("[3, 1].sort().map(String).join() + [].extra()")).toBe('"1,3kept"');
+  await scratchpad.callTool("scratchpad-reset");
+  expect(await run("typeof [].extra")).toBe('"undefined"');
+});
+
+test("what it shows is bounded", async () => {
+  const many = await run('for (let i = 0; i < 1e5; i++) console.log("line", i)');
+  expect(many.length).toBeLessThan(60_000);
+  expect(await run('"x".repeat(1e6)')).toMatch(/^"x{49999}… \(\d+ characters more\)$/);
+});

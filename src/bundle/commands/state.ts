@@ -1,0 +1,193 @@
+/** `npm run servlets -- state …`: what servlets keep on a running server. */
+import { createWriteStream, openAsBlob } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { framesIn } from "../../state-file.ts";
+import { mebibytes, printable } from "../../text.ts";
+import { Refusal } from "../refusal.ts";
+
+export const STATE_USAGE = `npm run servlets -- state show NAME              what a servlet keeps: its size, last change and files
+npm run servlets -- state export NAME FILE       writes all of it to a file
+npm run servlets -- state import NAME FILE       replaces it by what is in a file; with --files, its files alone
+npm run servlets -- state delete NAME            deletes it
+npm run servlets -- state delete --caller alice  deletes what all servlets keep for this caller
+
+  --scope caller:alice | session:ID | server     whose; your own by default
+  --on URL                                       the server; http://localhost:8787 by default
+The variable EDGE_SERVLETS_KEY has a key with the scope operator, where the server requires one.`;
+
+const summarySchema = z.object({
+  scope: z.string(),
+  memoryBytes: z.number(),
+  changed: z.number().optional(),
+  isOfThisBuild: z.boolean(),
+  fileBytes: z.number(),
+  files: z.array(
+    z.object({ path: z.string(), kind: z.string(), size: z.number(), modified: z.number() }),
+  ),
+  hasMoreFiles: z.boolean(),
+  isDamaged: z.boolean(),
+});
+
+type Summary = z.infer<typeof summarySchema>;
+
+interface Options {
+  scope?: string | undefined;
+  on: string;
+  caller?: string | undefined;
+  files: boolean;
+}
+
+/** Runs the command; returns what is printed. Throws a `Refusal`. */
+export async function state(args: string[]): Promise<string> {
+  const { positionals, values } = parsed(args);
+  const [command = "", name, file, ...more] = positionals;
+  if (command === "delete" && name === undefined && values.caller !== undefined) {
+    const query = new URLSearchParams({ caller: values.caller });
+    const response = await request(values, `state?${query}`, { method: "DELETE" });
+    const { servlets } = z.object({ servlets: z.array(z.string()) }).parse(await response.json());
+    const of = servlets.length === 0 ? "no servlet keeps any" : `of ${servlets.join(", ")}`;
+    return printable(`Deleted the state of the caller ${values.caller}: ${of}.`);
+  }
+  const needsFile = command === "export" || command === "import";
+  if (name === undefined || more.length > 0 || needsFile !== (file !== undefined)) throw usage();
+  const own = encodeURIComponent(name);
+  const query = new URLSearchParams({
+    ...(values.scope !== undefined && { scope: values.scope }),
+    ...(values.files && { files: "" }),
+  });
+  switch (command) {
+    case "show":
+      return described(name, await summaryIn(await request(values, `state/${own}?${query}`)));
+    case "export":
+      await download(await request(values, `state-file/${own}?${query}`), file!);
+      return `Written to ${file}. It is not encrypted: keep it as you would keep the data in it.`;
+    case "import": {
+      const body = await opened(file!);
+      const answer = await request(values, `state/${own}?${query}`, { method: "PUT", body });
+      return `Imported.\n${described(name, await summaryIn(answer))}`;
+    }
+    case "delete": {
+      const answer = await request(values, `state/${own}?${query}`, { method: "DELETE" });
+      const { scope } = z.object({ scope: z.string() }).parse(await answer.json());
+      return printable(`Deleted the state of ${name} for ${whose(scope)}.`);
+    }
+    default:
+      throw usage();
+  }
+}
+
+function parsed(args: string[]): { positionals: string[]; values: Options } {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        scope: { type: "string" },
+        on: { type: "string", default: "http://localhost:8787" },
+        caller: { type: "string" },
+        files: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    throw new Refusal(`${(error as Error).message}\n\n${STATE_USAGE}`);
+  }
+}
+
+async function opened(file: string): Promise<Blob> {
+  try {
+    return await openAsBlob(file);
+  } catch (error) {
+    throw new Refusal(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+const usage = () => new Refusal(STATE_USAGE);
+
+const errorSchema = z.object({ error: z.string() });
+
+/** Asks the server. Throws a `Refusal` with what it says. */
+async function request({ on }: Options, path: string, init: RequestInit = {}): Promise<Response> {
+  if (!URL.canParse(on)) throw new Refusal(`--on: ${on} is not a URL, such as https://my-server`);
+  const url = new URL(`/operator/${path}`, on);
+  const { EDGE_SERVLETS_KEY: key } = process.env;
+  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (key && url.protocol !== "https:" && !isLocal) {
+    throw new Refusal(`--on: ${on} is not https, so the key would be sent unencrypted.`);
+  }
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  const response = await fetch(url, { ...init, headers, redirect: "error" }).catch(
+    (error: unknown) => {
+      const { cause = error } = error as Error;
+      throw new Refusal(
+        `${url.origin} cannot be reached (${(cause as Error).message}). Is it running? To use another server: --on URL`,
+      );
+    },
+  );
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = `It has answered ${response.status}. Is it a server of this project and version?`;
+  try {
+    message = errorSchema.parse(JSON.parse(text)).error;
+  } catch {
+    // Something else has answered.
+  }
+  const hint =
+    response.status === 401
+      ? " Set EDGE_SERVLETS_KEY: npm run keys -- create NAME --scopes operator"
+      : "";
+  throw new Refusal(printable(`${url.origin}: ${message}${hint}`));
+}
+
+const summaryIn = async (response: Response): Promise<Summary> =>
+  summarySchema.parse(await response.json());
+
+/** Writes a file once all of it is there. */
+async function download(response: Response, file: string): Promise<void> {
+  const part = `${file}.part`;
+  try {
+    const bytes = Readable.fromWeb(response.body as never);
+    await pipeline(bytes, createWriteStream(part, { mode: 0o600 }));
+    const blob = await openAsBlob(part);
+    for await (const _ of framesIn(blob.stream()));
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw new Refusal(
+      `The export was cut off, so ${file} was not written: ${(error as Error).message}. Try again.`,
+    );
+  }
+}
+
+const whose = (scope: string): string =>
+  scope === "caller:" ? "anonymous callers" : scope.replace(":", " ");
+
+const time = (ms: number) => new Date(ms).toISOString();
+
+/** What is kept, as people read it. */
+function described(name: string, summary: Summary): string {
+  const { scope, memoryBytes, changed, isOfThisBuild, fileBytes, files, hasMoreFiles } = summary;
+  const memory =
+    changed === undefined
+      ? "none"
+      : `${mebibytes(memoryBytes)}, changed ${time(changed)}${isOfThisBuild ? "" : ", of another build: it will begin anew"}`;
+  const width = Math.max(0, ...files.map(({ size }) => String(size).length));
+  const rows = files.map(
+    ({ path, kind, size, modified }) =>
+      `    ${time(modified)}  ${(kind === "file" ? String(size) : "").padStart(width)}  ${path}${kind === "folder" ? "/" : ""}`,
+  );
+  return [
+    `${name}, ${whose(scope)}`,
+    `  memory  ${memory}`,
+    summary.isDamaged
+      ? "  files   cannot be read: their key is gone, or they were altered. Delete the state."
+      : `  files   ${files.length === 0 ? "none" : mebibytes(fileBytes)}`,
+    ...rows,
+    ...(hasMoreFiles ? ["    …"] : []),
+  ]
+    .map(printable)
+    .join("\n");
+}

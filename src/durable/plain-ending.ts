@@ -1,0 +1,47 @@
+import type { Audience, Notification } from "../model.ts";
+import type { Recorded } from "../record.ts";
+import { Suspended, type WaitReason } from "../suspension.ts";
+import type { Ending } from "../wasm/call.ts";
+
+/** A list, or the resource with this URI, has changed. */
+export interface Change {
+  method: string;
+  uri?: string;
+}
+
+export const changeOf = ({ method, params }: Notification): Change => ({
+  method,
+  ...(typeof params?.["uri"] === "string" && { uri: params["uri"] }),
+});
+
+export const noticeOf = ({ method, uri }: Change, audience: Audience): Notification => ({
+  method,
+  ...(uri !== undefined && { params: { uri } }),
+  audience,
+});
+
+/** An ending as a value that passes between objects. */
+export type PlainEnding =
+  | (Exclude<Ending, { kind: "suspended" }> & {
+      /** What the call has changed, of which it tells once it is committed. */
+      changes?: Change[];
+    })
+  | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
+
+/** `changes` are those of a call that was committed. */
+export function plainEnding(ending: Ending, changes: readonly Change[] = []): PlainEnding {
+  if (ending.kind !== "suspended") {
+    return changes.length === 0 ? ending : { ...ending, changes: [...changes] };
+  }
+  const { reason, fuelUsed, recorded } = ending.suspended;
+  return { kind: "suspended", reason, fuelUsed, ...(recorded && { recorded }) };
+}
+
+export function endingOf(plain: PlainEnding): Ending {
+  if (plain.kind !== "suspended") {
+    const { changes: _, ...ending } = plain;
+    return ending;
+  }
+  const { reason, fuelUsed, recorded } = plain;
+  return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
+}

@@ -1,0 +1,111 @@
+import { countedBy, type Counted } from "../callers.ts";
+import { namespaceOf } from "../env.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { PART } from "../parts.ts";
+import { mebibytes } from "../text.ts";
+import { hasTable } from "./tables.ts";
+
+/** What one object of servlet state holds of what may be kept for its caller, counted by the caller's quota. */
+interface Holder extends Rpc.DurableObjectBranded {
+  hold(object: string, bytes: number, most: number): Promise<boolean>;
+}
+
+interface Row {
+  /** Absent before something was reserved. */
+  caller?: string;
+  bytes: number;
+}
+
+/**
+ * The bytes that an object of servlet state may store for its caller. They are reserved before they are stored, and
+ * given back after they were deleted, in whole MiB: what is counted is never less than what is stored.
+ */
+export class Room {
+  readonly #sql: SqlStorage;
+  readonly #object: string;
+  readonly #quotas: DurableObjectNamespace<Holder> | undefined;
+
+  #known: Row | undefined;
+  /** The last count of less room, which must come before that of more. */
+  #shrinking: Promise<unknown> = Promise.resolve();
+
+  constructor({ id, storage }: DurableObjectState, env: object) {
+    this.#sql = storage.sql;
+    this.#object = String(id);
+    this.#quotas = namespaceOf<Holder>(env, "QUOTAS");
+  }
+
+  /** Bytes that are reserved. */
+  get bytes(): number {
+    return this.#row.bytes;
+  }
+
+  /** Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left. */
+  async demand(caller: string | undefined, bytes: number): Promise<void> {
+    if (caller === undefined || this.#quotas === undefined || bytes <= this.bytes) return;
+    await this.#shrinking;
+    const before = this.bytes;
+    const wanted = Math.ceil(bytes / PART) * PART;
+    const counted = countedBy(caller);
+    for (const [at, one] of counted.entries()) {
+      if (await this.#hold(one, wanted)) continue;
+      await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
+      throw new Fault(
+        "servlet_failed",
+        `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+      );
+    }
+    this.#save(caller, wanted);
+  }
+
+  /** True if a good part of it is not needed for so many bytes. */
+  isTooLargeFor(bytes: number): boolean {
+    return keptFor(bytes) < this.bytes;
+  }
+
+  /** Reserves no more than is needed for so many bytes. The count follows; where that fails, an audit mends it. */
+  async shrink(bytes: number): Promise<void> {
+    const { caller } = this.#row;
+    if (caller === undefined || !this.isTooLargeFor(bytes)) return;
+    this.#save(caller, keptFor(bytes));
+    const holds = countedBy(caller).map((one) => this.#hold(one, keptFor(bytes)));
+    this.#shrinking = Promise.allSettled(holds);
+    await Promise.all(holds);
+  }
+
+  /** Gives back everything when `work` has deleted it. */
+  async release(work: () => Promise<void>): Promise<void> {
+    const { caller } = this.#row;
+    await this.#shrinking;
+    await work();
+    this.#known = undefined;
+    if (caller !== undefined) await Promise.all(countedBy(caller).map((one) => this.#hold(one, 0)));
+  }
+
+  async #hold({ key, shares }: Counted, bytes: number): Promise<boolean> {
+    const most = limits.callerStateBytes * shares;
+    return (await this.#quotas?.getByName(key).hold(this.#object, bytes, most)) ?? true;
+  }
+
+  get #row(): Row {
+    if (this.#known !== undefined) return this.#known;
+    const [row = { bytes: 0 }] = hasTable(this.#sql, "room")
+      ? this.#sql
+          .exec<Required<Row> & Record<string, SqlStorageValue>>("SELECT caller, bytes FROM room")
+          .toArray()
+      : [];
+    return (this.#known = row);
+  }
+
+  #save(caller: string, bytes: number): void {
+    this.#sql.exec(
+      "CREATE TABLE IF NOT EXISTS room (id INTEGER PRIMARY KEY CHECK (id = 0), caller TEXT NOT NULL, bytes INTEGER NOT NULL)",
+    );
+    this.#sql.exec("INSERT OR REPLACE INTO room VALUES (0, ?, ?)", caller, bytes);
+    this.#known = { caller, bytes };
+  }
+}
+
+/** A little is left, so that not each call must ask for more. */
+const keptFor = (bytes: number): number => (bytes === 0 ? 0 : Math.ceil(bytes / PART + 1) * PART);

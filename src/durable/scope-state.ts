@@ -1,0 +1,228 @@
+import { Fault } from "../errors.ts";
+import { filesIn } from "../files/archive.ts";
+import { FileError } from "../files/errors.ts";
+import { FileStore } from "../files/file-store.ts";
+import type { Files } from "../files/files.ts";
+import { parseMounts } from "../files/mounts.ts";
+import type { Sealing } from "../files/sealing.ts";
+import type { Sql } from "../files/sql.ts";
+import { limits } from "../limits.ts";
+import type { Notification } from "../model.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import { memoryBytes } from "../servlets/manifest.ts";
+import { mebibytes } from "../text.ts";
+import {
+  callExport,
+  type Durability,
+  type Ending,
+  type Program,
+  type Setup,
+  type Source,
+} from "../wasm/call.ts";
+import type { Guest } from "../wasm/guest.ts";
+import { makeInstance } from "../wasm/pool.ts";
+import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
+import { CorruptState, StateRows } from "./state-rows.ts";
+
+/** A database of its own: the storage of a Durable Object is one. */
+export interface StateStorage {
+  sql: Sql;
+  transactionSync(change: () => void): void;
+}
+
+/** How an export of a servlet is run in its state. */
+export interface ScopeRun {
+  servlet: BundledServlet;
+  program: Program;
+  export: string;
+  input: string;
+  setup: Setup & Durability;
+  /** True if it may be run again from its record: its ending is stored with what it has changed. */
+  isDurable: boolean;
+  /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
+  reserve?(bytes: number): Promise<void>;
+  /** Called in the transaction in which the run is committed. */
+  onCommit?(): void;
+}
+
+/** A run, and what it has come to. */
+interface Running extends ScopeRun {
+  files: Files | undefined;
+  /** Changes of which it tells once it is committed. */
+  changes: Change[];
+  isCommitted: boolean;
+}
+
+/**
+ * What one servlet keeps in one scope: its memory, globals and variables, and its files, as its last
+ * successful call left them. One call at a time.
+ */
+export class ScopeState {
+  readonly #storage: StateStorage;
+  readonly #sealing: Sealing;
+  rows: StateRows;
+  files: FileStore;
+
+  constructor(storage: StateStorage, sealing: Sealing) {
+    this.#storage = storage;
+    this.#sealing = sealing;
+    this.rows = new StateRows(storage.sql, sealing);
+    this.files = new FileStore(storage.sql, sealing);
+  }
+
+  /** Runs an export, and stores what it has changed before its ending is returned. */
+  async call(run: ScopeRun): Promise<PlainEnding> {
+    const { servlet, program, setup } = run;
+    const before = setup.recorded && this.rows.ending(setup.recorded);
+    if (before !== undefined) return before;
+    const { hash } = this.rows;
+    if (hash !== undefined && hash !== buildOf(servlet)) {
+      console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
+      this.dropKept();
+    }
+    const files = this.filesFor(servlet, setup.world.now());
+    const running: Running = { ...run, files, changes: [], isCommitted: false };
+    const ending = await callExport(
+      program,
+      run.export,
+      run.input,
+      {
+        ...setup,
+        changed: (notice: Notification) => void running.changes.push(changeOf(notice)),
+        ...(files && { files }),
+      },
+      this.#source(running),
+    );
+    return plainEnding(ending, running.isCommitted ? running.changes : []);
+  }
+
+  /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
+  filesFor(servlet: BundledServlet, now: number): Files | undefined {
+    const { manifest, files = {} } = servlet;
+    const mounts = parseMounts(manifest.allowed_paths ?? []);
+    if (mounts.length === 0) return undefined;
+    const initial = Object.fromEntries(
+      Object.entries(files).map(([host, { digest, archive }]) => [
+        host,
+        { digest, files: () => filesIn(archive) },
+      ]),
+    );
+    try {
+      return this.files.begin(mounts, {
+        now: BigInt(Math.round(now)) * 1_000_000n,
+        initial,
+        continues: this.rows.hash === buildOf(servlet),
+        most: memoryBytes(manifest.files_limit ?? ""),
+      });
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      const why = error.code === "nospc" ? "they do not fit into its files_limit" : error.message;
+      throw new Fault(
+        "unavailable",
+        `The files that this servlet begins with cannot be stored: ${why}. Its operator can raise "files_limit" in servlet.json, or delete the state: npm run servlets -- state delete ${servlet.name}`,
+      );
+    }
+  }
+
+  /** Bytes of memory and files that are stored. */
+  get bytes(): number {
+    return this.rows.bytes + this.files.usage().bytes;
+  }
+
+  /** Forgets the instance that waits for the next call. */
+  dropKept(): void {
+    takeKept(this);
+  }
+
+  /** Runs a transaction. Where it fails, what is known of the database is forgotten, as it was undone. */
+  transaction(change: () => void): void {
+    try {
+      this.#storage.transactionSync(change);
+    } catch (error) {
+      this.rows = new StateRows(this.#storage.sql, this.#sealing);
+      this.files = new FileStore(this.#storage.sql, this.#sealing);
+      throw error;
+    }
+  }
+
+  /** A new instance in the stored state. */
+  async #load(program: Program, guest: Guest, servlet: BundledServlet): Promise<Kept> {
+    const instance = await makeInstance(program, guest);
+    try {
+      return { instance, vars: this.rows.load(instance, buildOf(servlet)) };
+    } catch (error) {
+      if (error instanceof CorruptState)
+        throw new Fault("unavailable", corruptMessage(servlet.name));
+      throw error;
+    }
+  }
+
+  /** Takes instances in the stored state, and stores the state that they are given back in. */
+  #source(running: Running): Source {
+    const { files, isDurable, servlet } = running;
+    return {
+      take: async (program, guest) => {
+        // Its ending is found by its seed, which must be known before.
+        if (isDurable) await guest.journal.begin();
+        const { instance, vars } = takeKept(this) ?? (await this.#load(program, guest, servlet));
+        instance.guest = guest;
+        for (const [variable, value] of vars) guest.setVariable(variable, value);
+        return instance;
+      },
+      giveBack: async (_program, instance, ending) => {
+        const { guest } = instance;
+        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        if (ending === undefined || guest === undefined || guest.leaves === "nothing")
+          return files?.drop();
+        try {
+          await this.#commit(running, { instance, vars: guest.vars }, ending);
+        } catch (error) {
+          files?.drop();
+          throw error;
+        }
+        instance.guest = undefined;
+      },
+    };
+  }
+
+  /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
+  async #commit(running: Running, { instance, vars }: Kept, ending: Ending): Promise<void> {
+    const { servlet, files, setup, changes, isDurable } = running;
+    const { journal, leaves } = instance.guest!;
+    // Undefined where its memory is to begin anew.
+    const change =
+      leaves === "changes" ? this.rows.changed(instance, vars, buildOf(servlet)) : undefined;
+    const bytes = change?.bytes ?? 0;
+    if (bytes > limits.stateBytes) throw tooLarge(bytes);
+    await running.reserve?.(bytes + (files?.bytes ?? 0));
+    if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
+    this.transaction(() => {
+      files?.commit({ keepsOpen: change !== undefined });
+      if (change) this.rows.save(change);
+      else this.rows.clear();
+      if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
+      running.onCommit?.();
+    });
+    running.isCommitted = true;
+    if (change === undefined) return;
+    instance.hasStarted = true;
+    keepInstance(this, { instance, vars });
+  }
+}
+
+/** What a memory can be used with: its servlet's code and folders, which it has open. */
+export const buildOf = ({
+  hash,
+  manifest: { allowed_paths: paths = [] },
+}: BundledServlet): string => [hash, ...paths].join(" ");
+
+const tooLarge = (bytes: number) =>
+  new Fault(
+    "servlet_failed",
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
+  );
+
+/** What the caller of a servlet is told whose state cannot be opened. */
+const corruptMessage = (servlet: string): string =>
+  `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`;

@@ -1,0 +1,215 @@
+/** Import of what a servlet keeps in one scope. */
+import { Fault } from "../errors.ts";
+import { FileError } from "../files/errors.ts";
+import type { Files } from "../files/files.ts";
+import { removeTree } from "../files/tree.ts";
+import { limits } from "../limits.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import { framesIn, type Frame, type Head } from "../state-file.ts";
+import { BLOCK } from "../wasm/marks.ts";
+import { buildOf, type ScopeState } from "./scope-state.ts";
+import type { Rest } from "./state-rows.ts";
+
+interface Importing {
+  servlet: BundledServlet;
+  /** Without the memory, which may then be of another build. */
+  filesOnly: boolean;
+  /** Throws where so many bytes may not be stored. */
+  reserve(bytes: number): Promise<void>;
+}
+
+/** Replaces what is kept by what is in a file; in one transaction, or not at all. */
+export async function importInto(
+  state: ScopeState,
+  chunks: AsyncIterable<Uint8Array>,
+  { servlet, filesOnly, reserve }: Importing,
+): Promise<void> {
+  const files = emptied(state);
+  const memory = state.rows.newMemory();
+  try {
+    const nodes = new Map<number, number>();
+    const place: Place = { root: 0, last: 0, times: new Map() };
+    let rest: Rest | undefined;
+    let isFirst = true;
+    for await (const { head, content } of framesIn(chunks)) {
+      if (isFirst !== (head.is === "state")) throw misplaced();
+      isFirst = false;
+      switch (head.is) {
+        case "state":
+          demandFit(head, servlet, filesOnly);
+          break;
+        case "memory": {
+          const { is: _, ...whole } = head;
+          if (!filesOnly) rest = whole;
+          break;
+        }
+        case "block":
+          if (filesOnly) break;
+          if (!fits(rest, head.nth, content)) throw misplaced();
+          memory.put(head.nth, content);
+          if (memory.bytes > limits.stateBytes) throw tooLarge();
+          break;
+        case "open":
+          if (filesOnly) break;
+          for (const [fd, descriptor] of head.descriptors.toSorted(([a], [b]) => a - b)) {
+            const node = nodes.get(descriptor.node);
+            if (node === undefined || fd < 3) throw misplaced();
+            const opened = files.open({ ...descriptor, node });
+            if (opened !== fd) files.descriptors.renumber(opened, fd);
+          }
+          break;
+        case "end":
+          break;
+        default:
+          putFrame(files, { head, content }, nodes, place);
+      }
+    }
+    if (isFirst) throw misplaced();
+    for (const [folder, modified] of place.times) files.setTimes(folder, { modified });
+    dropUnopened(files);
+    const bytes = memory.bytes + files.bytes;
+    await reserve(bytes);
+    state.dropKept();
+    state.transaction(() => {
+      files.commit({ keepsOpen: rest !== undefined });
+      if (!filesOnly) memory.replace(buildOf(servlet), rest);
+    });
+  } catch (error) {
+    files.drop();
+    throw faultOf(error);
+  } finally {
+    memory.drop();
+  }
+}
+
+/** The files without any, which is not committed yet. */
+function emptied(state: ScopeState): Files {
+  try {
+    const files = state.files.begin([], { now: BigInt(Date.now()) * 1_000_000n });
+    const { inodes } = files;
+    for (const { root } of inodes.totals.stores) {
+      removeTree(files, root);
+      inodes.delete(root);
+    }
+    inodes.totals.stores = [];
+    return files;
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
+/** Throws `conflict` for the file of another servlet, or with memory of another build. */
+function demandFit(
+  { servlet: name, hash }: Head & { is: "state" },
+  servlet: BundledServlet,
+  filesOnly: boolean,
+): void {
+  if (name !== servlet.name) {
+    throw new Fault(
+      "conflict",
+      `The file has the state of the servlet ${name}, not of ${servlet.name}. Nothing was changed.`,
+    );
+  }
+  if (filesOnly || hash === undefined || hash === buildOf(servlet)) return;
+  throw new Fault(
+    "conflict",
+    `The file has memory of another build of ${name}, or of one with other folders, which cannot be used. Nothing was changed. Import its files alone with --files.`,
+  );
+}
+
+/** True if this is a block of a memory of so many pages. */
+const fits = (rest: Rest | undefined, nth: number, { length }: Uint8Array): boolean =>
+  rest !== undefined &&
+  length === BLOCK &&
+  (nth + 1) * BLOCK <= Math.min(rest.pages * 65536, limits.memoryBytes);
+
+/** Where the next frames belong. */
+interface Place {
+  root: number;
+  /** The file whose parts come. */
+  last: number;
+  /** Of folders, which what comes into them changes. */
+  times: Map<number, bigint>;
+}
+
+/** Makes what a frame has of files. */
+function putFrame(
+  files: Files,
+  { head, content }: Frame,
+  nodes: Map<number, number>,
+  place: Place,
+): void {
+  const { inodes } = files;
+  switch (head.is) {
+    case "store": {
+      const { host, digest } = head;
+      if (inodes.totals.stores.some((store) => store.host === host)) throw misplaced();
+      const root = inodes.create("folder", 0);
+      inodes.change(root, { parent: root });
+      inodes.totals.stores.push({ host, root, ...(digest !== undefined && { digest }) });
+      nodes.set(head.node, root);
+      place.root = root;
+      return;
+    }
+    case "entry": {
+      if (place.root === 0 || (head.kind === "link") !== (head.target !== undefined)) {
+        throw misplaced();
+      }
+      const at = files.walk(place.root, head.path, false);
+      const known = nodes.get(head.node);
+      if (known !== undefined) return files.link(known, at);
+      const node = files.create(at, head.kind, head.target);
+      nodes.set(head.node, node);
+      place.last = node;
+      if (head.kind === "file") files.resize(node, head.length);
+      if (head.kind === "folder") place.times.set(node, head.modified);
+      else files.setTimes(node, { modified: head.modified });
+      return;
+    }
+    case "nameless": {
+      const node = inodes.create("file", 0);
+      inodes.change(node, { links: 0 });
+      inodes.totals.nameless.push(node);
+      nodes.set(head.node, node);
+      place.last = node;
+      files.resize(node, head.length);
+      files.setTimes(node, { modified: head.modified });
+      return;
+    }
+    case "data": {
+      if (place.last === 0) throw misplaced();
+      const { modified, kind } = files.node(place.last);
+      if (kind !== "file") throw misplaced();
+      if (files.write(place.last, head.position, content) < content.length) {
+        throw new FileError("nospc");
+      }
+      files.setTimes(place.last, { modified });
+      return;
+    }
+    default:
+      throw misplaced();
+  }
+}
+
+/** Files without a name that nothing has open are deleted. */
+function dropUnopened(files: Files): void {
+  const { inodes, descriptors } = files;
+  for (const node of inodes.totals.nameless) if (!descriptors.has(node)) inodes.delete(node);
+  inodes.totals.nameless = inodes.totals.nameless.filter((node) => descriptors.has(node));
+}
+
+const misplaced = () =>
+  new Fault("invalid_request", "The parts of the file do not fit together. Nothing was changed.");
+
+const tooLarge = () =>
+  new Fault("too_large", "The file has more than may be kept in one scope. Nothing was changed.");
+
+function faultOf(error: unknown): unknown {
+  if (!(error instanceof FileError)) return error;
+  if (error.code === "nospc") return tooLarge();
+  if (error.code !== "io") return misplaced();
+  return new Fault(
+    "conflict",
+    "What is stored can no longer be read. Delete it first: npm run servlets -- state delete",
+  );
+}

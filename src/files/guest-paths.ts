@@ -1,0 +1,48 @@
+import { FileError } from "./errors.ts";
+import type { Files } from "./files.ts";
+import type { Mount } from "./mounts.ts";
+import { rootOfStore } from "./tree.ts";
+import type { Place } from "./walk.ts";
+
+/** A path of the guest in one of its folders. */
+export interface InMount {
+  mount: Mount;
+  /** The folder's own number. */
+  root: number;
+  /** The path from there. */
+  path: string;
+}
+
+/**
+ * The folder that a path of the guest is in: the one with the longest path before it. Relative paths begin at `/`,
+ * as in C's library. Throws a `FileError`: `noent` where no folder has it.
+ */
+export function mountOf(files: Files, path: string): InMount {
+  const own = absolute(path);
+  let found: { mount: Mount; at: string } | undefined;
+  for (const mount of files.mounts) {
+    const at = absolute(mount.path).replace(/\/$/, "");
+    const isWithin = own === at || own.startsWith(`${at}/`);
+    if (isWithin && (found === undefined || at.length > found.at.length)) found = { mount, at };
+  }
+  if (found === undefined || path === "") throw new FileError("noent");
+  const { mount, at } = found;
+  return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
+}
+
+/** A path of the guest, and where it leads. */
+export interface Found extends InMount {
+  place: Place;
+}
+
+/** Throws a `FileError`. */
+export function findPath(files: Files, path: string, follows: boolean): Found {
+  const found = mountOf(files, path);
+  return { ...found, place: files.walk(found.root, found.path, follows) };
+}
+
+/** From `/`, without empty parts and `.`; a slash at the end stays. */
+function absolute(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  return `/${parts.join("/")}${parts.length > 0 && path.endsWith("/") ? "/" : ""}`;
+}

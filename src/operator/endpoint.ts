@@ -1,0 +1,138 @@
+import { jsonHeaders } from "../body.ts";
+import { callerKey } from "../callers.ts";
+import type { OperatedStates } from "../durable/operated-states.ts";
+import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
+import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
+import type { CallerQuota, Principal } from "../model.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+
+/** The parts that operators use. */
+export interface Operated extends CallerQuota {
+  /** One who may operate. */
+  principal: Principal;
+  servlets: readonly BundledServlet[];
+  states: OperatedStates;
+}
+
+/** Does one thing that only operators may do. */
+type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
+
+/** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet. */
+const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
+  state: {
+    GET: showState,
+    PUT: importState,
+    DELETE: deleteState,
+  },
+  "state-file": { GET: exportState },
+};
+
+/**
+ * Answers a request of an operator: `/operator/WHAT/NAME`. `state` shows (GET), replaces (PUT) or deletes what a servlet
+ * keeps in the scope that the query names, `state-file` gives it as a file.
+ */
+export async function operatorEndpoint(request: Request, operated: Operated): Promise<Response> {
+  await operated.admit?.();
+  const [, , what = "", name = "", ...more] = new URL(request.url).pathname.split("/");
+  const methods = Object.hasOwn(operations, what) ? operations[what]! : undefined;
+  if (methods === undefined || more.some(Boolean)) throw unknown("Not found.");
+  if (!Object.hasOwn(methods, request.method)) {
+    const allowed = Object.keys(methods).join(", ");
+    throw new Fault("method_not_allowed", `Use one of the methods ${allowed}.`, { data: allowed });
+  }
+  return methods[request.method]!(request, name, operated);
+}
+
+async function showState(request: Request, name: string, operated: Operated): Promise<Response> {
+  const { servlet, scope } = targetIn(request, name, operated);
+  return json({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
+}
+
+async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
+  const { servlet, scope } = targetIn(request, name, operated);
+  const file = await operated.states.exported(servlet, scope);
+  const headers = new Headers(jsonHeaders);
+  headers.set("content-type", "application/octet-stream");
+  return new Response(file, { headers });
+}
+
+async function importState(request: Request, name: string, operated: Operated): Promise<Response> {
+  const { servlet, scope } = targetIn(request, name, operated);
+  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a file.");
+  const filesOnly = new URL(request.url).searchParams.has("files");
+  const given = { file: request.body, filesOnly };
+  return json({
+    scope: named(scope),
+    ...(await operated.states.imported(servlet, scope, given)),
+  });
+}
+
+async function deleteState(request: Request, name: string, operated: Operated): Promise<Response> {
+  const caller = new URL(request.url).searchParams.get("caller");
+  if (name === "" && caller !== null) {
+    return json({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
+  }
+  const { servlet, scope } = targetIn(request, name, operated);
+  await operated.states.forget(servlet, scope);
+  return json({ scope: named(scope) });
+}
+
+/** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
+function targetIn(
+  { url }: Request,
+  name: string,
+  { servlets, principal }: Operated,
+): { servlet: string; scope: Scope } {
+  const found = servlets.find((one) => encodeURIComponent(one.name) === name);
+  if (found === undefined) throw unknown(`There is no servlet ${name}.`);
+  const { manifest, name: servlet } = found;
+  const { state = "call" } = manifest;
+  if (state === "call") {
+    throw new Fault("invalid_request", `The servlet ${servlet} keeps no state.`);
+  }
+  const asked = new URL(url).searchParams.get("scope");
+  if (asked === null) return { servlet, scope: scopeOf(manifest, { principal }) };
+  const [, kind, id] = /^(caller|session|server)(?::(.+))?$/s.exec(asked) ?? [];
+  if (kind === "server" && state === "server" && id === undefined)
+    return { servlet, scope: ["server"] };
+  if (kind === "session" && state === "session" && id !== undefined)
+    return { servlet, scope: ["session", id] };
+  if (kind === "caller" && state !== "server" && id !== undefined)
+    return { servlet, scope: callerScope(state, keyOf(id)) };
+  throw new Fault(
+    "invalid_request",
+    `The servlet ${servlet} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
+  );
+}
+
+const SCOPES = {
+  server: "server",
+  caller: "caller:NAME",
+  session: "session:ID and, for clients without sessions, caller:NAME",
+};
+
+/** A scope as people write it. */
+const named = ([kind, id]: Scope): string =>
+  id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;
+
+/** The key of a caller by the name that people know. */
+const keyOf = (caller: string): string =>
+  caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
+
+const unknown = (message: string) =>
+  new Fault("method_not_found", `${message} For the names: npm run servlets -- list`);
+
+const json = (value: object): Response =>
+  new Response(JSON.stringify(value), { headers: jsonHeaders });
+
+/** The response for a fault. */
+export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {
+  const { message, data } = fault;
+  const headers = new Headers(jsonHeaders);
+  if (challenge !== undefined) headers.set("www-authenticate", challenge);
+  if (fault.code === "method_not_allowed") headers.set("allow", String(data));
+  const retryAfter = retryAfterOf(fault);
+  if (retryAfter !== undefined) headers.set("retry-after", retryAfter);
+  const status = httpStatus(fault) === 200 ? 400 : httpStatus(fault);
+  return new Response(JSON.stringify({ error: message }), { status, headers });
+}

@@ -1,0 +1,19 @@
+/**
+ * What is loaded into the engine before any servlet: the kit, as a global from which servlets' scripts take it,
+ * and the platform's globals.
+ */
+import * as files from "./files.ts";
+import * as globals from "./globals.ts";
+import { convertWith } from "./schema.ts";
+import * as servlet from "./servlet.ts";
+
+export const kit = { servlet: { ...servlet, convertWith }, files };
+
+declare global {
+  var __kit: typeof kit;
+}
+
+globalThis.__kit = kit;
+for (const [name, value] of Object.entries(globals)) {
+  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+}

@@ -1,0 +1,9 @@
+/**
+ * Runs a script in the servlet's global scope: what it declares there, `let` and `const` too, stays for the
+ * scripts after it. It may `await`. Resolves with the value of its last statement; rejects with what it throws,
+ * whose `stack` has lines as `script:LINE:COLUMN`.
+ */
+export async function runScript(source: string): Promise<unknown> {
+  const { value } = await __host.evaluate(source);
+  return value;
+}

@@ -1,0 +1,104 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Lists } from "../model.ts";
+import type { Bundle, BundledServlet } from "./bundle.ts";
+import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
+import type { Deployment, Viewer } from "./deployment.ts";
+import { keepsState } from "./manifest.ts";
+import type { May } from "./scopes.ts";
+import { listAll, type Servlet } from "./servlet.ts";
+import { newest } from "./toolkit.ts";
+
+/** What one caller is offered. */
+interface Offered {
+  catalog: Catalog;
+  /** Why the catalog may lack entries: a servlet could not be asked for now. */
+  failure?: Fault | undefined;
+}
+
+/** Dependencies of a `Lister`. */
+interface ListerParts {
+  deployment: Deployment;
+  servletOf(bundled: BundledServlet): Servlet;
+  /** What the callers' scopes grant; absent if that is everything. */
+  may: May | undefined;
+}
+
+const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
+
+/** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */
+export class Lister {
+  /** Servlets whose lists depend on their state. */
+  readonly stateful: readonly BundledServlet[];
+  /** True if lists of other servlets are dynamic. */
+  readonly isDynamic: boolean;
+  readonly #others: readonly BundledServlet[];
+  readonly #newest: readonly BundledServlet[];
+  readonly #parts: ListerParts;
+  #shared: { value: Catalog; until: number } | undefined;
+
+  constructor({ servlets }: Bundle, parts: ListerParts) {
+    const { listStateful } = parts.deployment;
+    const isStateful = ({ lists, manifest }: BundledServlet) =>
+      lists === undefined && keepsState(manifest) && listStateful !== undefined;
+    this.stateful = servlets.filter(isStateful);
+    this.#others = servlets.filter((servlet) => !isStateful(servlet));
+    this.isDynamic = this.#others.some(({ lists }) => lists === undefined);
+    this.#newest = newest(servlets);
+    this.#parts = parts;
+  }
+
+  /**
+   * The entries that all callers share. Dynamic lists are refreshed every `limits.dynamicListMs`, without a
+   * principal: they are the same for every caller.
+   */
+  async shared(): Promise<Catalog> {
+    if (this.#shared !== undefined && this.#shared.until > Date.now()) return this.#shared.value;
+    // The promise is not cached: in Workers one request cannot wait for I/O of another.
+    const { servletOf } = this.#parts;
+    const value = await this.#merge(
+      this.#others,
+      async (servlet) => servlet.lists ?? listAll(servletOf(servlet)),
+    );
+    const until = this.isDynamic ? Date.now() + limits.dynamicListMs : Infinity;
+    this.#shared = { value, until };
+    return value;
+  }
+
+  /** The same, and the entries that servlets list in the state of this caller. */
+  async seenBy(viewer: Viewer): Promise<Offered> {
+    let failure: Fault | undefined;
+    const own = await this.#merge(
+      this.stateful,
+      (servlet) => this.#parts.deployment.listStateful!(servlet, viewer),
+      (fault) => {
+        if (fault.code !== "servlet_failed") failure = fault;
+      },
+    );
+    return { catalog: joined(await this.shared(), own), failure };
+  }
+
+  /** Asks servlets for their lists. Those of one that fails are empty. */
+  async #merge(
+    servlets: readonly BundledServlet[],
+    ask: (servlet: BundledServlet) => Promise<Lists>,
+    onFailure?: (fault: Fault) => void,
+  ): Promise<Catalog> {
+    const { deployment, may } = this.#parts;
+    const listed = servlets.map(async (servlet) => {
+      try {
+        return { servlet, lists: await ask(servlet) };
+      } catch (error) {
+        const fault = Fault.from(error);
+        deployment.log(servlet.name, "error", `its lists: ${fault.message}`);
+        onFailure?.(fault);
+        return { servlet, lists: NONE };
+      }
+    });
+    const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
+      const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
+      if (may === undefined) deployment.log(second, "warn", text);
+    };
+    return merge(await Promise.all(listed), onClash, may, this.#newest);
+  }
+}

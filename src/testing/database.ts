@@ -1,0 +1,43 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { StateStorage } from "../durable/scope-state.ts";
+import type { Row, Sql, SqlValue } from "../files/sql.ts";
+
+/** A database of Node's SQLite with the interface of a Durable Object's. */
+export class Database implements Sql, StateStorage {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(path = ":memory:") {
+    this.#database = new DatabaseSync(path);
+  }
+
+  get sql(): Sql {
+    return this;
+  }
+
+  exec(query: string, ...bindings: SqlValue[]) {
+    let statement = this.#statements.get(query);
+    if (statement === undefined) {
+      statement = this.#database.prepare(query);
+      this.#statements.set(query, statement);
+    }
+    const rows = statement.all(...bindings) as Row[];
+    return Object.assign(rows, { toArray: () => rows });
+  }
+
+  transactionSync(change: () => void): void {
+    this.#database.exec("BEGIN");
+    try {
+      change();
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+}

@@ -1,0 +1,132 @@
+import type { CallContext } from "../call-context.ts";
+import { buildOf, ScopeState, type StateStorage } from "../durable/scope-state.ts";
+import { endingOf } from "../durable/plain-ending.ts";
+import { scopeOf, type Scope } from "../durable/state-scopes.ts";
+import type { Files } from "../files/files.ts";
+import { mountOf } from "../files/guest-paths.ts";
+import { sealingWith } from "../files/sealing.ts";
+import { bytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
+import { ANONYMOUS, type Principal } from "../model.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import { partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import type { Ending } from "../wasm/call.ts";
+
+/** Whose state a call of a servlet has that keeps some. */
+export interface Whose {
+  /** The caller's name; anonymous by default. */
+  caller?: string;
+  /** The id of its session; without sessions by default. */
+  session?: string;
+}
+
+export const principalOf = ({ caller }: Whose): Principal =>
+  caller === undefined ? ANONYMOUS : { name: caller };
+
+interface Kept {
+  state: ScopeState;
+  /** Settles when its calls so far have ended. */
+  idle: Promise<unknown>;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** The state of a servlet under test, in databases in memory. */
+export class States {
+  readonly #servlet: BundledServlet;
+  readonly #kept = new Map<string, Kept>();
+  readonly #newStorage: () => StateStorage;
+
+  constructor(servlet: BundledServlet, newStorage: () => StateStorage) {
+    this.#servlet = servlet;
+    this.#newStorage = newStorage;
+  }
+
+  /** Runs an export in the state of its caller, after the calls that came before. */
+  run(deployment: Deployment, run: { export: string; input: string }, call: CallContext) {
+    const servlet = this.#servlet;
+    const { recorded, keeper, input } = call;
+    const setup = {
+      ...setupOf(servlet, deployment, { ...call, ...partsOf(call) }),
+      recorded,
+      keeper,
+      seed: input?.seed,
+    };
+    const program = programOf(servlet, deployment);
+    // A test that gives a record wants it played, not the ending that it had.
+    const whole = { ...run, servlet, program, setup, isDurable: false };
+    return this.#inTurn(scopeOf(servlet.manifest, call), async (state): Promise<Ending> => {
+      const ending = await state.call(whole);
+      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
+      for (const { method, uri } of changes) {
+        call.notify({ method, ...(uri !== undefined && { params: { uri } }) });
+      }
+      return endingOf(ending);
+    });
+  }
+
+  /** All files, by the paths by which the servlet knows them: as text, or as bytes where they are not UTF-8. */
+  files(whose: Whose): Promise<Record<string, string | Uint8Array>> {
+    return this.#withFiles(whose, (files) => {
+      const found: Record<string, string | Uint8Array> = {};
+      for (const { host, path: folder } of files.mounts) {
+        for (const { kind, path, node } of treeOf(files, rootOfStore(files, host)!)) {
+          if (kind !== "file") continue;
+          const bytes = bytesOf(files, node);
+          found[`${folder.replace(/\/$/, "")}/${path}`] = textIn(bytes) ?? bytes;
+        }
+      }
+      return found;
+    });
+  }
+
+  /** Writes files, also into folders that are read-only for the servlet. */
+  write(contents: Readonly<Record<string, string | Uint8Array>>, whose: Whose): Promise<void> {
+    return this.#withFiles(whose, (files, state) => {
+      for (const [path, content] of Object.entries(contents)) {
+        const { root, path: own } = mountOf(files, path);
+        const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+        putFile(files, root, own, bytes);
+      }
+      state.transaction(() =>
+        files.commit({ keepsOpen: state.rows.hash === buildOf(this.#servlet) }),
+      );
+    });
+  }
+
+  #withFiles<T>(whose: Whose, work: (files: Files, state: ScopeState) => T): Promise<T> {
+    const { session } = whose;
+    const scope = scopeOf(this.#servlet.manifest, { principal: principalOf(whose), session });
+    return this.#inTurn(scope, async (state) => {
+      const files = state.filesFor(this.#servlet, Date.now());
+      if (files === undefined) throw new Error("The servlet has no folders (`allowed_paths`).");
+      try {
+        return work(files, state);
+      } finally {
+        files.drop();
+      }
+    });
+  }
+
+  #inTurn<T>(scope: Scope, work: (state: ScopeState) => Promise<T>): Promise<T> {
+    const name = JSON.stringify(scope);
+    let kept = this.#kept.get(name);
+    if (kept === undefined) {
+      const sealing = sealingWith(crypto.getRandomValues(new Uint8Array(32)));
+      kept = { state: new ScopeState(this.#newStorage(), sealing), idle: Promise.resolve() };
+      this.#kept.set(name, kept);
+    }
+    const { state, idle } = kept;
+    const done = idle.then(() => work(state));
+    kept.idle = done.catch(() => {});
+    return done;
+  }
+}
+
+function textIn(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,164 @@
+import { FileError } from "../files/errors.ts";
+import type { Files } from "../files/files.ts";
+import { findPath, type Found } from "../files/guest-paths.ts";
+import { limits } from "../limits.ts";
+import type { Json } from "../model.ts";
+import type { Guest } from "./guest.ts";
+import { charged } from "./wasi-files.ts";
+
+/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
+
+type Operation = (
+  files: Files,
+  asked: Json,
+  data: Uint8Array,
+) => Uint8Array | Json | unknown[] | void;
+
+const encoder = new TextEncoder();
+
+/** Names of a folder that are read at once. */
+const PAGE = 500;
+
+/** What is at a path that the guest gives as `name`. */
+function found(files: Files, asked: Json, name = "path", follows = true): Found {
+  const path = asked[name];
+  if (typeof path !== "string" || path.includes("\0")) throw new FileError("inval");
+  return findPath(files, path, follows);
+}
+
+function nodeOf(files: Files, { place }: Found): number {
+  if (place.node === undefined) throw new FileError("noent");
+  if (place.isForFolder && files.node(place.node).kind !== "folder") throw new FileError("notdir");
+  return place.node;
+}
+
+/** The same to change something there. Throws `perm` where the folder is read-only. */
+function changed(files: Files, asked: Json, name = "path", follows = false): Found {
+  const place = found(files, asked, name, follows);
+  if (place.mount.isReadOnly) throw new FileError("perm");
+  return place;
+}
+
+/** The number of a file. */
+function fileOf(files: Files, at: Found): number {
+  const node = nodeOf(files, at);
+  if (files.node(node).kind === "folder") throw new FileError("isdir");
+  return node;
+}
+
+/** A count of bytes that the guest gives. */
+function countIn(asked: Json, name: string, otherwise: number): number {
+  const count = asked[name];
+  if (count === undefined) return otherwise;
+  if (!Number.isSafeInteger(count) || (count as number) < 0) throw new FileError("inval");
+  return count as number;
+}
+
+const operations: Readonly<Record<string, Operation>> = {
+  read(files, asked) {
+    const node = fileOf(files, found(files, asked));
+    const { size } = files.node(node);
+    const position = Math.min(size, countIn(asked, "position", 0));
+    const length = Math.min(size - position, countIn(asked, "length", size));
+    if (length > limits.fileReadBytes) throw new FileError("fbig");
+    const bytes = new Uint8Array(length);
+    files.read(node, position, bytes);
+    return bytes;
+  },
+  write(files, asked, data) {
+    const at = changed(files, asked, "path", true);
+    if (at.place.node === undefined && at.place.isForFolder) throw new FileError("isdir");
+    const node = at.place.node === undefined ? files.create(at.place, "file") : fileOf(files, at);
+    const isAppended = asked["append"] === true;
+    if (!isAppended) files.resize(node, 0);
+    const { size } = files.node(node);
+    if (files.write(node, size, data) < data.length) throw new FileError("nospc");
+  },
+  list(files, asked) {
+    const node = nodeOf(files, found(files, asked));
+    if (files.node(node).kind !== "folder") throw new FileError("notdir");
+    const names: string[] = [];
+    for (let after = 0n; ;) {
+      const page = files.list(node, after, PAGE);
+      names.push(...page.map(({ name }) => name));
+      if (page.length < PAGE) return names;
+      after = page.at(-1)!.position;
+    }
+  },
+  mkdir(files, asked) {
+    files.create(changed(files, asked).place, "folder");
+  },
+  remove(files, asked) {
+    const { place } = changed(files, asked);
+    const isFolder = place.node !== undefined && files.node(place.node).kind === "folder";
+    if (isFolder && asked["folder"] === true) files.removeFolder(place);
+    else files.unlink(place);
+  },
+  rename(files, asked) {
+    const from = changed(files, asked);
+    const to = changed(files, asked, "to");
+    if (from.mount.host !== to.mount.host) throw new FileError("xdev");
+    files.rename(from.place, to.place);
+  },
+  stat(files, asked) {
+    const { kind, size, modified } = files.node(nodeOf(files, found(files, asked)));
+    return { kind, size, mtimeMs: Number(modified / 1000n) / 1000 };
+  },
+};
+
+/** The messages of Linux; other codes are rare enough to stand for themselves. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  exist: "file exists",
+  fbig: `it is too large to be read at once (limit ${limits.fileReadBytes} bytes): read it in parts`,
+  inval: "invalid argument",
+  isdir: "it is a folder",
+  nametoolong: "the name is too long",
+  noent: "no such file or folder",
+  nospc: "there is no room for it",
+  notdir: "it is not a folder",
+  notempty: "the folder is not empty",
+  perm: "it is read-only, or outside of the servlet's folders",
+  xdev: "the folders are of different stores",
+};
+
+/**
+ * Performs `{what, path, …}` with these data. Returns a byte that is 0 and the answer (bytes, or JSON), or a byte that
+ * is 1 and `{code, message}`.
+ */
+export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
+  const asked = guest.json(head, "file_call");
+  const { files } = guest.setup;
+  if (files === undefined) {
+    const message = "this servlet has no folders: give it some by `allowed_paths` in servlet.json";
+    return guest.put(answer(1, { code: "ENOTSUP", message }));
+  }
+  const operation = Object.hasOwn(operations, String(asked["what"]))
+    ? operations[String(asked["what"])]!
+    : undefined;
+  try {
+    if (operation === undefined) throw new FileError("inval");
+    const data = body === 0n ? new Uint8Array() : guest.bytes(body);
+    return guest.put(
+      answer(
+        0,
+        charged(guest, files, () => operation(files, asked, data)),
+      ),
+    );
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    if (error.code === "io") guest.log("error", error.message);
+    const code = `E${error.code.toUpperCase()}`;
+    return guest.put(answer(1, { code, message: MESSAGES[error.code] ?? error.code }));
+  }
+}
+
+function answer(status: 0 | 1, content: Uint8Array | Json | unknown[] | void): Uint8Array {
+  const bytes =
+    content instanceof Uint8Array
+      ? content
+      : encoder.encode(content === undefined ? "" : JSON.stringify(content));
+  const whole = new Uint8Array(1 + bytes.length);
+  whole[0] = status;
+  whole.set(bytes, 1);
+  return whole;
+}

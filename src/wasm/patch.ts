@@ -1,0 +1,103 @@
+/**
+ * What was loaded into an instance, as bytes: the difference of its memory and globals from an earlier state.
+ *
+ * The first two words of 32 bits are the pages of its memory and the length of its globals as text, which
+ * follows, filled up to whole words. Then come the runs of changed words: a head, which says how many words
+ * after the end of the last run it begins and, in its lowest bits, how many it has, and these words.
+ */
+import {
+  currentBody,
+  globalsFrom,
+  globalsOf,
+  globalsText,
+  growTo,
+  memoryOf,
+  PAGE,
+} from "./image.ts";
+import type { Instance } from "./link.ts";
+
+/** Bits of a head that count the words of its run. */
+const COUNT_BITS = 10;
+const MOST_WORDS = 2 ** COUNT_BITS - 1;
+const MOST_GAP = 2 ** (32 - COUNT_BITS) - 1;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const wordsOf = ({ buffer, byteOffset, length }: Uint8Array): Uint32Array =>
+  new Uint32Array(buffer, byteOffset, length >> 2);
+
+/** How an instance has changed since its memory was `before`; beyond its end, that is zero. */
+export function encodePatch(
+  exports: WebAssembly.Exports,
+  before: Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  const now = wordsOf(memoryOf(exports));
+  const old = wordsOf(before);
+  const differs = (at: number) => at < now.length && now[at] !== (old[at] ?? 0);
+  const text = encoder.encode(
+    JSON.stringify(globalsText(globalsOf(exports).map(({ value }) => value as number | bigint))),
+  );
+  const padded = new Uint8Array(Math.ceil(text.length / 4) * 4);
+  padded.set(text);
+  const words = [now.length / (PAGE / 4), text.length, ...wordsOf(padded)];
+  let end = 0;
+  for (let at = 0; at < now.length; at++) {
+    if (!differs(at)) continue;
+    for (; at - end > MOST_GAP; end += MOST_GAP) words.push((MOST_GAP << COUNT_BITS) >>> 0);
+    const head = words.push(0) - 1;
+    const begin = at;
+    // One word that has not changed takes no more room than another head.
+    while (at - begin < MOST_WORDS && (differs(at) || differs(at + 1))) words.push(now[at++]!);
+    words[head] = (((begin - end) << COUNT_BITS) | (at - begin)) >>> 0;
+    end = at--;
+  }
+  return new Uint8Array(Uint32Array.from(words).buffer);
+}
+
+interface Decoded {
+  pages: number;
+  globals: (number | bigint)[];
+  runs: Uint32Array;
+}
+
+const known = new WeakMap<ArrayBuffer, Decoded>();
+
+function decoded(patch: ArrayBuffer): Decoded {
+  let found = known.get(patch);
+  if (found === undefined) {
+    const [pages = 0, length = 0] = new Uint32Array(patch, 0, 2);
+    const text = decoder.decode(new Uint8Array(patch, 8, length));
+    const runs = new Uint32Array(patch, 8 + Math.ceil(length / 4) * 4);
+    found = { pages, globals: globalsFrom(JSON.parse(text) as string[]), runs };
+    known.set(patch, found);
+  }
+  return found;
+}
+
+/** Puts an instance whose memory is as it was before into the patch's state. Its memory may be larger. */
+export function applyPatch(instance: Instance, patch: ArrayBuffer): void {
+  const { pages, globals, runs } = decoded(patch);
+  growTo(instance.exports, pages);
+  const body = currentBody(instance);
+  for (let at = 0; at < globals.length; at++) body.globals[at]!.value = globals[at];
+  const words = wordsOf(body.memory);
+  // A loop of single words is faster than copying runs of a few.
+  for (let from = 0, to = 0; from < runs.length;) {
+    const head = runs[from++]!;
+    to += head >>> COUNT_BITS;
+    for (const end = from + (head & MOST_WORDS); from < end; from++, to++) words[to] = runs[from]!;
+  }
+}
+
+/** Gives a memory back the words that it had `before` where the patch has others. */
+export function undoPatch(memory: Uint8Array, before: Uint8Array, patch: ArrayBuffer): void {
+  const { runs } = decoded(patch);
+  const [words, old] = [wordsOf(memory), wordsOf(before)];
+  for (let from = 0, to = 0; from < runs.length;) {
+    const count = runs[from]! & MOST_WORDS;
+    to += runs[from]! >>> COUNT_BITS;
+    for (const end = to + count; to < end; to++) words[to] = to < old.length ? old[to]! : 0;
+    from += 1 + count;
+  }
+}

@@ -1,0 +1,2 @@
+// The same, whose memory lasts for others.
+export * from "../../growing/assembly/index";

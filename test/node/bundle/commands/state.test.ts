@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildWorker, serve, stop, type Served } from "../../workerd.ts";
+
+/** The command `npm run servlets -- state`, with real servers. */
+
+const KEY = "esk_operator";
+let folder: string;
+let open: Served;
+let closed: Served;
+
+beforeAll(async () => {
+  await mkdir(".bundle", { recursive: true });
+  folder = await mkdtemp(join(".bundle", "test-state-"));
+  const worker = await buildWorker("test/worker/index.ts", join(folder, "worker"));
+  const hash = createHash("sha256").update(KEY).digest("hex");
+  const API_KEYS = JSON.stringify({
+    op: { hash, scopes: ["operator"] },
+    ada: createHash("sha256").update("ada").digest("hex"),
+  });
+  open = await serve(worker, { durable: true });
+  closed = await serve(worker, { durable: true, variables: { API_KEYS } });
+});
+afterAll(async () => {
+  await Promise.all([open, closed].map(stop));
+  await rm(folder, { recursive: true, force: true });
+});
+
+function state(args: string[], key = ""): Promise<{ code: number; said: string }> {
+  return new Promise((end) => {
+    execFile(
+      process.execPath,
+      ["src/bundle/commands/servlets.ts", "state", ...args],
+      { env: { ...process.env, EDGE_SERVLETS_KEY: key } },
+      (error, stdout, stderr) =>
+        end({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
+    );
+  });
+}
+
+const on = ({ port }: { port: number }) => ["--on", `http://127.0.0.1:${port}`];
+
+async function call({ port }: Served, name: string, args = {}, key?: string): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json",
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } },
+    }),
+  });
+  const { result } = (await response.json()) as { result: { content: { text: string }[] } };
+  return result.content[0]!.text;
+}
+
+test("shows, exports, deletes and imports one's own state where no key is needed", async () => {
+  expect((await state(["show", "counting", ...on(open)])).said).toMatch(/memory {2}none/);
+  await call(open, "counting-next");
+  await call(open, "filing-do", { what: "write", path: "/data/a.txt", text: "12345" });
+  const shown = await state(["show", "filing", ...on(open)]);
+  expect(shown).toMatchObject({ code: 0, said: expect.stringMatching(/ 5 {2}data\/a\.txt$/m) });
+  expect(shown.said).toMatch(/^filing, anonymous callers\n {2}memory {2}\d+ KiB, changed 20/);
+
+  const file = join(folder, "counting.state");
+  expect(await state(["export", "counting", file, ...on(open)])).toMatchObject({ code: 0 });
+  expect((await state(["delete", "counting", ...on(open)])).said).toMatch(/^Deleted/);
+  expect(await call(open, "counting-next")).toBe("1");
+  expect((await state(["import", "counting", file, ...on(open)])).said).toMatch(/^Imported/);
+  expect(await call(open, "counting-next")).toBe("2");
+
+  await writeFile(`${file}.cut`, (await readFile(file)).subarray(0, -5));
+  const cut = await state(["import", "counting", `${file}.cut`, ...on(open)]);
+  expect(cut).toMatchObject({ code: 1, said: expect.stringMatching(/cut off/) });
+  expect(await call(open, "counting-next")).toBe("3");
+});
+
+test("takes a key with the scope operator, and deletes all of one caller's", async () => {
+  await call(closed, "counting-next", {}, "ada");
+  await call(closed, "filing-do", { what: "write", path: "/data/a", text: "x" }, "ada");
+  const show = ["show", "counting", "--scope", "caller:ada", ...on(closed)];
+  expect((await state(show)).said).toMatch(/Set EDGE_SERVLETS_KEY/);
+  expect((await state(show, "ada")).said).toMatch(/needs the scope operator/);
+  expect((await state(show, KEY)).said).toMatch(/^counting, caller ada\n {2}memory {2}\d+ KiB/);
+  const deleted = await state(["delete", "--caller", "ada", ...on(closed)], KEY);
+  expect(deleted.said).toMatch(/caller ada: of .*counting/);
+  expect((await state(show, KEY)).said).toMatch(/memory {2}none/);
+  expect(await call(closed, "counting-next", {}, "ada")).toBe("1");
+});
+
+test.each([
+  [["show"], /state show NAME/],
+  [["export", "counting"], /state export NAME FILE/],
+  [["delete", "--wrong"], /Unknown option '--wrong'/],
+  [["show", "counting", "--on", "nothing"], /is not a URL/],
+  [["show", "counting", "--on", "http://example.com"], /unencrypted/],
+  [["show", "counting", "--on", "http://127.0.0.1:1"], /cannot be reached/],
+  [["import", "counting", "missing.state"], /missing\.state cannot be read/],
+])("%j is refused in words", async (args, expected) => {
+  const { code, said } = await state(args, KEY);
+  expect(code).toBe(1);
+  expect(said).toMatch(expected);
+  expect(said).not.toMatch(/^\s+at /m);
+});
+
+test("an export that is cut off leaves no file", async () => {
+  const server = createServer((_request, response) => response.end("half a file"));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const file = join(folder, "half.state");
+  await writeFile(file, "as it was");
+  const answer = await state(["export", "counting", file, ...on(server.address() as AddressInfo)]);
+  server.close();
+  expect(answer).toMatchObject({ code: 1, said: expect.stringMatching(/was not written/) });
+  expect(await readFile(file, "utf8")).toBe("as it was");
+});

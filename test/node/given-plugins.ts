@@ -1,0 +1,83 @@
+import { existsSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import type { TestProject } from "vitest/node";
+import { bundleSource } from "../../src/bundle/bundle-module.ts";
+import { makeBundle } from "../../src/bundle/bundle.ts";
+import { OBJECTS } from "./objects.ts";
+import { buildWorker } from "./workerd.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Where the given plugins are prepared: see `givenWorker`. Undefined without any. */
+    given: string | undefined;
+  }
+}
+
+const SCRATCH = join(".bundle", "given");
+/** The file that says how it went. */
+const DONE = "done.txt";
+const PLUGINS = ["keeper", "files", "ledger", "python", "diary"];
+
+/**
+ * Prepares the plugins that `PLUGIN_CASES` names the folder of, once for all tests of a run, while those run that do
+ * not need them: the large ones take a minute. What is prepared lies in `.bundle`, where tests that bundle them
+ * otherwise find it.
+ */
+export default async function setup(project: TestProject) {
+  const cases = process.env["PLUGIN_CASES"];
+  if (cases === undefined) return project.provide("given", undefined);
+  await rm(SCRATCH, { recursive: true, force: true });
+  await mkdir(SCRATCH, { recursive: true });
+  project.provide("given", SCRATCH);
+  const prepared = prepare(cases).then(
+    () => "",
+    (error: unknown) => String(error),
+  );
+  void prepared.then((failure) => writeFile(join(SCRATCH, DONE), failure));
+  return async () => void (await prepared);
+}
+
+/** The folder with a built Worker that serves the given plugins, once they are prepared. */
+export async function givenWorker(): Promise<string> {
+  const done = join(SCRATCH, DONE);
+  while (!existsSync(done)) await setTimeout(200);
+  const failure = await readFile(done, "utf8");
+  if (failure !== "") throw new Error(`The given plugins cannot be prepared: ${failure}`);
+  return join(SCRATCH, "built");
+}
+
+async function prepare(cases: string): Promise<void> {
+  for (const plugin of PLUGINS) {
+    const folder = join(SCRATCH, "plugins", plugin);
+    await mkdir(join(folder, "files"), { recursive: true });
+    await writeFile(join(folder, "files", "r.txt"), "readme");
+    await symlink(resolve(cases, plugin, "plugin.wasm"), join(folder, "plugin.wasm"));
+    const manifest = {
+      prefix: plugin,
+      state: "server",
+      allowed_paths: ["data:/data", "ro:files:/readonly"],
+    };
+    await writeFile(join(folder, "servlet.json"), JSON.stringify(manifest));
+  }
+  const members = await makeBundle({
+    folders: [join(SCRATCH, "plugins")],
+    cache: ".bundle",
+    progress: () => {},
+  });
+  const out = join(SCRATCH, "bundle.gen.ts");
+  await writeFile(out, bundleSource(members, out));
+  const source = (path: string) => JSON.stringify(relative(SCRATCH, path));
+  await writeFile(
+    join(SCRATCH, "index.ts"),
+    `import { env } from "cloudflare:workers";
+import { createApp } from ${source("src/app.ts")};
+import { durableObjects } from ${source("src/durable/objects.ts")};
+import { bundle } from "./bundle.gen.ts";
+export const { ${Object.values(OBJECTS).join(", ")} } = durableObjects(bundle);
+export default createApp(bundle, env);
+`,
+  );
+  await buildWorker(join(SCRATCH, "index.ts"), join(SCRATCH, "built"));
+}

@@ -1,0 +1,152 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import {
+  abortAllDurableObjects,
+  listDurableObjectIds,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { callerKey } from "../../../src/callers.ts";
+import type { Quota } from "../../../src/durable/quota.ts";
+import type { StateObject } from "../../../src/durable/remote-hooks.ts";
+import { stateful } from "../../../src/durable/servlet-states.ts";
+import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
+import type { Json } from "../../../src/model.ts";
+import { connected } from "../../../src/servlets/connect.ts";
+import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { bundle } from "../../bundle.gen.ts";
+import { limited, prepare } from "./client.ts";
+
+/** What servlets may keep: in one scope, and for one caller in all of them. */
+prepare();
+
+const MiB = 1024 * 1024;
+const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
+const quotas = namespaceOf<Quota>(env, "QUOTAS")!;
+const idsOf = async () => new Set((await listDurableObjectIds(states)).map(String));
+
+/** Calls of a principal, in sessions; answers with the text, or the error. */
+function newCaller(address?: string) {
+  const principal = address ? { name: "anonymous", address } : { name: crypto.randomUUID() };
+  const call = async (servlet: string, name: string, args: Json, session?: string) => {
+    const found = bundle.servlets.find((one) => one.name === servlet)!;
+    const said = connected(found, deployment).callTool(name, args, {
+      ...{ ...nobodysCall, principal },
+      ...(session !== undefined && { session: `${session} ${callerKey(principal)}` }),
+    });
+    return said.then(
+      (result) => (result as { content: { text: string }[] }).content[0]!.text,
+      (error: Error) => error.message,
+    );
+  };
+  const held = () =>
+    runInDurableObject(quotas.getByName(callerKey(principal)!), (_object, { storage }) => {
+      const rows = storage.sql.exec<{ bytes: number }>("SELECT bytes FROM held ORDER BY nth");
+      return rows.toArray().map(({ bytes }) => bytes / MiB);
+    });
+  const grow = (mebibytes: number, session?: string) =>
+    call(
+      session === undefined ? "growing" : "growing_session",
+      "grow",
+      { name: `${mebibytes}` },
+      session,
+    );
+  return { call, grow, held };
+}
+
+test("a state beyond its bound changes nothing, and one within it does", async () => {
+  const { grow } = newCaller();
+  expect(await grow(1)).toBe("1");
+  limited({ stateBytes: 3 * MiB });
+  expect(await grow(4)).toMatch(/state of this servlet would take \d.* MiB \(limit 3 MiB\)/);
+  expect(await grow(1)).toBe("2");
+});
+
+test("files beyond what the manifest lets them take are not written", async () => {
+  const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+  onTestFinished(() => void delete manifest.files_limit);
+  manifest.files_limit = "2Mi";
+  const { call } = newCaller();
+  const doing = (what: string, text = "") => call("filing", "do", { what, path: "/data/a", text });
+  expect(await doing("fill", "3")).toBe("No space left on device");
+  expect(await doing("remove")).toBe("done");
+  expect(await doing("fill", "1")).toBe("done");
+});
+
+test("files of the bundle that do not fit are an error that says so", async () => {
+  const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
+  onTestFinished(() => void delete manifest.files_limit);
+  manifest.files_limit = "4";
+  const { call } = newCaller();
+  expect(await call("filing", "do", { what: "list", path: "/data" })).toMatch(
+    /cannot be stored: they do not fit into its files_limit/,
+  );
+});
+
+describe("all that is kept for one caller", () => {
+  test("is counted over scopes and servlets, and refused beyond the limit with nothing changed", async () => {
+    limited({ callerStateBytes: 6 * MiB });
+    const { call, grow, held } = newCaller();
+    expect(await grow(2)).toBe("2");
+    expect(await grow(1, "one")).toBe("1");
+    expect(await held()).toEqual([3, 2]);
+    expect(await grow(2, "two")).toMatch(/keep too much for this caller \(limit 6 MiB/);
+    expect(await held()).toEqual([3, 2]);
+    expect(await call("filing", "do", { what: "fill", path: "/data/a", text: "1" })).toMatch(
+      /keep too much/,
+    );
+    expect(await call("filing", "do", { what: "list", path: "/data" })).toBe("");
+    // What is there can be used on.
+    expect(await grow(0)).toBe("2");
+    expect(await newCaller().grow(2)).toBe("2");
+  });
+
+  test("is less when files are gone", async () => {
+    const { call, held } = newCaller();
+    const doing = (what: string, text = "") =>
+      call("filing", "do", { what, path: "/data/a", text });
+    expect(await doing("fill", "5")).toBe("done");
+    const [before] = await held();
+    expect(before).toBeGreaterThan(5);
+    expect(await doing("remove")).toBe("done");
+    await expect.poll(held).toEqual([2]);
+  });
+
+  test("is counted for a network and its site", async () => {
+    limited({ callerStateBytes: 3 * MiB, siteShares: 2 });
+    const neighbours = [1, 2, 3].map((nth) => newCaller(`2001:db8:77:${nth}::/64`));
+    expect(await neighbours[0]!.grow(2)).toBe("2");
+    expect(await neighbours[1]!.grow(2)).toBe("2");
+    expect(await neighbours[2]!.grow(1)).toMatch(/keep too much/);
+    expect(await neighbours[2]!.held()).toEqual([]);
+  });
+
+  test("is given back when the state of a session is deleted", async () => {
+    const before = await idsOf();
+    const { grow, held } = newCaller();
+    expect(await grow(2, "one")).toBe("2");
+    const [id] = (await idsOf()).difference(before);
+    expect(await held()).toEqual([3]);
+    await runDurableObjectAlarm(states.get(states.idFromString(id!)));
+    expect(await held()).toEqual([]);
+  });
+
+  test("is counted anew where an object died before it was told of", async () => {
+    limited({ callerStateBytes: 4 * MiB });
+    const before = await idsOf();
+    const { grow, held } = newCaller();
+    expect(await grow(2, "one")).toBe("2");
+    const [id] = (await idsOf()).difference(before);
+    // As if it had died between its deletion and the count.
+    await runInDurableObject(states.get(states.idFromString(id!)), (_object, { storage }) =>
+      storage.deleteAll(),
+    );
+
+    await abortAllDurableObjects();
+    expect(await held()).toEqual([3]);
+    expect(await grow(2, "two")).toBe("2");
+    expect(await held()).toEqual([3]);
+  });
+});
