@@ -5,7 +5,7 @@ import { printable } from "../../text.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan } from "../scan.ts";
 import { addSource, removeSource, type Trust } from "../sources/add.ts";
-import { readPins } from "../sources/lock.ts";
+import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
 import { examine, locate } from "./examine.ts";
 import { report } from "./report.ts";
@@ -87,7 +87,7 @@ async function add(source: string, name: string, trust: Trust, options: Options)
     await removeSource(name, folders);
     throw new Refusal(`${examined.refusal}\nIt was not added.`);
   }
-  const { digest, size, signed } = readPins(folders[0])[name]!;
+  const { digest, size, signed } = readPin(folders[0], name)!;
   return `${report(examined)}\n\n${folder} is added: ${digest}, ${size} bytes, ${printable(signerOf(signed))}`;
 }
 

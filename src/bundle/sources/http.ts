@@ -12,6 +12,8 @@ export interface Wanted {
   headers?: Record<string, string>;
   /** Headers that only the first URL's origin gets. */
   credentials?: Record<string, string>;
+  /** The URL whose answer has named the first one, and bounds it as it bounds redirects. */
+  from?: URL;
   /** A form to post. */
   form?: URLSearchParams;
   maxBytes: number;
@@ -25,7 +27,7 @@ export interface Got {
   body: Buffer<ArrayBuffer>;
 }
 
-/** Where the first request goes, which bounds where redirects may go. */
+/** What the user has named, which bounds where the rest may go. */
 interface Origin {
   isLoopback: boolean;
   isPrivate: boolean;
@@ -47,7 +49,11 @@ export function isLoopback(host: string): boolean {
  * where the first URL's is one. Throws a `Refusal` that names the URL, without its query.
  */
 export async function request(first: URL, wanted: Wanted): Promise<Got> {
-  const origin = { isLoopback: isLoopback(first.hostname), isPrivate: isPrivate(first.hostname) };
+  const { hostname } = wanted.from ?? first;
+  const origin = { isLoopback: isLoopback(hostname), isPrivate: await isInside(hostname) };
+  if (isPrivate(first.hostname) && !origin.isPrivate) {
+    throw privateTarget(shown(wanted.from ?? first), first.hostname);
+  }
   if (first.protocol !== "https:" && !(first.protocol === "http:" && origin.isLoopback)) {
     throw new Refusal(`${shown(first)}: it is not encrypted: use https`);
   }
@@ -55,9 +61,8 @@ export async function request(first: URL, wanted: Wanted): Promise<Got> {
   let url = first;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
     const secret = url.origin === first.origin ? wanted.credentials : {};
-    const got = await once(url, { ...wanted, headers: { ...wanted.headers, ...secret } }, signal, {
-      lookup: lookupFor(origin, hops === 0),
-    });
+    const headers = { ...wanted.headers, ...secret };
+    const got = await once(url, { ...wanted, headers }, signal, lookupFor(origin));
     const { location } = got.headers;
     if (got.status < 301 || got.status > 308 || location === undefined) return got;
     url = redirected(location, url, origin);
@@ -82,29 +87,32 @@ export function redirected(location: string, from: URL, origin: Origin): URL {
 }
 
 const privateTarget = (from: string, to: string) =>
-  new Refusal(`${from}: it redirects to ${to}, which is in a private network: it is not followed`);
+  new Refusal(`${from}: it leads to ${to}, which is in a private network: it is not followed`);
 
-/** Resolves names, and refuses private addresses unless the first URL's is one, which the first lookup finds out. */
-export function lookupFor(origin: Origin, isFirst: boolean): LookupFunction {
-  return (host, options, callback) => {
-    dns.lookup(host, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, "", 0);
-      const someArePrivate = addresses.some(({ address }) => isPrivate(address));
-      if (isFirst) origin.isPrivate ||= someArePrivate;
-      else if (someArePrivate && !origin.isPrivate) {
-        return callback(privateTarget("the source", host), "", 0);
-      }
-      if (options.all === true) return callback(null, addresses);
-      callback(null, addresses[0]!.address, addresses[0]!.family);
-    });
-  };
+/** True if a host is in a private network, by its name or an address of it. */
+async function isInside(host: string): Promise<boolean> {
+  if (isPrivate(host)) return true;
+  const addresses = await dns.promises.lookup(host, { all: true }).catch(() => []);
+  return addresses.some(({ address }) => isPrivate(address));
 }
+
+/** Resolves names, and refuses private addresses unless the origin is in a private network too. */
+export const lookupFor =
+  (origin: Pick<Origin, "isPrivate">): LookupFunction =>
+  (host, options, callback) =>
+    dns.lookup(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) callback(error, "", 0);
+      else if (!origin.isPrivate && addresses.some(({ address }) => isPrivate(address))) {
+        callback(privateTarget("the source", host), "", 0);
+      } else if (options.all === true) callback(null, addresses);
+      else callback(null, addresses[0]!.address, addresses[0]!.family);
+    });
 
 function once(
   url: URL,
   { headers, form, maxBytes }: Wanted,
   signal: AbortSignal,
-  { lookup }: { lookup: LookupFunction },
+  lookup: LookupFunction,
 ): Promise<Got> {
   const { promise, resolve, reject } = Promise.withResolvers<Got>();
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;

@@ -49,7 +49,7 @@ export function digestOf(bytes: Uint8Array, like = "sha256:"): string {
 }
 
 /** The pins of the servlets in this folder, by their names. Throws a `Refusal` for a lock file that cannot be read. */
-export function readPins(folder: string): Record<string, Pin> {
+function readPins(folder: string): Record<string, Pin> {
   const path = join(folder, LOCK_FILE);
   let text: string;
   try {
@@ -68,6 +68,12 @@ export function readPins(folder: string): Record<string, Pin> {
       `${path}: it is not a lock file of this version: ${why}. Take it from version control again`,
     );
   }
+}
+
+/** The pin of one servlet; undefined if it has none. */
+export function readPin(folder: string, name: string): Pin | undefined {
+  const pins = readPins(folder);
+  return Object.hasOwn(pins, name) ? pins[name] : undefined;
 }
 
 /** Sets a servlet's pin, or removes it. Reads and writes in one step, so that changes made side by side all stay. */

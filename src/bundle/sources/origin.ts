@@ -37,7 +37,7 @@ export async function open(source: string, folder: string, pinned?: string): Pro
     case "s3":
       return { wasm: () => s3Object(source) };
     case "file":
-      return { wasm: () => file(source, fileURLToPath(new URL(source))) };
+      return { wasm: async () => file(source, pathOf(source)) };
     case undefined:
       return { wasm: () => file(source, resolve(folder, source)) };
     default:
@@ -58,6 +58,14 @@ async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
     );
   }
   return bodyOf(await request(url, { maxBytes: limits.sourceBytes }));
+}
+
+function pathOf(source: string): string {
+  try {
+    return fileURLToPath(source);
+  } catch (error) {
+    throw new Refusal(`${source}: it is not a file of this machine: ${(error as Error).message}`);
+  }
 }
 
 async function file(source: string, path: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -2,7 +2,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
-import { digestOf, LOCK_FILE, readPins, type Pin } from "./lock.ts";
+import { digestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
 import { open } from "./origin.ts";
 
 /** Where the cache keeps the wasm of this digest. */
@@ -17,7 +17,7 @@ export async function keep(cache: string, wasm: Uint8Array, digest: string): Pro
 /** The pin of the servlet in this folder; undefined if it has none of this source. */
 export function pinOf(folder: string, source: string): Pin | undefined {
   const path = resolve(folder);
-  const pin = readPins(dirname(path))[basename(path)];
+  const pin = readPin(dirname(path), basename(path));
   return pin?.source === source ? pin : undefined;
 }
 

@@ -1,7 +1,6 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import { isPrivate } from "../../private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 import { credentialsFor, type Credentials } from "./credentials.ts";
 import { bodyOf, isLoopback, request, shown, type Got } from "./http.ts";
@@ -157,18 +156,13 @@ export class Repository {
       throw new Refusal(`${this.#registry.origin}: it asks for an authorization that is not known`);
     }
     const url = new URL(realm);
-    if (isPrivate(url.hostname) && !isPrivate(this.#registry.hostname)) {
-      throw new Refusal(
-        `${this.#registry.origin}: its token service ${url.host} is in a private network: it is not asked`,
-      );
-    }
     const { host } = this.#registry;
     const isOwn = url.host === host || url.host === TOKEN_HOSTS[host];
     // Another host gets what the user has given to it, and never what is the registry's.
     const theirs = isOwn ? known : await credentialsFor(url.host);
     const scope = said.get("scope") ?? `repository:${this.#name}:pull`;
     const service = said.get("service") ?? host;
-    return `Bearer ${await token(url, { service, scope }, theirs)}`;
+    return `Bearer ${await token(url, { service, scope, from: this.#registry }, theirs)}`;
   }
 }
 
@@ -183,7 +177,7 @@ const tokenSchema = z
 /** A token for pulling, from a token service. */
 async function token(
   url: URL,
-  what: { service: string; scope: string },
+  { from, ...what }: { service: string; scope: string; from: URL },
   known: Credentials | undefined,
 ): Promise<string> {
   const exchanged = known?.identityToken;
@@ -198,6 +192,7 @@ async function token(
   const asked = new URL(url);
   if (!exchanged) for (const [key, value] of form) asked.searchParams.set(key, value);
   const got = await request(asked, {
+    from,
     ...(exchanged && { form }),
     credentials: known && !exchanged ? { authorization: basic(known) } : {},
     maxBytes: limits.sourceManifestBytes,

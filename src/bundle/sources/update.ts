@@ -9,7 +9,7 @@ import { Refusal } from "../refusal.ts";
 import type { Found } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
 import { fetchPin, policyOf, type Trust } from "./add.ts";
-import { readPins, writePin, type Pin, type Signed } from "./lock.ts";
+import { readPin, writePin, type Pin, type Signed } from "./lock.ts";
 import { cachedPath, keep, pinnedWasm } from "./pinned.ts";
 
 interface Options {
@@ -34,7 +34,7 @@ export async function updateOf(found: Found, trust: Trust, options: Options): Pr
   const origin = source.origin!;
   const { cache, progress } = options;
   const parent = dirname(resolve(place));
-  const before: Pin | undefined = readPins(parent)[name];
+  const before: Pin | undefined = readPin(parent, name);
   const isTrustGiven = Object.values(trust).some((one) => one !== undefined && one !== false);
   const policy =
     before === undefined || isTrustGiven ? await policyOf(origin, trust) : before.signed;
@@ -121,14 +121,24 @@ function compare(before: Map<string, string[]>, after: Map<string, string[]>): s
   const changes = all.flatMap((what) => {
     const old = before.get(what);
     const now = after.get(what);
-    if (old === undefined) return [`+ ${what}`, ...now!.map((line) => `+   ${line}`)];
+    if (old === undefined) return [`+ ${what}`, ...now!.map((line) => `+ ${line}`)];
     if (now === undefined) return [`- ${what}`];
-    const lines = diff(now, old).flatMap(([kind, line]) =>
-      kind === 0 ? [] : [`${kind > 0 ? "+" : "-"}   ${line}`],
-    );
+    const lines = changedLines(old, now);
     return lines.length === 0 ? [] : [`  ${what}`, ...lines];
   });
   return changes.length > 0 ? changes : ["  It offers what it has offered; only its code differs."];
+}
+
+/** Lines that are compared: comparing takes memory by the square of those that differ. */
+const COMPARED = 2000;
+
+function changedLines(old: string[], now: string[]): string[] {
+  const mark = (sign: string, lines: string[]) => lines.map((line) => `${sign} ${line}`);
+  if (old.join("\n") === now.join("\n")) return [];
+  if (Math.max(old.length, now.length) > COMPARED) return [...mark("-", old), ...mark("+", now)];
+  return diff(old, now).flatMap(([kind, line]) =>
+    kind === 0 ? [] : mark(kind > 0 ? "-" : "+", [line]),
+  );
 }
 
 /** What its manifest allows it, which an update leaves as it is. */

@@ -6,7 +6,10 @@ import type { Block } from "./pages.ts";
 
 /** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
 const STUBS: Record<string, string> = {
-  npm: `case "$1 $2" in
+  npm: `case "$*" in
+  "run servlets -- add "* | "run servlets -- update"* | "run servlets -- remove "*) exit ;;
+esac
+case "$1 $2" in
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run bench" | "run fuzz" | \\
   "run conformance" | "run dev:conformance" | "run clients" | "run simulate") ;;
   "run passphrase") echo | "$NPM" "$@" ;;

@@ -111,6 +111,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",
     "docs/writing-servlets.md",

@@ -25,8 +25,8 @@ const image = async (layer?: Layer) =>
 const unsigned = () => add(source("ada/time"), { allowUnsigned: true });
 
 /** The message of what must be refused; nothing was written. */
-async function refused(adding: Promise<unknown>): Promise<string> {
-  const message = await adding.then(
+async function refused(attempt: Promise<unknown>): Promise<string> {
+  const message = await attempt.then(
     () => "it was added",
     (error: Error) => error.message,
   );
@@ -123,18 +123,21 @@ describe("a redirect from a public address", () => {
       _options: object,
       callback: (error: null, all: dns.LookupAddress[]) => void,
     ) => callback(null, [{ address: "192.168.1.1", family: 4 }])) as unknown as typeof dns.lookup);
-    const found = (origin: typeof open, isFirst: boolean) =>
+    const found = (origin: typeof open) =>
       new Promise<string>((resolve) => {
-        lookupFor(origin, isFirst)("cdn.example.com", { all: true }, (error, all) =>
+        lookupFor(origin)("cdn.example.com", { all: true }, (error, all) =>
           resolve(error?.message ?? JSON.stringify(all)),
         );
       });
-    expect(await found({ ...open }, false)).toMatch(/in a private network/);
-    // The user has named this one.
-    const named = { ...open };
-    expect(await found(named, true)).toContain("192.168.1.1");
-    expect(named.isPrivate).toBe(true);
+    expect(await found(open)).toMatch(/in a private network/);
+    expect(await found({ ...open, isPrivate: true })).toContain("192.168.1.1");
   });
+});
+
+test("a token service in a private network is not asked for a public registry", async () => {
+  const from = new URL("https://203.0.114.1/");
+  const asked = request(new URL("https://10.0.0.7/token"), { from, maxBytes: 1 });
+  await expect(asked).rejects.toThrow(/203.0.114.1\/: it leads to 10.0.0.7, which is in a private/);
 });
 
 test.each(["http://example.com/time.wasm", "http://10.0.0.7/time.wasm"])(
@@ -278,6 +281,13 @@ describe("a signature", () => {
     expect(said).toMatch(message);
   });
 });
+
+test.each(["file://elsewhere/time.wasm", "file:///nowhere/time.wasm", "s3://bucket"])(
+  "%s is refused",
+  async (place) => {
+    expect(await refused(add(place))).toMatch(/not a file of this|there is no file|not an object/);
+  },
+);
 
 describe("a name", () => {
   test("that is taken changes nothing", async () => {
