@@ -6,7 +6,7 @@ import type { Member } from "./bundle.ts";
 export function bundleSource(members: readonly Member[], out: string): string {
   const toSource = relative(dirname(out), "src") || ".";
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, startsOnce, lists, definitions, archives } = member;
+    const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -16,7 +16,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
-  hash: ${JSON.stringify(prepared.hash)},
+  hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
   ${archives.length === 0 ? "" : `files: { ${archives.map(({ host, digest }, nth) => `${JSON.stringify(host)}: { archive: files${at}_${nth}, digest: "${digest}" }`).join(", ")} },`}
@@ -44,9 +44,9 @@ export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
 export function newBuilds(members: readonly Member[], before: string): string[] {
   const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
   const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));
-  return members.flatMap(({ found: { name, manifest }, prepared }) => {
-    const hash = hashes.get(name);
-    return keepsState(manifest) && hash !== undefined && hash !== prepared.hash ? [name] : [];
+  return members.flatMap(({ found: { name, manifest }, hash }) => {
+    const old = hashes.get(name);
+    return keepsState(manifest) && old !== undefined && old !== hash ? [name] : [];
   });
 }
 

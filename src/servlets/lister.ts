@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import type { Bundle, BundledServlet } from "./bundle.ts";
+import type { BundledServlet, Served } from "./bundle.ts";
 import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
@@ -37,7 +37,7 @@ export class Lister {
   readonly #parts: ListerParts;
   #shared: { value: Catalog; until: number } | undefined;
 
-  constructor({ servlets }: Bundle, parts: ListerParts) {
+  constructor({ servlets }: Served, parts: ListerParts) {
     const { listStateful } = parts.deployment;
     const isStateful = ({ lists, manifest }: BundledServlet) =>
       lists === undefined && keepsState(manifest) && listStateful !== undefined;

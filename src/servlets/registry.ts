@@ -11,7 +11,7 @@ import type {
   ReadResourceResult,
 } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
-import type { Bundle, BundledServlet } from "./bundle.ts";
+import type { BundledServlet, Served } from "./bundle.ts";
 import { findResource, isSkipped, templateFor, unlistedResource } from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
@@ -36,7 +36,7 @@ interface Narrower {
 
 /** All servlets as one: finds the servlet for each name, and validates arguments and results. */
 export class Registry {
-  readonly #bundle: Bundle;
+  readonly #bundle: Served;
   readonly #deployment: Deployment;
   readonly #servlets: Map<BundledServlet, Servlet>;
   readonly #narrower: Narrower | undefined;
@@ -47,7 +47,7 @@ export class Registry {
 
   /** With a view, it is what one caller sees of another registry. */
   constructor(
-    bundle: Bundle,
+    bundle: Served,
     deployment: Deployment,
     narrower?: Narrower,
     view?: { viewer: Viewer; of: Registry },
