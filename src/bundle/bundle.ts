@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
@@ -12,7 +11,8 @@ import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
-import { hashOf, type Parts } from "../builds/build.ts";
+import { identified } from "./build-files.ts";
+import type { Parts } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
@@ -127,18 +127,6 @@ async function bundleScripts(
     .filter(({ entry }) => entry.endsWith(".ts"));
   await refusals.collect(() => checkTypes(entries, cache, progress));
   return scripts;
-}
-
-/** A servlet with the digests of its code. */
-async function identified<T extends { prepared: Prepared }>(one: T) {
-  const { wasm, base, patch } = one.prepared;
-  const digestOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
-  const parts = {
-    module: digestOf(wasm),
-    ...(base && { base: digestOf(base.bytes) }),
-    ...(patch && { patch: digestOf(patch.bytes) }),
-  };
-  return { ...one, parts, hash: await hashOf(parts) };
 }
 
 async function makeReady(
