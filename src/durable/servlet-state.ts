@@ -104,7 +104,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #list(name: string, viewer: Viewer): Promise<string> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const servlet = connected(servletOf(bundle, name), {
         ...deployment,
         runStateful: async (bundled, run, call) =>
@@ -125,7 +125,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const state = await this.#open();
       const { state: scope } = servlet.manifest;
       if (scope === "session" && state.rows.hash === undefined) await this.#setAlarm();

@@ -7,8 +7,8 @@ import type { Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
+import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
-import type { Registry } from "../servlets/registry.ts";
 import { timeOf } from "./alarms.ts";
 import { endOf } from "./task-object.ts";
 import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
@@ -28,7 +28,7 @@ import { Unreadable, type Place } from "./vault.ts";
 export function taskObject(share: Share) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
-    readonly #registry: Registry;
+    readonly #serving: Serving;
     readonly #owners: TaskOwners;
     #running: AbortController | undefined;
     /** Settles when a run ends, or its call waits. */
@@ -36,10 +36,10 @@ export function taskObject(share: Share) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      const { registry, sealer } = share(env);
+      const { serving, sealer } = share(env);
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
       this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
-      this.#registry = registry;
+      this.#serving = serving;
     }
 
     async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
@@ -71,7 +71,7 @@ export function taskObject(share: Share) {
       if (!this.#store.isOf(principal.name)) return false;
       const subject = await this.#readable(() => this.#store.subject());
       const viewer = { principal, session: this.#store.sessions[0] };
-      return subject === undefined || reaches(this.#registry, viewer, subject);
+      return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
     }
 
     async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
@@ -188,7 +188,7 @@ export function taskObject(share: Share) {
         const end = await runTask({
           store: this.#store,
           owners: this.#owners,
-          registry: this.#registry,
+          registry: await this.#serving.registry(),
           countStored: storageQuota(this.env),
           onProgress: (message) =>
             this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),

@@ -2,6 +2,15 @@ import { jsonHeaders } from "../body.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
+import {
+  install,
+  publish,
+  putPart,
+  rollBack,
+  showInstalled,
+  uninstall,
+  type Builds,
+} from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
@@ -12,12 +21,14 @@ export interface Operated extends CallerQuota {
   principal: Principal;
   servlets: readonly BundledServlet[];
   states: OperatedStates;
+  /** Throws `unavailable` where nothing can be installed. */
+  builds(): Builds;
 }
 
 /** Does one thing that only operators may do. */
 type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
 
-/** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet. */
+/** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet, or a digest. */
 const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
   state: {
     GET: showState,
@@ -25,11 +36,20 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     DELETE: deleteState,
   },
   "state-file": { GET: exportState },
+  part: { PUT: (request, name, { builds }) => putPart(request, name, builds()) },
+  build: { PUT: (request, name, { builds }) => publish(request, name, builds()) },
+  servlet: {
+    GET: (request, name, { builds }) => showInstalled(request, name, builds()),
+    PUT: (request, name, { builds, principal }) => install(request, name, builds(), principal),
+    POST: (request, name, { builds }) => rollBack(request, name, builds()),
+    DELETE: (request, name, { builds }) => uninstall(request, name, builds()),
+  },
 };
 
 /**
  * Answers a request of an operator: `/operator/WHAT/NAME`. `state` shows (GET), replaces (PUT) or deletes what a servlet
- * keeps in the scope that the query names, `state-file` gives it as a file.
+ * keeps in the scope that the query names, `state-file` gives it as a file; `part`, `build` and `servlet` are in
+ * builds.ts.
  */
 export async function operatorEndpoint(request: Request, operated: Operated): Promise<Response> {
   await operated.admit?.();

@@ -65,6 +65,14 @@ export interface Deployment {
   ): Promise<Ending>;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
   listStateful?(servlet: BundledServlet, viewer: Viewer): Promise<Lists>;
+  /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own. */
+  runLoaded?(
+    servlet: BundledServlet,
+    run: { export: string; input: string },
+    call: CallContext,
+  ): Promise<Ending>;
+  /** A build that is not served, by its hash; undefined if it is not kept. */
+  oldBuild?(hash: string): Promise<BundledServlet | undefined>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

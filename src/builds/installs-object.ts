@@ -1,0 +1,37 @@
+import type { Settled } from "../durable/remote-hooks.ts";
+import type { Build } from "./build.ts";
+
+/** A version of an installed servlet, without its build. */
+export interface Version {
+  version: number;
+  hash: string;
+  /** ISO 8601. */
+  installed: string;
+  /** The name of who has installed it. */
+  by: string;
+}
+
+/** What is installed; `generation` grows with each change. */
+export interface Installed {
+  generation: number;
+  /** Each as JSON. */
+  builds: string[];
+}
+
+/** RPC type of the object that knows what is installed. */
+export interface InstallsObject extends Rpc.DurableObjectBranded {
+  /** What is installed; undefined if that is still this generation. */
+  since(generation: number): Promise<Installed | undefined>;
+  install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>>;
+  /** Serves an earlier version again: this one, or else the one before. */
+  rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>>;
+  uninstall(name: string): Promise<Settled<void>>;
+  /** The versions of a servlet with their builds as JSON, the newest first, and which is served. */
+  versions(
+    name: string,
+  ): Promise<{ current: number | null; versions: (Version & { build: string })[] }>;
+  /** The served version of each installed servlet. */
+  list(): Promise<(Version & { name: string; tools: number })[]>;
+  /** Keeps an old build for longer: a call has gone on with it. */
+  needed(hash: string): Promise<void>;
+}

@@ -1,0 +1,100 @@
+import { stateful } from "../durable/servlet-states.ts";
+import { deploymentOf, type Settings } from "../env.ts";
+import { Fault, report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { Registry } from "../servlets/registry.ts";
+import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
+import type { Build } from "./build.ts";
+import { ServletLoader } from "./loaded.ts";
+
+/**
+ * What this isolate serves: the bundle, and what was installed since, which it asks for at most every
+ * `limits.installsMs`. Calls cost nothing more, and each uses the registry that it began with.
+ */
+export class Serving {
+  readonly deployment: Deployment;
+  /** Absent where nothing can be installed. */
+  readonly loader: ServletLoader | undefined;
+  readonly #bundle: Bundle;
+  readonly #env: object;
+  #known: { registry: Registry; generation: number; at: number };
+  #isAsking = false;
+  readonly #old = new Map<string, { servlet: BundledServlet; at: number }>();
+
+  constructor(bundle: Bundle, settings: Settings, env: object) {
+    const plain = { ...deploymentOf(settings, env), ...stateful(env) };
+    const [loader, bucket, { runner }] = [loaderOf(env), bucketOf(env), bundle];
+    if (loader !== undefined && bucket !== undefined && runner !== undefined) {
+      this.loader = new ServletLoader({ loader, bucket, runner }, plain);
+    }
+    this.deployment = {
+      ...plain,
+      ...(this.loader && {
+        runLoaded: this.loader.run.bind(this.loader),
+        oldBuild: this.#oldBuild.bind(this),
+      }),
+    };
+    this.#bundle = bundle;
+    this.#env = env;
+    const registry = new Registry(bundle, this.deployment);
+    this.#known = { registry, generation: -1, at: this.loader ? -Infinity : Infinity };
+  }
+
+  /** All that is served. Throws `unavailable` where it is not known yet what is installed. */
+  async registry(): Promise<Registry> {
+    const age = Date.now() - this.#known.at;
+    if (age < limits.installsMs || (this.#isAsking && age < limits.installsStaleMs)) {
+      return this.#known.registry;
+    }
+    this.#isAsking = true;
+    try {
+      await this.#ask();
+    } catch (error) {
+      if (this.#known.generation < 0) {
+        throw new Fault(
+          "unavailable",
+          "The server does not know yet which servlets are installed. Try again in a moment.",
+          { cause: error, data: { retryAfter: 1 } },
+        );
+      }
+      report(error);
+    } finally {
+      this.#isAsking = false;
+    }
+    return this.#known.registry;
+  }
+
+  async #ask(): Promise<void> {
+    const installs = installsOf(this.#env);
+    if (installs === undefined) return;
+    const asked = Date.now();
+    const news = await installs().since(this.#known.generation);
+    if (news === undefined) {
+      this.#known.at = asked;
+      return;
+    }
+    // Another request may have been told later news meanwhile.
+    if (news.generation < this.#known.generation) return;
+    const { servlets } = this.#bundle;
+    const names = new Set(servlets.map(({ name }) => name));
+    const installed = news.builds
+      .map((build) => JSON.parse(build) as Build)
+      .filter(({ name }) => !names.has(name));
+    const registry = new Registry({ servlets: [...servlets, ...installed] }, this.deployment);
+    this.#known = { registry, generation: news.generation, at: asked };
+  }
+
+  /** A build that is not served, from the bucket. */
+  async #oldBuild(hash: string): Promise<BundledServlet | undefined> {
+    const known = this.#old.get(hash);
+    if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
+    const servlet = await bucketOf(this.#env)?.build(hash);
+    if (servlet === undefined) return undefined;
+    await installsOf(this.#env)?.().needed(hash);
+    if (this.#old.size >= limits.oldBuilds) this.#old.clear();
+    this.#old.set(hash, { servlet, at: Date.now() });
+    return servlet;
+  }
+}
