@@ -36,12 +36,9 @@ interface Completer {
 }
 
 /** The full registry and the filter of a narrowed one. */
-interface Narrower {
-  all: Registry;
-  may: May;
-}
+type Narrower = { all: Registry; may: May };
 
-/** All servlets as one: finds the servlet for each name, and validates arguments and results. */
+/** All servlets as one: finds the one for each name, and validates arguments and results. */
 export class Registry {
   readonly #bundle: Served;
   readonly #deployment: Deployment;
@@ -128,7 +125,7 @@ export class Registry {
   /** The full registry. */
   get whole(): Registry {
     const { all = this } = this.#narrower ?? {};
-    if (this.#viewer === undefined) return all;
+    if (!this.#viewer) return all;
     const { scopes: _, ...principal } = this.#viewer.principal;
     return all.for({ ...this.#viewer, principal });
   }
@@ -276,7 +273,7 @@ export class Registry {
   async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
     const outcome = bundled && (await this.servlet(bundled).rootsChanged?.(call));
-    return outcome === undefined ? {} : interrupted(bundled!, outcome);
+    return outcome ? interrupted(bundled, outcome) : {};
   }
 
   /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */
