@@ -23,6 +23,10 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   /** What is installed; undefined if that is still this generation. */
   since(generation: number): Promise<Installed | undefined>;
   install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>>;
+  /** Remembers which build of a servlet may be installed by its name. */
+  publish(name: string, hash: string, by: string): Promise<void>;
+  /** Those builds. */
+  published(): Promise<{ name: string; hash: string; by: string }[]>;
   /** Serves an earlier version again: this one, or else the one before. */
   rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>>;
   uninstall(name: string): Promise<Settled<void>>;

@@ -17,6 +17,7 @@ const TABLES = `
     PRIMARY KEY (name, nr));
   CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
 /** A row of `versions`. */
@@ -81,6 +82,15 @@ export function installsObject(bundle: Bundle) {
         });
         return { version, isNew: true };
       });
+    }
+
+    async publish(name: string, hash: string, by: string): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
+    }
+
+    async published() {
+      const query = "SELECT * FROM published ORDER BY name";
+      return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
     }
 
     rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>> {
@@ -183,7 +193,9 @@ export function installsObject(bundle: Bundle) {
     async #sweep(now: number): Promise<void> {
       const bucket = bucketOf(this.env);
       if (bucket === undefined) return;
-      const rows = this.#sql.exec<{ hash: string }>("SELECT DISTINCT hash FROM versions").toArray();
+      const rows = this.#sql
+        .exec<{ hash: string }>("SELECT hash FROM versions UNION SELECT hash FROM published")
+        .toArray();
       const current = new Set([...bundle.servlets, ...rows].map(({ hash }) => hash));
       const kept = new Set<string>();
       for (const hash of await bucket.hashes()) {
