@@ -8,6 +8,8 @@ import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import type { Registry } from "../servlets/registry.ts";
+import type { Build } from "../builds/build.ts";
+import { noteWaiting, rehearsed } from "./task-rehearsal.ts";
 import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
 import { timeOf } from "./alarms.ts";
@@ -53,6 +55,7 @@ export function taskObject(share: Share) {
       // It exists already if the response to an earlier request was lost.
       if (!this.#store.exists) await this.#store.create(call, start, uploaded);
       await this.#failUnsupportedAsks();
+      if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
       const created = await viewOf(this.#store);
       this.ctx.waitUntil(this.#publish());
       // The sender of a large call holds its memory until this returns.
@@ -70,6 +73,10 @@ export function taskObject(share: Share) {
         await this.#endOutdated();
         return viewOf(this.#store);
       });
+    }
+
+    rehearse(build: string): Promise<string | null | undefined> {
+      return rehearsed(this.#store, JSON.parse(build) as Build, this.#serving);
     }
 
     /** Ends a call that asks what no answer could help: its build is gone. Nobody is to answer in vain. */
@@ -222,6 +229,7 @@ export function taskObject(share: Share) {
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
+          this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
           await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
       }
