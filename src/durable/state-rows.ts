@@ -14,6 +14,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
+import { stringBytes } from "../text.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
@@ -65,7 +66,8 @@ export interface Changed {
   /** True if there is no state of this build yet. */
   isNew: boolean;
   written: Written;
-  rest: Uint8Array;
+  /** As JSON. */
+  rest: string;
   /** Bytes of the whole state then. */
   bytes: number;
 }
@@ -83,6 +85,10 @@ export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #blocks: StateBlocks;
+  /** Undefined where it is not known whether there is a row. */
+  #known: { hash: string | undefined } | undefined;
+  /** What is stored besides blocks, as JSON; undefined where it is not known. */
+  #rest: string | undefined;
 
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
@@ -101,12 +107,14 @@ export class StateRows {
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
+    this.#known ??= { hash: this.#row("SELECT hash FROM state")?.["hash"] as string | undefined };
+    return this.#known.hash;
   }
 
   /** When it was last changed, in Unix ms; undefined before the first call. */
   get changedAt(): number | undefined {
-    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
+    const row = this.#row("SELECT changed FROM state");
+    return row && Math.max(Number(row["changed"]), this.#blocks.changedAt);
   }
 
   /** Bytes that are stored of the state. */
@@ -184,23 +192,24 @@ export class StateRows {
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
     const isNew = this.hash !== hash;
-    const restBytes = encoder.encode(JSON.stringify(rest));
+    const restText = JSON.stringify(rest);
     const blocks = this.#blocks.written(body.memory, known, written, isNew);
-    const bytes = blocks.bytes + restBytes.length;
-    return { hash, isNew, written: blocks, rest: restBytes, bytes };
+    const bytes = blocks.bytes + stringBytes(restText);
+    return { hash, isNew, written: blocks, rest: restText, bytes };
   }
 
   /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
   save({ hash, isNew, written, rest }: Changed): void {
     if (isNew) this.clear();
     this.#blocks.save(written);
-    this.#putRest(hash, rest);
+    if (isNew || rest !== this.#rest) this.#putRest(hash, rest);
   }
 
   /** Forgets the memory. */
   clear(): void {
     this.#blocks.clear();
     this.#sql.exec("DELETE FROM state");
+    this.#known = this.#rest = undefined;
   }
 
   /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
@@ -210,12 +219,14 @@ export class StateRows {
   }
 
   putRest(hash: string, rest: Rest): void {
-    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+    this.#putRest(hash, JSON.stringify(rest));
   }
 
-  #putRest(hash: string, rest: Uint8Array): void {
-    const sealed = this.#sealing.seal(rest, "rest");
+  #putRest(hash: string, rest: string): void {
+    const sealed = this.#sealing.seal(encoder.encode(rest), "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+    this.#known = { hash };
+    this.#rest = rest;
   }
 
   /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
