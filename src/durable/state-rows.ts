@@ -1,13 +1,5 @@
 /** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
-import {
-  bodyOf,
-  clearKernel,
-  concatenate,
-  currentBody,
-  globalsFrom,
-  globalsText,
-  type Body,
-} from "../wasm/image.ts";
+import { clearKernel, concatenate, currentBody, globalsText, type Body } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -18,6 +10,7 @@ import { stringBytes } from "../text.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
+import { applyRest, type Rest } from "./rest.ts";
 import {
   forgetOldest,
   StateBlocks,
@@ -43,14 +36,6 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** The state of an instance besides its memory. */
-export interface Rest {
-  pages: number;
-  globals: string[];
-  /** Extism's variables, in base64. */
-  vars: [name: string, value: string][];
-}
-
 /** How a call has ended, and the answers that it was given until then. */
 interface Ended {
   answers: string[];
@@ -72,8 +57,9 @@ export interface Changed {
   bytes: number;
 }
 
-const answerKey = ({ digest, answer }: Entry): string =>
-  `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
+const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
+
+const answerKey = ({ digest, answer }: Entry): string => `${digest} ${hashOf(answer)}`;
 
 /** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -130,24 +116,13 @@ export class StateRows {
   load(instance: Instance, hash: string): Loaded {
     const rest = this.hash === hash ? this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
-    const { pages, globals, vars } = rest;
-    const { exports } = instance;
-    const size = exports["edge_pages"];
-    if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
-      (exports["memory"] as WebAssembly.Memory).grow(pages - (size.value as number));
-      size.value = pages;
-    }
-    const body = (instance.body = bodyOf(exports));
-
+    const vars = applyRest(instance, rest);
+    const { memory } = currentBody(instance);
     const blocks = this.blocks();
-    for (const [nth, bytes] of blocks) body.memory.set(bytes, nth * BLOCK);
+    for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
     forgetOldest(blocks);
-    for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
-    return {
-      vars: new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)])),
-      blocks,
-    };
+    return { vars, blocks };
   }
 
   /**
@@ -155,26 +130,37 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const parts = this.#sql
-      .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", head.seed)
-      .toArray()
-      .map(({ bytes }, nth) => this.#open(bytes, `ending ${head.seed} ${nth}`));
-    if (parts.length === 0) return undefined;
-    const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
-    return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
+    const runs = this.#sql
+      .exec(
+        "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
+        ...[head.seed, head.seed],
+      )
+      .toArray();
+    for (const { seed } of runs) {
+      const run = String(seed);
+      const parts = this.#sql
+        .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", run)
+        .toArray()
+        .map(({ bytes }, nth) => this.#open(bytes, `ending ${run} ${nth}`));
+      const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
+      if (entries.every((entry, at) => answerKey(entry) === answers[at])) return ending;
+    }
+    return undefined;
   }
 
   /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
   saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
     const ended: Ended = { answers: entries.map(answerKey), ending };
+    // A state that a client carries can be answered twice: runs with the same seed and other answers.
+    const run = `${head.seed} ${hashOf(ended.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
-    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, head.seed);
+    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);
     for (let nth = 0; nth * PART < bytes.length; nth++) {
       const part = bytes.subarray(nth * PART, (nth + 1) * PART);
       this.#sql.exec(
         "INSERT INTO ending_parts VALUES (?, ?, ?, ?)",
-        ...[head.seed, nth, this.#sealing.seal(part, `ending ${head.seed} ${nth}`)],
+        ...[run, nth, this.#sealing.seal(part, `ending ${run} ${nth}`)],
         now + limits.taskMs,
       );
     }

@@ -11,6 +11,9 @@ import type { Head } from "../../../src/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
+import type { Asks } from "../../../src/asks.ts";
+import type { CallToolResult } from "../../../src/model.ts";
+import { Suspended, Wait } from "../../../src/suspension.ts";
 import { begin, goOn, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
@@ -186,4 +189,40 @@ test("a call whose ending was lost is not made twice", async () => {
   expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
   expect(await servlet.callTool("next", {}, call)).toMatchObject({ content: [{ text: "2" }] });
   expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
+});
+
+test("a call that was answered twice has an ending for each answer", async () => {
+  const counting = bundle.servlets.find(({ name }) => name === "counting")!;
+  const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+  const servlet = connected(counting, deployment);
+  const keeper = { begin: async () => {}, keep: async () => {} };
+  const call = { ...nobodysCall, principal: { name: "forked" }, keeper };
+  const waiting = await servlet.callTool(
+    "note",
+    {},
+    {
+      ...call,
+      ask: (asks: Asks) => Promise.reject(new Wait({ kind: "input", asks, given: {} })),
+    },
+  );
+  if (!(waiting instanceof Suspended) || waiting.reason.kind !== "input")
+    throw new Error("it does not wait");
+  const [key] = Object.keys(waiting.reason.asks);
+  const { head, entries, pending } = waiting.recorded!;
+  const answered = async (text: string) => {
+    const answers = { [key!]: { result: { action: "accept", content: { text } } } };
+    const entry = { ...pending!, answer: JSON.stringify(answers), at: head.time };
+    const recorded = { head, entries: [...entries, entry], notices: 0 };
+    const { content } = (await servlet.callTool(
+      "note",
+      {},
+      { ...call, recorded },
+    )) as CallToolResult;
+    return (content[0] as { text: string }).text;
+  };
+  expect(await answered("one")).toBe("one");
+  expect(await answered("two")).toBe("one two");
+  // Both answers were lost.
+  expect(await answered("one")).toBe("one");
+  expect(await answered("two")).toBe("one two");
 });
