@@ -170,6 +170,10 @@ export const limits = {
   initialFileBytes: 4 * 1024 * 1024,
   /** How long the state of a servlet in a session is kept after its last call. */
   sessionStateMs: 7 * 24 * 3_600_000,
+  /** How long the state of an anonymous caller is kept after its last call: nobody else can delete it, or come back to it from elsewhere. */
+  anonymousStateMs: 7 * 24 * 3_600_000,
+  /** How much longer the two above may take, so that not each call must store when it was. */
+  stateSlackMs: 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
   /** Memory of all idle instances of one isolate. */
