@@ -1,12 +1,13 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
+import { COMPATIBILITY_DATE } from "./runner.ts";
 
-/** The module that the Worker imports; the same bytes for the same members. */
-export function bundleSource(members: readonly Member[], out: string): string {
+/** The module that the Worker imports; the same bytes for the same members. `runner` is the path of `runnerScript`. */
+export function bundleSource(members: readonly Member[], out: string, runner?: string): string {
   const toSource = relative(dirname(out), "src") || ".";
   const entries = members.map((member, at) => {
-    const { found, dialect, prepared, startsOnce, lists, definitions, archives } = member;
+    const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
     return `{
   name: ${JSON.stringify(found.name)},
@@ -16,7 +17,7 @@ export function bundleSource(members: readonly Member[], out: string): string {
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
-  hash: ${JSON.stringify(prepared.hash)},
+  hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},
   ${archives.length === 0 ? "" : `files: { ${archives.map(({ host, digest }, nth) => `${JSON.stringify(host)}: { archive: files${at}_${nth}, digest: "${digest}" }`).join(", ")} },`}
@@ -36,7 +37,8 @@ export function bundleSource(members: readonly Member[], out: string): string {
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
 ${imports.join("\n")}
-export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
+${runner === undefined ? "" : `import script from ${from(runner)};`}
+export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 
@@ -44,9 +46,9 @@ export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
 export function newBuilds(members: readonly Member[], before: string): string[] {
   const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
   const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));
-  return members.flatMap(({ found: { name, manifest }, prepared }) => {
-    const hash = hashes.get(name);
-    return keepsState(manifest) && hash !== undefined && hash !== prepared.hash ? [name] : [];
+  return members.flatMap(({ found: { name, manifest }, hash }) => {
+    const old = hashes.get(name);
+    return keepsState(manifest) && old !== undefined && old !== hash ? [name] : [];
   });
 }
 

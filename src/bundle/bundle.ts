@@ -11,6 +11,8 @@ import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
+import { identified } from "./digests.ts";
+import type { Parts } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
@@ -25,6 +27,9 @@ export interface Member {
   found: Found;
   dialect: DialectName;
   prepared: Prepared;
+  /** The digests of its code, and the hash of them, by which a waiting call knows it. */
+  parts: Parts;
+  hash: string;
   /** The files that its folders begin with. */
   archives: Archived[];
   /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
@@ -90,7 +95,7 @@ export async function bundleAll(
   for (const [at, one] of ready.entries()) {
     const answer = answers[at]!;
     const member = await refusals.collect(async () =>
-      withAnswer(await warmed(one, answer, cache), answer),
+      withAnswer(await identified(await warmed(one, answer, cache)), answer),
     );
     if (member !== undefined) members.push(member);
   }
@@ -100,7 +105,10 @@ export async function bundleAll(
   return members;
 }
 
-type Ready = Omit<Member, "startsOnce" | "startAsks" | "lists" | "definitions" | "warnings">;
+type Ready = Omit<
+  Member,
+  "parts" | "hash" | "startsOnce" | "startAsks" | "lists" | "definitions" | "warnings"
+>;
 
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
@@ -218,7 +226,7 @@ async function warmed(one: Ready, { patch, refusal }: Answer, cache: string): Pr
   };
 }
 
-function withAnswer(one: Ready, answer: Answer): Member {
+function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: Answer): Member {
   const { place, manifest } = one.found;
   const { unrestorable } = one.prepared;
   const startsOnce = answer.startsOnce && unrestorable === undefined;
@@ -268,8 +276,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
     servlet: {
       name: found.name,
       dialect: one.dialect,
-      module: undefined as unknown as WebAssembly.Module,
-      hash: one.prepared.hash,
+      hash: one.hash,
       exports: one.prepared.exports,
       manifest: found.manifest,
       ...(lists === undefined ? {} : { lists }),

@@ -9,7 +9,7 @@ import { Fault, type FaultCode, logError, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
-import type { CallParts } from "../servlets/connect.ts";
+import type { CallParts } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { Wait, type WaitReason } from "../suspension.ts";
 import type { PlainEnding } from "./plain-ending.ts";

@@ -5,7 +5,8 @@ import { Fault, report } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
-import { connected, partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import { connected, programOf } from "../servlets/connect.ts";
+import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
@@ -107,7 +108,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #list(name: string, viewer: Viewer): Promise<string> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const servlet = connected(servletOf(bundle, name), {
         ...deployment,
         runStateful: async (bundled, run, call) =>
@@ -128,7 +129,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const state = await this.#open();
       const { state: scope } = servlet.manifest;
       await this.#keep(servlet, run.call.caller);
@@ -217,7 +218,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const state = await this.#open();
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
           const chunks = steady(file, limits.stateStallMs);
-          const program = programOf(servlet, this.#share.deployment);
+          const program = programOf(servlet, this.#share.serving.deployment);
           const newInstance = () => newInstanceOf(program);
           await importInto(state, chunks, { servlet, filesOnly, newInstance, reserve });
           this.#lists = undefined;

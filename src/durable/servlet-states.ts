@@ -3,7 +3,7 @@ import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { Audience, Lists } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
-import { partsOf } from "../servlets/connect.ts";
+import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
 import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";

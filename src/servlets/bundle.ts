@@ -6,15 +6,20 @@ import type { Manifest } from "./manifest.ts";
 export interface BundledServlet {
   name: string;
   dialect: DialectName;
-  /** The prepared wasm. Servlets in TypeScript share an engine and its base, and each has a patch of its own. */
-  module: WebAssembly.Module;
+  /**
+   * The prepared wasm; absent where it is not in the bundle, but in the bucket of builds. Servlets in TypeScript share
+   * an engine and its base, and each has a patch of its own.
+   */
+  module?: WebAssembly.Module;
   base?: ArrayBuffer;
   patch?: ArrayBuffer;
+  /** The digests of the module and its patches in the bucket of builds. */
+  parts?: Parts;
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
-  /** SHA-256 of the module and its patches, in hex. */
+  /** SHA-256 of the digests of the module and its patches, in hex. */
   hash: string;
   exports: readonly string[];
   /** The files that its folders begin with, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */
@@ -26,7 +31,21 @@ export interface BundledServlet {
   definitions?: Readonly<Record<string, ToolDefinition>>;
 }
 
-/** The module that `npm run bundle` writes. */
-export interface Bundle {
+/** The digests of what a program consists of, in hex: see `Program`. */
+export interface Parts {
+  module: string;
+  base?: string | undefined;
+  patch?: string | undefined;
+}
+
+/** All servlets that are served. */
+export interface Served {
   servlets: readonly BundledServlet[];
+}
+
+/** The module that `npm run bundle` writes. */
+export interface Bundle extends Served {
+  servlets: readonly (BundledServlet & { module: WebAssembly.Module })[];
+  /** What runs a servlet in an isolate of its own: `src/builds/runner.ts`, bundled, and its compatibility date. */
+  runner?: { script: string; compatibilityDate: string };
 }

@@ -1,11 +1,11 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import type { Bundle, BundledServlet } from "./bundle.ts";
+import type { BundledServlet, Served } from "./bundle.ts";
 import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
-import type { May } from "./scopes.ts";
+import { mayUnscoped, type May } from "./scopes.ts";
 import { listAll, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
@@ -37,7 +37,7 @@ export class Lister {
   readonly #parts: ListerParts;
   #shared: { value: Catalog; until: number } | undefined;
 
-  constructor({ servlets }: Bundle, parts: ListerParts) {
+  constructor({ servlets }: Served, parts: ListerParts) {
     const { listStateful } = parts.deployment;
     const isStateful = ({ lists, manifest }: BundledServlet) =>
       lists === undefined && keepsState(manifest) && listStateful !== undefined;
@@ -99,6 +99,6 @@ export class Lister {
       const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
       if (may === undefined) deployment.log(second, "warn", text);
     };
-    return merge(await Promise.all(listed), onClash, may, this.#newest);
+    return merge(await Promise.all(listed), onClash, may ?? mayUnscoped, this.#newest);
   }
 }

@@ -8,7 +8,8 @@ import { sealingWith } from "../files/sealing.ts";
 import { bytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
-import { partsOf, programOf, setupOf } from "../servlets/connect.ts";
+import { programOf } from "../servlets/connect.ts";
+import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Ending } from "../wasm/call.ts";
 

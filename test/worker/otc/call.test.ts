@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/limits.ts";
-import type { BundledServlet } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/servlets/bundle.ts";
 import { ask, callTool } from "../server.ts";
 import {
   call,
@@ -266,7 +266,7 @@ describe("$schema", () => {
 });
 
 describe("versions", () => {
-  const kit = (version: string): BundledServlet =>
+  const kit = (version: string): Bundle["servlets"][number] =>
     examplesAs(`kit-${version}`, version === "1.0.0" ? ["Add", "Ring"] : ["Add"], {
       toolkit: "Kit",
       version,

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { define } from "../../../src/otc/definitions.ts";
-import type { Bundle, BundledServlet } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/servlets/bundle.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
@@ -79,7 +79,7 @@ export function examplesAs(
   name: string,
   tools: readonly string[],
   manifest: Manifest,
-): BundledServlet {
+): Bundle["servlets"][number] {
   const lists = { ...examples.lists! };
   lists.tools = lists.tools.filter((tool) => tools.includes(tool.name));
   const own = { ...examples, name, lists, manifest: { ...examples.manifest, ...manifest } };

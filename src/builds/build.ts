@@ -1,0 +1,57 @@
+/**
+ * A build: a prepared servlet outside of the bundle. Its code is kept in the bucket of builds as parts, each under its
+ * digest; all else about it is one JSON value.
+ */
+import * as z from "zod/mini";
+import { sha256 } from "../digest.ts";
+import { Fault } from "../errors.ts";
+import { isObject } from "../model.ts";
+import type { BundledServlet, Parts } from "../servlets/bundle.ts";
+import { dialectNames } from "../servlets/dialects.ts";
+
+const DIGEST = /^[0-9a-f]{64}$/;
+const digest = z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));
+
+export const isDigest = (text: string): boolean => DIGEST.test(text);
+
+const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
+
+const buildSchema = z.strictObject({
+  name: z.string().check(z.regex(/^[\w.-]{1,64}$/, "must be the name of a servlet")),
+  dialect: z.enum(dialectNames),
+  /** `hashOf` its parts. */
+  hash: digest,
+  parts: z.strictObject({ module: digest, base: z.optional(digest), patch: z.optional(digest) }),
+  startsOnce: z.boolean(),
+  restorable: z.boolean(),
+  exports: z.array(z.string()),
+  manifest: object,
+  /** Absent if they are dynamic. */
+  lists: z.optional(object),
+  definitions: z.optional(object),
+});
+
+/** A servlet without its code, as it is sent and stored. */
+export type Build = Omit<BundledServlet, "module" | "base" | "patch" | "files"> &
+  Required<Pick<BundledServlet, "parts">>;
+
+/** The hash of a program with these parts: a waiting call goes on with no other. */
+export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<string> {
+  return (await sha256([module, base, patch].join(" "))).toHex();
+}
+
+/** The build in this JSON. Throws `invalid_params` for one whose form or hash is wrong. */
+export async function readBuild(given: unknown): Promise<Build> {
+  const read = buildSchema.safeParse(given);
+  const wrong = (what: string) => new Fault("invalid_params", `The build is not valid: ${what}.`);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw wrong(`${issue?.path.join(".")} ${issue?.message}`);
+  }
+  const build = read.data as unknown as Build;
+  if (build.hash !== (await hashOf(build.parts))) throw wrong("hash does not fit its parts");
+  return build;
+}
+
+/** The digests of a build's parts, each once. */
+export const digestsOf = ({ parts }: Build): string[] => [...new Set(Object.values(parts))];

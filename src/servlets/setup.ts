@@ -1,0 +1,65 @@
+import { callerKey } from "../callers.ts";
+import type { CallContext, CallCredentials, Trace } from "../call-context.ts";
+import type { Setup } from "../wasm/setup.ts";
+import { liveWorld } from "../wasm/world.ts";
+import type { BundledServlet } from "./bundle.ts";
+import { configOf, guestCredentials, secretOf } from "./config.ts";
+import type { Deployment } from "./deployment.ts";
+import { fuelOf, keepsState } from "./manifest.ts";
+
+/** The parts of a call that its guest may use. */
+export interface CallParts {
+  /** The caller key; absent where it is not known who is calling. */
+  caller: string | undefined;
+  trace: Trace | undefined;
+  fuelUsed: number | undefined;
+  credentials: CallCredentials | undefined;
+}
+
+export const partsOf = (call: CallContext): CallParts => ({
+  caller: callerKey(call.principal),
+  trace: call.trace,
+  fuelUsed: call.fuelUsed,
+  credentials: call.credentials,
+});
+
+const configs = new WeakMap<Deployment, Map<BundledServlet, Record<string, string>>>();
+
+function knownConfig(bundled: BundledServlet, deployment: Deployment): Record<string, string> {
+  let known = configs.get(deployment);
+  if (known === undefined) configs.set(deployment, (known = new Map()));
+  let config = known.get(bundled);
+  if (config === undefined) known.set(bundled, (config = configOf(bundled, deployment.variables)));
+  return config;
+}
+
+/** Host services that a guest of this servlet may use in a call. */
+export function setupOf(
+  bundled: BundledServlet,
+  deployment: Deployment,
+  call: CallParts & Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending">,
+): Setup {
+  const { manifest } = bundled;
+  const { variables, logLevel, log, world = liveWorld } = deployment;
+  const { credentials } = call;
+  return {
+    world,
+    config: knownConfig(bundled, deployment),
+    allowedHosts: manifest.allowed_hosts ?? [],
+    resends: manifest.resend_requests === true,
+    keepsState: keepsState(manifest),
+    secret: (service, user) => secretOf(bundled, variables, { service, user }),
+    logLevel,
+    caller: call.caller,
+    trace: call.trace,
+    fuel: fuelOf(manifest),
+    fuelUsed: call.fuelUsed,
+    signal: call.signal,
+    log: (level, text) => log(bundled.name, level, text),
+    notify: call.notify,
+    ask: call.ask,
+    ...(call.gate && { gate: call.gate }),
+    ...(call.sending && { sending: call.sending }),
+    ...(credentials && { credentials: guestCredentials(bundled, credentials) }),
+  };
+}
