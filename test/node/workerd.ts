@@ -9,7 +9,12 @@ import { OBJECTS } from "./objects.ts";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
 
-const KINDS: Record<string, string> = { ".js": "esModule", ".wasm": "wasm", ".bin": "data", ".txt": "text" };
+const KINDS: Record<string, string> = {
+  ".js": "esModule",
+  ".wasm": "wasm",
+  ".bin": "data",
+  ".txt": "text",
+};
 
 /** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
 export interface Served {
