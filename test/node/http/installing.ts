@@ -3,8 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness } from "wrangler";
-import type { Build } from "../../../src/builds/build.ts";
-import { buildOf } from "../../../src/bundle/build-files.ts";
+import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { OBJECTS } from "../objects.ts";
 
@@ -81,15 +80,12 @@ export class Operator {
   }
 
   /** Sends the parts that are missing, then installs or publishes. */
-  async put(
-    { build, code }: { build: Build; code: Map<string, Uint8Array<ArrayBuffer>> },
-    what: "servlet" | "build" = "servlet",
-  ) {
+  async put({ build, code }: BuildFiles, what: "servlet" | "build" = "servlet") {
     const path = `${what}/${build.name}`;
     const first = await this.json("PUT", path, build);
     const missing = (first["missing"] ?? []) as string[];
     if (missing.length === 0) return first;
-    for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!);
+    for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!.bytes);
     return this.json("PUT", path, build);
   }
 }
