@@ -29,7 +29,8 @@ export async function request(
   if (key && url.protocol !== "https:" && !isLocal) {
     throw new Refusal(`${flag}: ${on} is not https, so the key would be sent unencrypted.`);
   }
-  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  const headers = new Headers(init.headers);
+  if (key) headers.set("authorization", `Bearer ${key}`);
   const response = await fetch(url, { ...init, headers, redirect: "error" }).catch(
     (error: unknown) => {
       const { cause = error } = error as Error;
@@ -40,18 +41,15 @@ export async function request(
     },
   );
   if (response.ok) return response;
-  const text = await response.text().catch(() => "");
-  let message = unexpected(response);
-  try {
-    message = errorSchema.parse(JSON.parse(text)).error;
-  } catch {
-    // Something else has answered.
-  }
+  const known = errorSchema.safeParse(await response.json().catch(() => undefined));
+  // A failure that the server has not worded is one of something on the way to it.
+  const Kind = known.success || response.status < 500 ? Refusal : Unreachable;
   const hint =
     response.status === 401
       ? " Set EDGE_SERVLETS_KEY: npm run keys -- create NAME --scopes operator"
       : "";
-  throw new Refusal(printable(`${url.origin}: ${message}${hint}`));
+  const message = known.data?.error ?? unexpected(response);
+  throw new Kind(printable(`${url.origin}: ${message}${hint}`));
 }
 
 const unexpected = ({ status }: Response) =>
