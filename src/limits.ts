@@ -170,6 +170,10 @@ export const limits = {
   initialFileBytes: 4 * 1024 * 1024,
   /** How long the state of a servlet in a session is kept after its last call. */
   sessionStateMs: 7 * 24 * 3_600_000,
+  /** How long the state of an anonymous caller is kept after its last call: nobody else can delete it, or come back to it from elsewhere. */
+  anonymousStateMs: 7 * 24 * 3_600_000,
+  /** How much longer the two above may take, so that not each call must store when it was. */
+  stateSlackMs: 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
   /** Memory of all idle instances of one isolate. */
@@ -417,6 +421,9 @@ export const limits = {
   installedServlets: 300,
   /** How long a build is kept that is served no more: no call waits longer than `taskMs`. */
   oldBuildMs: 8 * 86_400_000,
+  /** Tasks that wait of which operators can know, and those that are tried with another build at once. */
+  waitingTasks: 10_000,
+  rehearsedTasks: 200,
   /** How often old builds are looked for, and parts that no build has any more are deleted when so old. */
   sweepMs: 86_400_000,
   /** Old builds that an isolate remembers. */

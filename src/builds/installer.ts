@@ -4,6 +4,7 @@ import { merge } from "../servlets/catalog.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
+import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
@@ -24,6 +25,14 @@ export interface InstallerParts {
   installs: () => DurableObjectStub<InstallsObject>;
   loader: ServletLoader;
   registry: () => Promise<Registry>;
+  tasks: DurableObjectNamespace<TaskObject> | undefined;
+}
+
+/** How many of the calls that wait could go on with another build, and why others could not. */
+export interface Rehearsal {
+  waiting: number;
+  goOn: number;
+  reasons: string[];
 }
 
 /** Checks builds, keeps them and has them served. */
@@ -32,8 +41,10 @@ export class Installer {
   readonly installs: InstallerParts["installs"];
   readonly #loader: ServletLoader;
   readonly #registry: () => Promise<Registry>;
+  readonly #tasks: InstallerParts["tasks"];
 
-  constructor({ bucket, installs, loader, registry }: InstallerParts) {
+  constructor({ bucket, installs, loader, registry, tasks }: InstallerParts) {
+    this.#tasks = tasks;
     this.bucket = bucket;
     this.installs = installs;
     this.#loader = loader;
@@ -65,7 +76,29 @@ export class Installer {
     return { name, hash, ...unsettled(await this.installs().install(build, by)) };
   }
 
+  /** Tries the tasks that wait for a servlet with another build of it. */
+  async rehearse(build: Build): Promise<Rehearsal> {
+    const rehearsal: Rehearsal = { waiting: 0, goOn: 0, reasons: [] };
+    const tasks = this.#tasks;
+    if (tasks === undefined) return rehearsal;
+    await this.#demandLoadable(build);
+    const text = JSON.stringify(build);
+    for (const id of await this.installs().waiting(build.name)) {
+      const reason = await tasks.get(tasks.idFromString(id)).rehearse(text);
+      if (reason === null) continue;
+      rehearsal.waiting++;
+      if (reason === undefined) rehearsal.goOn++;
+      else if (!rehearsal.reasons.includes(reason)) rehearsal.reasons.push(reason);
+    }
+    return rehearsal;
+  }
+
   async #keep(build: Build): Promise<void> {
+    await this.#demandLoadable(build);
+    await this.bucket.putBuild(build);
+  }
+
+  async #demandLoadable(build: Build): Promise<void> {
     const exports = new Set(await this.#loader.check(build));
     const lacking = build.exports.find((name) => !exports.has(name));
     if (lacking !== undefined) {
@@ -74,7 +107,6 @@ export class Installer {
         `The build is not valid: its module exports no ${lacking}.`,
       );
     }
-    await this.bucket.putBuild(build);
   }
 
   async #refuseClashes(build: Build): Promise<void> {

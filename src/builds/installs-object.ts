@@ -36,6 +36,10 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   ): Promise<{ current: number | null; versions: (Version & { build: string })[] }>;
   /** The served version of each installed servlet. */
   list(): Promise<(Version & { name: string; tools: number })[]>;
+  /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
+  waits(task: string, servlet: string, until: number): Promise<void>;
+  /** The ids of those that wait for a servlet; some may have ended. */
+  waiting(servlet: string): Promise<string[]>;
   /** Keeps an old build for longer: a call has gone on with it. */
   needed(hash: string): Promise<void>;
 }

@@ -18,6 +18,7 @@ const TABLES = `
   CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
 /** A row of `versions`. */
@@ -141,6 +142,22 @@ export function installsObject(bundle: Bundle) {
       });
     }
 
+    async waits(task: string, servlet: string, until: number): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
+      const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
+      this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
+    }
+
+    async waiting(servlet: string): Promise<string[]> {
+      const query =
+        "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
+      const values = [servlet, Date.now(), limits.rehearsedTasks];
+      return this.#sql
+        .exec<{ task: string }>(query, ...values)
+        .toArray()
+        .map(({ task }) => task);
+    }
+
     async needed(hash: string): Promise<void> {
       const until = Date.now() + limits.oldBuildMs;
       this.#sql.exec("INSERT OR REPLACE INTO retired VALUES (?, ?)", hash, until);
@@ -191,6 +208,7 @@ export function installsObject(bundle: Bundle) {
 
     /** Deletes old builds whose time is over, and parts that no build has. */
     async #sweep(now: number): Promise<void> {
+      this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
       if (bucket === undefined) return;
       const rows = this.#sql

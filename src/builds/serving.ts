@@ -1,5 +1,6 @@
 import { stateful } from "../durable/servlet-states.ts";
-import { deploymentOf, type Settings } from "../env.ts";
+import type { TaskObject } from "../durable/task-object.ts";
+import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
@@ -32,7 +33,8 @@ export class Serving {
     if (isolates && bucket && installs && runner) {
       const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
       const registry = this.registry.bind(this);
-      this.installer = new Installer({ bucket, installs, loader, registry });
+      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+      this.installer = new Installer({ bucket, installs, loader, registry, tasks });
       const runLoaded = loader.run.bind(loader);
       const own = ownServlets(this.installer, registry);
       this.deployment = { ...plain, own, runLoaded, oldBuild: this.#oldBuild.bind(this) };
@@ -64,6 +66,15 @@ export class Serving {
       this.#isAsking = false;
     }
     return this.#known.registry;
+  }
+
+  /** Notes a task that waits, where builds are kept, by its id and the hash of its servlet, until it expires (Unix ms). */
+  async noteWaiting(task: string, hash: string, until: number): Promise<void> {
+    if (this.installer === undefined) return;
+    const { servlets } = (await this.registry()).whole;
+    const { name } =
+      servlets.find((one) => one.hash === hash) ?? (await this.#oldBuild(hash)) ?? {};
+    if (name !== undefined) await this.installer.installs().waits(task, name, until);
   }
 
   async #ask(): Promise<void> {

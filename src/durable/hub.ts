@@ -258,7 +258,7 @@ export class JoiningHub extends Hub {
 /** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */
 export const ALL_HUBS = "all hubs";
 
-/** A session that hears of changes; `caller` is null if it was enlisted before that was kept. */
+/** A session that hears of changes; `caller` is null if it was enlisted before that was kept: it hears of no caller's own state. */
 interface Enlisted extends Record<string, SqlStorageValue> {
   id: string;
   caller: string | null;
@@ -272,7 +272,7 @@ function reaches(
   if (audience === undefined || "everybody" in audience) return true;
   if ("session" in audience) return audience.session === session;
   if (audience.isSessionless === true && session !== undefined) return false;
-  return caller === null || audience.caller === caller;
+  return audience.caller === caller;
 }
 
 const bytesOf = (filter: Filter): number => {

@@ -39,6 +39,13 @@ export async function install(request: Request, name: string, installer: Install
   return json(missing.length > 0 ? { missing } : await installer.install(build, by.name));
 }
 
+/** `POST replay/NAME` with a build: tries the calls that wait with it. */
+export async function replay(request: Request, name: string, installer: Installer) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  return json(missing.length > 0 ? { missing } : await installer.rehearse(build));
+}
+
 /** `GET servlet/` and `GET servlet/NAME`. */
 export async function showInstalled(_request: Request, name: string, { installs }: Installer) {
   if (name === "") return json({ servlets: await installs().list() });

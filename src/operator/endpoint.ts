@@ -3,7 +3,7 @@ import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
-import { install, publish, putPart, rollBack, showInstalled, uninstall } from "./builds.ts";
+import { install, publish, putPart, replay, rollBack, showInstalled, uninstall } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
@@ -38,6 +38,7 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   "state-file": { GET: exportState },
   part: { PUT: withInstaller(putPart) },
   build: { PUT: withInstaller(publish) },
+  replay: { POST: withInstaller(replay) },
   servlet: {
     GET: withInstaller(showInstalled),
     PUT: withInstaller(install),
