@@ -1,4 +1,4 @@
-/** The commands `npm run servlets -- install` and `publish`: they prepare a servlet here, and send it to a server. */
+/** The commands `npm run servlets -- install`, `publish` and `replay`: they prepare servlets here, and send them to a server. */
 import * as z from "zod";
 import { canonicalJson } from "../../digest.ts";
 import { mebibytes, printable, printableLines } from "../../text.ts";
@@ -74,6 +74,23 @@ export async function publish(
   return `${server.url} keeps what is published for calls that wait.`;
 }
 
+/** Tries the calls of a servlet that wait with the build of the servlet `against`. */
+export async function replay(
+  name: string,
+  { against, server }: { against: string; server: Server },
+  options: Options,
+): Promise<string> {
+  const found = { ...(await locate(against, options.folders)), name };
+  const [member] = await bundleAll([found], options);
+  const path = `replay/${encodeURIComponent(name)}`;
+  const to = { method: "POST", server, path, schema: replayedSchema };
+  const { waiting, goOn, reasons } = await send(buildOf(member!), to, options.progress);
+  return [
+    `Calls of ${name} that wait: ${waiting}. Of these, ${goOn} would go on with this build.`,
+    ...reasons.map((one) => `  ${printable(one)}`),
+  ].join("\n");
+}
+
 function warn(members: readonly Member[]): void {
   for (const { found, warnings } of members) {
     for (const one of warnings) console.error(printableLines(`warning: ${found.name}: ${one}`));
@@ -82,12 +99,25 @@ function warn(members: readonly Member[]): void {
 
 const missingSchema = z.object({ missing: z.array(z.string()).min(1) });
 const servedSchema = z.object({ version: z.number() });
+const replayedSchema = z.object({
+  waiting: z.number(),
+  goOn: z.number(),
+  reasons: z.array(z.string()),
+});
 const keptSchema = z.object({ hash: z.string(), missing: z.array(z.never()) });
 
-/** Puts a build, sends the parts that the server lacks, and puts it again. */
+interface Target<T> {
+  method?: string;
+  server: Server;
+  path: string;
+  /** Of the answer once no part is missing. */
+  schema: z.ZodType<T>;
+}
+
+/** Sends a build, then the parts that the server lacks, and the build again. */
 async function send<T>(
   { build, code }: BuildFiles,
-  { server, path, schema }: { server: Server; path: string; schema: z.ZodType<T> },
+  { method = "PUT", server, path, schema }: Target<T>,
   progress: (text: string) => void,
 ): Promise<T> {
   const { name } = build;
@@ -95,7 +125,7 @@ async function send<T>(
   const answers = z.union([schema, missingSchema]);
   const put = () => {
     const headers = { "content-type": "application/json" };
-    const init = { method: "PUT", body: JSON.stringify(build), headers };
+    const init = { method, body: JSON.stringify(build), headers };
     return retried(() => requestJson(server, path, answers, init), tell);
   };
   const isMissing = (answer: T | z.infer<typeof missingSchema>) =>

@@ -1,7 +1,7 @@
 /** The commands of `npm run servlets` that change what a running server has installed. */
 import { parseArgs } from "node:util";
 import { Refusal } from "../refusal.ts";
-import { install, publish, type Options } from "./install.ts";
+import { install, publish, replay, type Options } from "./install.ts";
 import { installed, rollback, uninstall, versions } from "./versions.ts";
 
 export const INSTALLS_USAGE = `npm run servlets -- install SERVLET     prepares a servlet, shows what it may do, and installs it on a running
@@ -12,6 +12,8 @@ npm run servlets -- rollback NAME [VERSION]  serves an earlier version again, by
 npm run servlets -- uninstall NAME      removes it
 npm run servlets -- publish [SERVLET]   sends a build, or those of all servlets, so that calls that wait can go on
                                       with it after a deploy
+npm run servlets -- replay NAME         says how many of the calls of a servlet that wait would go on with the build
+                                      of the one here; --against SERVLET: with that of another
     --to URL                          the server; http://localhost:8787 by default. EDGE_SERVLETS_KEY has a key with
                                       the scope operator, where it requires one
     --yes                             agrees without being asked`;
@@ -31,6 +33,8 @@ export async function installs(command: string, args: string[], options: Options
       return publish(name, server, options);
     case "install":
       return install(name!, asking, options);
+    case "replay":
+      return replay(name!, { against: values.against ?? name!, server }, options);
     case "versions":
       return versions(name!, server);
     case "rollback":
@@ -54,6 +58,7 @@ function parsed(args: string[]) {
       allowPositionals: true,
       options: {
         to: { type: "string", default: "http://localhost:8787" },
+        against: { type: "string" },
         yes: { type: "boolean", default: false },
       },
     });

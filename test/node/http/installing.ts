@@ -90,3 +90,38 @@ export class Operator {
     return this.json(method, path, build);
   }
 }
+
+/** Begins a call of a tool by a client that takes tasks. */
+export async function begun(name: string, url: URL, headers: Record<string, string> = {}) {
+  const version = "2026-07-28";
+  const meta = "io.modelcontextprotocol/";
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": version,
+      "mcp-method": "tools/call",
+      "mcp-name": name,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name,
+        arguments: { text: "" },
+        _meta: {
+          [`${meta}protocolVersion`]: version,
+          [`${meta}clientCapabilities`]: {
+            elicitation: { form: {} },
+            extensions: { [`${meta}tasks`]: {} },
+          },
+        },
+      },
+    }),
+  });
+  const { result } = (await response.json()) as { result: object };
+  return result;
+}

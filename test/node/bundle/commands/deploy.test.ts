@@ -89,8 +89,8 @@ test("puts the builds of the bundle into the bucket before the Worker is deploye
   // Then wrangler has gone on to the Worker, which this API refuses.
   expect(asked.filter((one) => one.includes("/workers/"))).not.toEqual([]);
   const keys = [...objects.keys()];
-  const json = keys.filter((key) => key.startsWith("builds/"));
-  const build = await readBuild(JSON.parse(objects.get(json[0]!)!.toString()));
+  const json = keys.find((key) => key.startsWith("builds/"))!;
+  const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
   expect(build).toMatchObject({ name: "greeter", lists: { tools: [{ name: "greet" }] } });
   const parts = Object.values(build.parts).map((digest) => `parts/${digest}`);
   expect(keys.toSorted()).toEqual([`builds/${build.hash}.json`, ...parts].toSorted());

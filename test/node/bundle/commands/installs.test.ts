@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Operator, serveInstalling } from "../../http/installing.ts";
+import { begun, Operator, serveInstalling } from "../../http/installing.ts";
 
 /** The commands of `npm run servlets` that install, with a real server. */
 
@@ -31,14 +31,20 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function servlet(
-  name: string,
-  text: string,
-  manifest: object = {},
-  tool = `${name}-say`,
-): Promise<void> {
-  const source = `import { defineServlet } from "edge-servlets/servlet";
-const tool = { description: "Says ${text}.", input: { type: "object" }, handler: () => "${text}" } as const;
+interface Written {
+  text?: string;
+  handler?: string;
+  manifest?: object;
+  tool?: string;
+}
+
+/** Writes a servlet with one tool, which says its text. */
+async function servlet(name: string, written: Written): Promise<void> {
+  const { text = name, manifest = {}, tool = `${name}-say` } = written;
+  const { handler = `() => "${text}"` } = written;
+  const source = `import { defineServlet, type Context } from "edge-servlets/servlet";
+export type Given = Context;
+const tool = { description: "Says ${text}.", input: { type: "object", properties: {} }, handler: ${handler} } as const;
 export default defineServlet({ tools: { "${tool}": tool } });`;
   const files = { "servlet.ts": source, "servlet.json": JSON.stringify(manifest) };
   for (const [file, content] of Object.entries(files)) {
@@ -88,14 +94,15 @@ async function call(name: string): Promise<string> {
 const EVENTUALLY = { timeout: 15_000, interval: 200 };
 
 test("install shows what a servlet may do, and does nothing without agreement", async () => {
-  await servlet("plain", "one", {
+  const manifest = {
     prefix: "my",
     allowed_hosts: ["api.example.com"],
     allowed_secrets: [{ service: "git", user: "bot" }],
     env_vars: { region: "${REGION}" },
     memory_limit: "8Mi",
     compute_limit: 2,
-  });
+  };
+  await servlet("plain", { text: "one", manifest });
   const shown = await servlets(["install", "plain"]);
   expect(shown).toMatchObject({ code: 1, said: expect.stringMatching(/There is no terminal/) });
   for (const expected of [
@@ -111,8 +118,8 @@ test("install shows what a servlet may do, and does nothing without agreement", 
   expect(await operator.json("GET", "servlet/")).toEqual({ servlets: [] });
 });
 
-test("a servlet is installed, changed, rolled back and uninstalled", async () => {
-  await servlet("words", "one");
+test("a servlet is installed, and changed", async () => {
+  await servlet("words", { text: "one" });
   const first = await servlets(["install", "words", "--yes"]);
   expect(first).toMatchObject({ code: 0, said: expect.stringMatching(/installed as version 1,/) });
   await expect.poll(() => call("words-say"), EVENTUALLY).toBe("one");
@@ -122,7 +129,7 @@ test("a servlet is installed, changed, rolled back and uninstalled", async () =>
     said: expect.stringMatching(/installed already, as version 1\./),
   });
 
-  await servlet("words", "two", { allowed_hosts: ["example.com"] });
+  await servlet("words", { text: "two", manifest: { allowed_hosts: ["example.com"] } });
   const second = await servlets(["install", "words", "--yes"]);
   expect(second.said).toMatch(
     /Compared with version 1[^]*^- +"description": "Says one\."[^]*^\+ manifest allowed_hosts$/m,
@@ -132,7 +139,9 @@ test("a servlet is installed, changed, rolled back and uninstalled", async () =>
   expect((await servlets(["versions", "words"])).said).toMatch(
     /^→ version 2, \w{12}, installed 20.* by op$\n^ {2}version 1, /m,
   );
+});
 
+test("it is rolled back and uninstalled", async () => {
   const asks = await servlets(["rollback", "words"]);
   expect(asks).toMatchObject({
     code: 1,
@@ -153,12 +162,29 @@ test("a servlet is installed, changed, rolled back and uninstalled", async () =>
 });
 
 test("publish keeps builds and serves none", async () => {
-  await servlet("later", "later");
+  await servlet("later", {});
   const { code, said } = await servlets(["publish", "later"]);
   const [, hash] = /^later is published: (\w{64})$/m.exec(said)!;
   expect(code).toBe(0);
   expect((await servlets(["publish"])).said).toContain(`later is published: ${hash}`);
   expect(await operator.json("GET", "servlet/later")).toMatchObject({ versions: [] });
+});
+
+test("replay says how many of the calls that wait would go on", async () => {
+  const asks = (question: string) => `async (_: unknown, context: Context) => {
+    const { action } = await context.elicit({ message: "${question}", schema: { type: "object", properties: {} } });
+    return action; }`;
+  const manifest = { tools: { "patient-say": { task: "always" } } };
+  await servlet("patient", { text: "one", handler: asks("Now?"), manifest });
+  await servlet("changed", { text: "one", handler: asks("Then?"), manifest, tool: "patient-say" });
+  expect(await servlets(["install", "patient", "--yes"])).toMatchObject({ code: 0 });
+  const begin = () => begun("patient-say", server.url, { authorization: "Bearer ada" });
+  await expect.poll(begin, EVENTUALLY).toMatchObject({ resultType: "task" });
+  await expect
+    .poll(async () => (await servlets(["replay", "patient"])).said, EVENTUALLY)
+    .toMatch(/wait: 1\. Of these, 1 would/);
+  const other = await servlets(["replay", "patient", "--against", join(folder, "changed")]);
+  expect(other.said).toMatch(/wait: 1\. Of these, 0 would [^]*the same with other content/);
 });
 
 test.each([
@@ -192,9 +218,9 @@ test.each([
 });
 
 test("a name of the bundle, a tool of another servlet and state are refused, and change nothing", async () => {
-  await servlet("hello", "taken");
-  await servlet("clash", "clash", {}, "greet");
-  await servlet("keeper", "kept", { state: "caller" });
+  await servlet("hello", {});
+  await servlet("clash", { tool: "greet" });
+  await servlet("keeper", { manifest: { state: "caller" } });
   const before = await operator.json("GET", "servlet/");
   const refused = async (name: string, expected: RegExp) =>
     expect(await servlets(["install", name, "--yes"])).toMatchObject({
@@ -212,7 +238,7 @@ async function breaking(times: number) {
   let left = times;
   const proxy = createServer((from) => {
     const to = connect(Number(server.url.port), server.url.hostname);
-    from.on("data", (chunk) => {
+    from.on("data", (chunk: Buffer) => {
       if (left > 0 && chunk.includes("PUT /operator/part/")) {
         left -= 1;
         to.write(chunk.subarray(0, -100));
@@ -229,7 +255,7 @@ async function breaking(times: number) {
 }
 
 test("an upload that is cut off is sent again; where it cannot be, nothing is installed", async () => {
-  await servlet("cut", "cut");
+  await servlet("cut", {});
   const dead = await breaking(Infinity);
   const failed = await servlets(["install", "cut", "--yes"], dead);
   dead.close();
