@@ -218,7 +218,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const state = await this.#open();
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
           const chunks = steady(file, limits.stateStallMs);
-          const program = programOf(servlet, this.#share.deployment);
+          const program = programOf(servlet, this.#share.serving.deployment);
           const newInstance = () => newInstanceOf(program);
           await importInto(state, chunks, { servlet, filesOnly, newInstance, reserve });
           this.#lists = undefined;
