@@ -6,8 +6,9 @@ import { Refusal } from "../refusal.ts";
 export async function asked(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // At the end of input, versions of Node reject or do nothing.
   const closed = once(terminal, "close").then(() => "");
-  const answer = await Promise.race([terminal.question(question), closed]);
+  const answer = await Promise.race([terminal.question(question).catch(() => ""), closed]);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
 }
