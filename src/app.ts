@@ -11,7 +11,7 @@ import { Fault, report } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
-import { buildsOf } from "./operator/builds.ts";
+import { installerOf } from "./operator/builds.ts";
 import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
@@ -113,7 +113,7 @@ export function createApp(bundle: Bundle, env: object) {
         principal,
         servlets: bundle.servlets,
         states,
-        builds: () => buildsOf(env, serving),
+        installer: () => installerOf(serving),
       }),
     );
   });

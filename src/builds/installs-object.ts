@@ -23,6 +23,10 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   /** What is installed; undefined if that is still this generation. */
   since(generation: number): Promise<Installed | undefined>;
   install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>>;
+  /** Remembers which build of a servlet may be installed by its name. */
+  publish(name: string, hash: string, by: string): Promise<void>;
+  /** Those builds. */
+  published(): Promise<{ name: string; hash: string; by: string }[]>;
   /** Serves an earlier version again: this one, or else the one before. */
   rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>>;
   uninstall(name: string): Promise<Settled<void>>;
@@ -32,6 +36,10 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   ): Promise<{ current: number | null; versions: (Version & { build: string })[] }>;
   /** The served version of each installed servlet. */
   list(): Promise<(Version & { name: string; tools: number })[]>;
+  /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
+  waits(task: string, servlet: string, until: number): Promise<void>;
+  /** The ids of those that wait for a servlet; some may have ended. */
+  waiting(servlet: string): Promise<string[]>;
   /** Keeps an old build for longer: a call has gone on with it. */
   needed(hash: string): Promise<void>;
 }

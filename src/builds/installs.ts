@@ -17,6 +17,8 @@ const TABLES = `
     PRIMARY KEY (name, nr));
   CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
 /** A row of `versions`. */
@@ -83,6 +85,15 @@ export function installsObject(bundle: Bundle) {
       });
     }
 
+    async publish(name: string, hash: string, by: string): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
+    }
+
+    async published() {
+      const query = "SELECT * FROM published ORDER BY name";
+      return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
+    }
+
     rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>> {
       return settled(() => {
         const rows = this.#versionsOf(name);
@@ -129,6 +140,22 @@ export function installsObject(bundle: Bundle) {
         const tools = buildIn(row).lists?.tools.length ?? 0;
         return { name: row.name, ...versionIn(row), tools };
       });
+    }
+
+    async waits(task: string, servlet: string, until: number): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
+      const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
+      this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
+    }
+
+    async waiting(servlet: string): Promise<string[]> {
+      const query =
+        "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
+      const values = [servlet, Date.now(), limits.rehearsedTasks];
+      return this.#sql
+        .exec<{ task: string }>(query, ...values)
+        .toArray()
+        .map(({ task }) => task);
     }
 
     async needed(hash: string): Promise<void> {
@@ -181,9 +208,12 @@ export function installsObject(bundle: Bundle) {
 
     /** Deletes old builds whose time is over, and parts that no build has. */
     async #sweep(now: number): Promise<void> {
+      this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
       if (bucket === undefined) return;
-      const rows = this.#sql.exec<{ hash: string }>("SELECT DISTINCT hash FROM versions").toArray();
+      const rows = this.#sql
+        .exec<{ hash: string }>("SELECT hash FROM versions UNION SELECT hash FROM published")
+        .toArray();
       const current = new Set([...bundle.servlets, ...rows].map(({ hash }) => hash));
       const kept = new Set<string>();
       for (const hash of await bucket.hashes()) {

@@ -1,5 +1,6 @@
 import { stateful } from "../durable/servlet-states.ts";
-import { deploymentOf, type Settings } from "../env.ts";
+import type { TaskObject } from "../durable/task-object.ts";
+import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
@@ -7,7 +8,9 @@ import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
 import type { Build } from "./build.ts";
+import { Installer } from "./installer.ts";
 import { ServletLoader } from "./loaded.ts";
+import { ownServlets } from "./tools.ts";
 
 /**
  * What this isolate serves: the bundle, and what was installed since, which it asks for at most every
@@ -16,30 +19,29 @@ import { ServletLoader } from "./loaded.ts";
 export class Serving {
   readonly deployment: Deployment;
   /** Absent where nothing can be installed. */
-  readonly loader: ServletLoader | undefined;
+  readonly installer: Installer | undefined;
   readonly #bundle: Bundle;
-  readonly #env: object;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
   readonly #old = new Map<string, { servlet: BundledServlet; at: number }>();
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const plain = { ...deploymentOf(settings, env), ...stateful(env) };
-    const [loader, bucket, { runner }] = [loaderOf(env), bucketOf(env), bundle];
-    if (loader !== undefined && bucket !== undefined && runner !== undefined) {
-      this.loader = new ServletLoader({ loader, bucket, runner }, plain);
+    this.deployment = plain;
+    const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
+    const { runner } = bundle;
+    if (isolates && bucket && installs && runner) {
+      const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
+      const registry = this.registry.bind(this);
+      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+      this.installer = new Installer({ bucket, installs, loader, registry, tasks });
+      const runLoaded = loader.run.bind(loader);
+      const own = ownServlets(this.installer, registry);
+      this.deployment = { ...plain, own, runLoaded, oldBuild: this.#oldBuild.bind(this) };
     }
-    this.deployment = {
-      ...plain,
-      ...(this.loader && {
-        runLoaded: this.loader.run.bind(this.loader),
-        oldBuild: this.#oldBuild.bind(this),
-      }),
-    };
     this.#bundle = bundle;
-    this.#env = env;
     const registry = new Registry(bundle, this.deployment);
-    this.#known = { registry, generation: -1, at: this.loader ? -Infinity : Infinity };
+    this.#known = { registry, generation: -1, at: this.installer ? -Infinity : Infinity };
   }
 
   /** All that is served. Throws `unavailable` where it is not known yet what is installed. */
@@ -66,23 +68,33 @@ export class Serving {
     return this.#known.registry;
   }
 
+  /** Notes a task that waits, where builds are kept, by its id and the hash of its servlet, until it expires (Unix ms). */
+  async noteWaiting(task: string, hash: string, until: number): Promise<void> {
+    if (this.installer === undefined) return;
+    const { servlets } = (await this.registry()).whole;
+    const { name } =
+      servlets.find((one) => one.hash === hash) ?? (await this.#oldBuild(hash)) ?? {};
+    if (name !== undefined) await this.installer.installs().waits(task, name, until);
+  }
+
   async #ask(): Promise<void> {
-    const installs = installsOf(this.#env);
-    if (installs === undefined) return;
+    if (this.installer === undefined) return;
     const asked = Date.now();
-    const news = await installs().since(this.#known.generation);
+    const news = await this.installer.installs().since(this.#known.generation);
     if (news === undefined) {
       this.#known.at = asked;
       return;
     }
     // Another request may have been told later news meanwhile.
     if (news.generation < this.#known.generation) return;
-    const { servlets } = this.#bundle;
-    const names = new Set(servlets.map(({ name }) => name));
-    const installed = news.builds
-      .map((build) => JSON.parse(build) as Build)
-      .filter(({ name }) => !names.has(name));
-    const registry = new Registry({ servlets: [...servlets, ...installed] }, this.deployment);
+    const { own = new Map() } = this.deployment;
+    const names = new Set(this.#bundle.servlets.map(({ name }) => name));
+    const installed = news.builds.map((build) => JSON.parse(build) as Build);
+    const others = [...own.keys(), ...installed].filter(({ name }) => !names.has(name));
+    const registry = new Registry(
+      { servlets: [...this.#bundle.servlets, ...others] },
+      this.deployment,
+    );
     this.#known = { registry, generation: news.generation, at: asked };
   }
 
@@ -90,9 +102,9 @@ export class Serving {
   async #oldBuild(hash: string): Promise<BundledServlet | undefined> {
     const known = this.#old.get(hash);
     if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
-    const servlet = await bucketOf(this.#env)?.build(hash);
+    const servlet = await this.installer!.bucket.build(hash);
     if (servlet === undefined) return undefined;
-    await installsOf(this.#env)?.().needed(hash);
+    await this.installer!.installs().needed(hash);
     if (this.#old.size >= limits.oldBuilds) this.#old.clear();
     this.#old.set(hash, { servlet, at: Date.now() });
     return servlet;

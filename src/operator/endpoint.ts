@@ -1,16 +1,9 @@
 import { jsonHeaders } from "../body.ts";
+import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
-import {
-  install,
-  publish,
-  putPart,
-  rollBack,
-  showInstalled,
-  uninstall,
-  type Builds,
-} from "./builds.ts";
+import { install, publish, putPart, replay, rollBack, showInstalled, uninstall } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
@@ -22,11 +15,18 @@ export interface Operated extends CallerQuota {
   servlets: readonly BundledServlet[];
   states: OperatedStates;
   /** Throws `unavailable` where nothing can be installed. */
-  builds(): Builds;
+  installer(): Installer;
 }
 
 /** Does one thing that only operators may do. */
 type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
+
+/** An operation on builds, by its operator. */
+function withInstaller(
+  work: (request: Request, name: string, to: Installer, by: Principal) => Promise<Response>,
+): Operation {
+  return (request, name, { installer, principal }) => work(request, name, installer(), principal);
+}
 
 /** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet, or a digest. */
 const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
@@ -36,13 +36,14 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     DELETE: deleteState,
   },
   "state-file": { GET: exportState },
-  part: { PUT: (request, name, { builds }) => putPart(request, name, builds()) },
-  build: { PUT: (request, name, { builds }) => publish(request, name, builds()) },
+  part: { PUT: withInstaller(putPart) },
+  build: { PUT: withInstaller(publish) },
+  replay: { POST: withInstaller(replay) },
   servlet: {
-    GET: (request, name, { builds }) => showInstalled(request, name, builds()),
-    PUT: (request, name, { builds, principal }) => install(request, name, builds(), principal),
-    POST: (request, name, { builds }) => rollBack(request, name, builds()),
-    DELETE: (request, name, { builds }) => uninstall(request, name, builds()),
+    GET: withInstaller(showInstalled),
+    PUT: withInstaller(install),
+    POST: withInstaller(rollBack),
+    DELETE: withInstaller(uninstall),
   },
 };
 

@@ -25,6 +25,8 @@ export function programOf(bundled: BundledServlet, deployment: Deployment): Prog
 
 /** A servlet that is configured by its manifest and this deployment. */
 export function connected(bundled: BundledServlet, deployment: Deployment): Servlet {
+  const own = deployment.own?.get(bundled);
+  if (own !== undefined) return own;
   const { manifest, exports } = bundled;
   const { record, runLoaded } = deployment;
   const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;

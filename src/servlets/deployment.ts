@@ -6,6 +6,7 @@ import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
+import type { Servlet } from "./servlet.ts";
 
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
@@ -71,6 +72,8 @@ export interface Deployment {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
+  /** What runs the servlets of the server itself. */
+  own?: ReadonlyMap<BundledServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<BundledServlet | undefined>;
   /** Clock, randomness and network; the real ones by default. */

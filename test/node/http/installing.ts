@@ -83,13 +83,14 @@ export class Operator {
   /** Sends the parts that are missing, then installs or publishes. */
   async put(
     { build, code }: { build: Build; code: Map<string, Uint8Array<ArrayBuffer>> },
-    what: "servlet" | "build" = "servlet",
+    what: "servlet" | "build" | "replay" = "servlet",
   ) {
     const path = `${what}/${build.name}`;
-    const first = await this.json("PUT", path, build);
+    const method = what === "replay" ? "POST" : "PUT";
+    const first = await this.json(method, path, build);
     const missing = (first["missing"] ?? []) as string[];
     if (missing.length === 0) return first;
     for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!);
-    return this.json("PUT", path, build);
+    return this.json(method, path, build);
   }
 }

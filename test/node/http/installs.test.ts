@@ -54,6 +54,40 @@ async function connected(onAsk?: () => Promise<void>) {
   return { client, heard, call, names };
 }
 
+/** Begins a call of a tool by a client that takes tasks. */
+async function begun(name: string) {
+  const version = "2026-07-28";
+  const meta = "io.modelcontextprotocol/";
+  const response = await fetch(server.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": version,
+      "mcp-method": "tools/call",
+      "mcp-name": name,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name,
+        arguments: { text: "" },
+        _meta: {
+          [`${meta}protocolVersion`]: version,
+          [`${meta}clientCapabilities`]: {
+            elicitation: { form: {} },
+            extensions: { [`${meta}tasks`]: {} },
+          },
+        },
+      },
+    }),
+  });
+  const { result } = (await response.json()) as { result: object };
+  return result;
+}
+
 const EVENTUALLY = { timeout: 15_000, interval: 200 };
 
 describe("a servlet that is installed", () => {
@@ -97,6 +131,29 @@ describe("a servlet that is installed", () => {
     });
     expect(await call("ask")).toBe("two: accept");
     expect(await call("say", "x")).toBe("three: x");
+    await client.close();
+  });
+
+  test("is tried with the calls that wait before it is installed", async () => {
+    const manifest = { prefix: "patient", tools: { ask: { task: "always" } } };
+    const patient = (version: string, more = "") =>
+      built("patient", source(version, more), manifest);
+    const { names, client } = await connected();
+    await operator.put(await patient("one"));
+    await expect.poll(names, EVENTUALLY).toContain("patient-ask");
+    expect(await begun("patient-ask")).toMatchObject({ resultType: "task" });
+    const same = await patient(
+      "one",
+      "more: { description: 'More.', input: text, handler: () => 'more' },",
+    );
+    const tried = () => operator.put(same, "replay");
+    await expect.poll(tried, EVENTUALLY).toEqual({ waiting: 1, goOn: 1, reasons: [] });
+    expect(await operator.put(await patient("two"), "replay")).toEqual({
+      waiting: 1,
+      goOn: 0,
+      reasons: [expect.stringContaining("the same with other content")],
+    });
+    await operator.json("DELETE", "servlet/patient");
     await client.close();
   });
 
