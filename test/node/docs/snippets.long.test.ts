@@ -108,6 +108,7 @@ const PAGES = await Promise.all(
     "docs/access.md",
     "docs/configuration.md",
     "docs/hyper-mcp.md",
+    "docs/installing.md",
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",

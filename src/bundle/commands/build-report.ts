@@ -1,0 +1,58 @@
+/** A build as who decides about it sees it: all that it may do and offers. */
+import type { Build } from "../../builds/build.ts";
+import { limits } from "../../limits.ts";
+import { mebibytes, printable } from "../../text.ts";
+import { merge } from "../../servlets/catalog.ts";
+import { variableOf } from "../../servlets/config.ts";
+import { fuelOf, memoryBytes, type Manifest } from "../../servlets/manifest.ts";
+import { compare, viewOf } from "../differences.ts";
+import { row } from "./report.ts";
+
+/** Lines for the terminal. */
+export function buildReport(build: Build): string {
+  const { manifest, lists } = build;
+  const rows = [...reach(manifest), ...(lists === undefined ? [ASKED] : offers(build))];
+  return [printable(build.name), ...rows.map(([label, text]) => row(label, text))].join("\n");
+}
+
+/** What the second of two builds changes, as the lines of a diff. */
+export const differences = (before: Build, after: Build): string =>
+  compare(viewOf(before), viewOf(after)).map(printable).join("\n");
+
+type Row = [label: string, text: string];
+
+const ASKED: Row = ["lists", "asked for at run time, so what it offers may change at any time"];
+
+const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "none");
+
+function reach(manifest: Manifest): Row[] {
+  const { allowed_hosts = [], allowed_secrets = [], allowed_paths = [], env_vars = {} } = manifest;
+  const secrets = allowed_secrets.map(
+    (one) => `${one.service}/${one.user} (the Worker's ${one.variable ?? variableOf(one)})`,
+  );
+  const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
+  return [
+    ["hosts", some(allowed_hosts)],
+    ["secrets", some(secrets)],
+    ["paths", some(allowed_paths)],
+    ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],
+    ["limits", `${mebibytes(memory)} of memory, ${seconds} s of computing in a call`],
+  ];
+}
+
+/** What it offers, under the names that clients see, with all of the descriptions that models read. */
+function offers(build: Build): Row[] {
+  const { lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] } } = build;
+  const seen = merge([{ servlet: build, lists }], () => {}).lists;
+  const text = (description = "no description") => description.replace(/\s+/g, " ");
+  return [
+    ...seen.tools.map((one): Row => [`tool ${one.name}`, text(one.description)]),
+    ...seen.resources.map((one): Row => [`resource ${one.uri}`, text(one.description)]),
+    ...seen.resourceTemplates.map((one): Row => [
+      `template ${one.uriTemplate}`,
+      text(one.description),
+    ]),
+    ...seen.prompts.map((one): Row => [`prompt ${one.name}`, text(one.description)]),
+  ];
+}
