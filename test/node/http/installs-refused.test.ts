@@ -330,7 +330,7 @@ describe("at once", () => {
     const one = await built("pair", source("pair", "one"));
     const two = await built("pair", source("pair", "two"));
     for (const { code } of [one, two]) {
-      for (const [digest, bytes] of code) await operator.json("PUT", `part/${digest}`, bytes);
+      for (const [digest, { bytes }] of code) await operator.json("PUT", `part/${digest}`, bytes);
     }
     const put = ({ build }: Built) => operator.json("PUT", "servlet/pair", build);
     const ten = await Promise.all(Array.from({ length: 10 }, () => put(one)));

@@ -100,7 +100,7 @@ export default defineServlet({ tools: {
 type Built = Awaited<ReturnType<typeof version>>;
 
 const sendParts = async ({ code }: Built) => {
-  for (const [digest, bytes] of code) await operator.json("PUT", `part/${digest}`, bytes);
+  for (const [digest, { bytes }] of code) await operator.json("PUT", `part/${digest}`, bytes);
 };
 
 /** What is done of an install before the server dies. */
@@ -108,7 +108,7 @@ const STEPS: [string, (build: Built) => Promise<unknown>][] = [
   [
     "while a part is sent",
     async ({ code }) => {
-      const [[digest, bytes]] = [...code] as [[string, Uint8Array<ArrayBuffer>]];
+      const [digest, { bytes }] = [...code][0]!;
       void operator.send("PUT", `part/${digest}`, bytes).catch(() => {});
       await new Promise((done) => setTimeout(done, 3));
     },
