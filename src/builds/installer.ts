@@ -6,7 +6,7 @@ import type { Registry } from "../servlets/registry.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
-import { digestsOf, type Build } from "./build.ts";
+import { digestsOf, invalidBuild, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
 
@@ -101,12 +101,7 @@ export class Installer {
   async #demandLoadable(build: Build): Promise<void> {
     const exports = new Set(await this.#loader.check(build));
     const lacking = build.exports.find((name) => !exports.has(name));
-    if (lacking !== undefined) {
-      throw new Fault(
-        "invalid_params",
-        `The build is not valid: its module exports no ${lacking}.`,
-      );
-    }
+    if (lacking !== undefined) throw invalidBuild(`its module exports no ${lacking}`);
   }
 
   async #refuseClashes(build: Build): Promise<void> {

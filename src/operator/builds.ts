@@ -1,6 +1,7 @@
 /** What operators do with builds: send their parts, publish, install and roll back. */
 import { readJson, jsonHeaders } from "../body.ts";
 import { readBuild, type Build } from "../builds/build.ts";
+import { demandServable } from "../builds/servable.ts";
 import type { Installer } from "../builds/installer.ts";
 import type { Serving } from "../builds/serving.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
@@ -85,6 +86,7 @@ async function buildIn(request: Request, name: string): Promise<Build> {
       `The manifest and lists of ${name} are too large (limit ${limits.buildBytes} characters).`,
     );
   }
+  demandServable(build);
   return build;
 }
 
