@@ -38,10 +38,10 @@ export class BuildBucket {
     }
   }
 
-  /** The digests of these for which there is no part. */
-  async missing(digests: readonly string[]): Promise<string[]> {
+  /** The digests of these for which there is no part; of parts put before this Unix time in ms as well. */
+  async missing(digests: readonly string[], since = 0): Promise<string[]> {
     const found = await Promise.all(digests.map((digest) => this.#bucket.head(partKey(digest))));
-    return digests.filter((_, at) => found[at] === null);
+    return digests.filter((_, at) => (found[at]?.uploaded.getTime() ?? -1) < since);
   }
 
   /** The bytes of a part. Throws `unavailable` where it is missing. */

@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
 import { merge } from "../servlets/catalog.ts";
 import { keepsState } from "../servlets/manifest.ts";
@@ -51,9 +52,9 @@ export class Installer {
     this.#registry = registry;
   }
 
-  /** The digests of a build's parts that the bucket lacks. */
+  /** The digests of a build's parts that are to be sent: those that the bucket lacks, or that a sweep could delete meanwhile. */
   missing(build: Build): Promise<string[]> {
-    return this.bucket.missing(digestsOf(build));
+    return this.bucket.missing(digestsOf(build), Date.now() - limits.sweepMs / 2);
   }
 
   /** Keeps a build for calls that wait, and for agents that may install it. Throws `invalid_params` for one that cannot be loaded. */

@@ -224,7 +224,9 @@ export function installsObject(bundle: Bundle) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
           continue;
         }
-        const build = await bucket.build(hash);
+        const build = await bucket.build(hash).catch(report);
+        // It may be that nobody can tell which parts it has.
+        if (build instanceof Fault) return;
         for (const digest of build ? digestsOf(build) : []) kept.add(digest);
       }
       await bucket.deletePartsBut(kept, now - limits.sweepMs);

@@ -1,10 +1,10 @@
 /** A build as who decides about it sees it: all that it may do and offers. */
 import type { Build } from "../../builds/build.ts";
-import { limits } from "../../limits.ts";
-import { mebibytes, printable } from "../../text.ts";
+import { boundsOf } from "../../builds/permissions.ts";
+import { printable } from "../../text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import { variableOf } from "../../servlets/config.ts";
-import { fuelOf, memoryBytes, type Manifest } from "../../servlets/manifest.ts";
+import type { Manifest } from "../../servlets/manifest.ts";
 import { compare, viewOf } from "../differences.ts";
 import { row } from "./report.ts";
 
@@ -30,14 +30,12 @@ function reach(manifest: Manifest): Row[] {
   const secrets = allowed_secrets.map(
     (one) => `${one.service}/${one.user} (the Worker's ${one.variable ?? variableOf(one)})`,
   );
-  const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
-  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
   return [
     ["hosts", some(allowed_hosts)],
     ["secrets", some(secrets)],
     ["paths", some(allowed_paths)],
     ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],
-    ["limits", `${mebibytes(memory)} of memory, ${seconds} s of computing in a call`],
+    ["limits", boundsOf(manifest)],
   ];
 }
 

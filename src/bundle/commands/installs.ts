@@ -39,8 +39,10 @@ export async function installs(command: string, args: string[], options: Options
       return versions(name!, server);
     case "rollback":
       return rollback(name!, version, asking);
-    default:
+    case "uninstall":
       return uninstall(name!, asking);
+    default:
+      throw new Refusal(INSTALLS_USAGE);
   }
 }
 
