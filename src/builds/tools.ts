@@ -45,9 +45,9 @@ const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>
     );
     if (!mayOperate(principal)) return resultOf({ servlets });
     // Names of the bundle are taken; of those that are installed, another build may be published.
-    const taken = all.whole.servlets.map((one) => (one.module ? one.name : one.hash));
+    const taken = new Set(all.whole.servlets.map((one) => (one.module ? one.name : one.hash)));
     const others = (await installs().published()).filter(
-      (one) => !taken.includes(one.name) && !taken.includes(one.hash),
+      (one) => !taken.has(one.name) && !taken.has(one.hash),
     );
     return resultOf({ servlets, installable: others.map((one) => one.name) });
   },
