@@ -5,6 +5,7 @@ import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
 import { checkOrigin } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
+import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
 import { callerKey } from "./callers.ts";
 import { Fault, report } from "./errors.ts";
@@ -17,6 +18,7 @@ import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
+import { askEndpoint } from "./person/ask-endpoint.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { wire } from "./wiring.ts";
 
@@ -26,7 +28,7 @@ export function createApp(bundle: Bundle, env: object) {
     bundle,
     env,
   );
-  const { server, hubs, vault, tasks, sessions, states } = parts;
+  const { server, hubs, vault, tasks, sessions, states, people } = parts;
   const { authorization } = authenticator;
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
@@ -98,10 +100,26 @@ export function createApp(bundle: Bundle, env: object) {
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
         tasks: tasks?.(principal, quota.countStored),
+        pages: people?.pagesFor(principal, raw.url),
         sessions,
       }),
     );
   });
+
+  if (people) {
+    app.on(["GET", "POST"], "/ask/:id", async (c) => {
+      const { raw } = c.req;
+      const person = await people.of(raw);
+      const { quota, until } = rateLimiter.enter(
+        callerKey(person?.principal ?? anonymousAt(raw)),
+        raw,
+      );
+      const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
+      const own = person && tasks?.(person.principal, quota.countStored);
+      const visit = { people, title, person, tasks: own, admit: quota.admit };
+      return until(askEndpoint(raw, c.req.param("id"), visit));
+    });
+  }
 
   app.all("/operator/*", async (c) => {
     const { raw } = c.req;
@@ -124,7 +142,9 @@ export function createApp(bundle: Bundle, env: object) {
       const principal = await otcPrincipal(raw, { authenticator, shared });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
       const allowed = (await serving.registry()).for({ principal });
-      return until(answer(raw, { ...quota, registry: allowed, principal, records }));
+      const pages = people?.pagesFor(principal, raw.url);
+      const own = { tasks: tasks?.(principal, quota.countStored), pages, records };
+      return until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
     });
   }
 

@@ -172,6 +172,11 @@ const settingsSchema = z.object({
   AUTH: z.optional(z.literal("none")),
   /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
   LIMITS: z.optional(json(z.partialRecord(z.enum(LIMITS), count))),
+  /**
+   * `off`: calls of clients that cannot ask their user fail. Otherwise the user answers on a [page](waiting-calls.md#the-client-cannot-ask)
+   * of this server, `/ask/…`, which needs the Durable Object `TASKS`.
+   */
+  LINKS: z._default(z.enum(["on", "off"]), "on"),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
   /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */

@@ -340,6 +340,16 @@ export const limits = {
   origins: 20,
   /** A client's name, or another foreign text on the sign-in page; the rest is cut off. */
   pageCharacters: 500,
+  /** Arguments of a call that its user sees on the page of a question. */
+  shownArguments: 50,
+  /** How long a person who has proven who they are need not do so again on such pages: a few questions. */
+  personMs: 15 * 60_000,
+  /** How long `get_result` waits for a call: clients give up a request after a minute, some after half of that. */
+  resultWaitMs: 25_000,
+  /** How long a page waits after an answer for the next question. */
+  nextAskMs: 2000,
+  /** Options of a choice that are shown one below the other; more become a list. */
+  shownOptions: 12,
   /** Size of the form of the sign-in page. */
   formBytes: 16 * 1024,
   /** Lifetime of refresh tokens, renewed with each use: a connector that is used now and then stays connected. */

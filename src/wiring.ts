@@ -12,6 +12,7 @@ import { sealerOf } from "./durable/vault.ts";
 import { namespaceOf, readSettings, type Settings } from "./env.ts";
 import { configureLimits } from "./limits.ts";
 import type { Server } from "./mcp/wire/exchange.ts";
+import { People } from "./person/people.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { isScope } from "./servlets/scopes.ts";
@@ -22,23 +23,29 @@ export function wire(bundle: Bundle, env: object) {
   configureLimits(settings.LIMITS ?? {});
   const serving = new Serving(bundle, settings, env);
   const names = bundle.servlets.map(({ name }) => name);
+  const authenticator = createAuthenticator(
+    settings,
+    env,
+    (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
+  );
+  const sealer = sealerOf(settings, env);
+  const tasks = tasksOf(env);
+  const hasPages = settings.LINKS === "on" && tasks !== undefined && sealer !== undefined;
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   return {
     settings,
     serving,
     server: introduction(settings),
-    authenticator: createAuthenticator(
-      settings,
-      env,
-      (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
-    ),
+    authenticator,
+    /** Who may answer on pages; undefined where there are none. */
+    people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
     states: operatedStates(env, bundle.servlets),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env),
     hubs: namespaceOf<Hub>(env, "HUBS"),
-    vault: vaultOf(env, sealerOf(settings, env)),
-    tasks: tasksOf(env),
+    vault: vaultOf(env, sealer),
+    tasks,
     sessions: sessionsOf(env),
     records: recordsOf(env),
   };

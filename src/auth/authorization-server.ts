@@ -21,7 +21,8 @@ import {
   storedClient,
   storeWith,
 } from "./client-documents.ts";
-import { consentPage, refusalPage, type Site } from "./consent-page.ts";
+import { consentPage, refusalPage } from "./consent-page.ts";
+import type { Site } from "./document.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";

@@ -1,13 +1,8 @@
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
-import { html, raw } from "hono/html";
+import { html } from "hono/html";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE } from "../model.ts";
-import { printable } from "../text.ts";
-
-/** The server as people see it. */
-export interface Site {
-  title: string;
-}
+import { documentOf, shown, type Markup, type Site } from "./document.ts";
 
 interface ConsentRequest {
   site: Site;
@@ -22,24 +17,7 @@ interface ConsentRequest {
   complaint: string | undefined;
 }
 
-type Markup = ReturnType<typeof html>;
-
-/** Text from the client, shortened and printable. */
-const shown = (text: string): string => printable(text.slice(0, limits.pageCharacters));
-
 const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
-
-const style = `
-  :root { color-scheme: light dark; --dim: color-mix(in srgb, currentColor 60%, transparent);
-    --line: color-mix(in srgb, currentColor 25%, transparent); }
-  body { font: 16px/1.55 system-ui, sans-serif; max-width: 26rem; margin: 0 auto; padding: 2rem 1.25rem; }
-  h1 { font-size: 1.4rem; line-height: 1.25; } p { overflow-wrap: anywhere; } .dim { color: var(--dim); }
-  .note { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
-  label { display: block; font-weight: 600; }
-  input, button { font: inherit; box-sizing: border-box; width: 100%; padding: .7rem; margin: .4rem 0;
-    border: 1px solid var(--line); border-radius: .5rem; }
-  button { cursor: pointer; } .allow { background: #14532d; color: #fff; }
-`;
 
 /**
  * Asks the owner whether to approve a client. The client's own description is shown as plain text.
@@ -134,41 +112,13 @@ export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
 const sourceOf = ({ protocol, hostname, origin }: URL): string =>
   /^[\w.-]+$/.test(hostname) ? origin : protocol;
 
-async function respond(
+/** Browsers apply `form-action` to all redirects that follow the form, too. */
+function respond(
   site: Site,
   body: Markup,
-  { status, headers }: { status: number; headers: Headers },
+  answer: { status: number; headers: Headers },
   client?: ConsentDescription,
 ): Promise<Response> {
-  const nonce = crypto.randomUUID();
-  // Browsers apply `form-action` to all redirects that follow the form, too.
-  const targets = ["'self'", "https:", client && sourceOf(new URL(client.redirectUri))];
-  const policy = [
-    "default-src 'none'",
-    `style-src 'nonce-${nonce}'`,
-    `form-action ${targets.filter((target) => target !== undefined).join(" ")}`,
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ];
-  headers.set("content-security-policy", policy.join("; "));
-  headers.set("content-type", "text/html; charset=utf-8");
-  headers.set("cache-control", "no-store");
-  headers.set("x-frame-options", "DENY");
-  headers.set("x-content-type-options", "nosniff");
-  headers.set("referrer-policy", "same-origin");
-  const page = await html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${site.title}</title>
-        <style nonce="${nonce}">
-          ${raw(style)}
-        </style>
-      </head>
-      <body>
-        ${body}
-      </body>
-    </html>`;
-  return new Response(String(page), { status, headers });
+  const targets = ["https:", ...(client ? [sourceOf(new URL(client.redirectUri))] : [])];
+  return documentOf(site, body, { ...answer, targets });
 }

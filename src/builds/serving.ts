@@ -1,8 +1,10 @@
 import { stateful } from "../durable/servlet-states.ts";
 import type { TaskObject } from "../durable/task-object.ts";
+import { tasksOf } from "../durable/tasks.ts";
 import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Principal } from "../model.ts";
 import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -27,21 +29,28 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const plain = { ...deploymentOf(settings, env), ...stateful(env) };
-    this.deployment = plain;
+    const registry = this.registry.bind(this);
+    const calls = settings.LINKS === "on" ? tasksOf(env) : undefined;
+    const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
+    let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
     const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
     const { runner } = bundle;
     if (isolates && bucket && installs && runner) {
       const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
-      const registry = this.registry.bind(this);
       const tasks = namespaceOf<TaskObject>(env, "TASKS");
       this.installer = new Installer({ bucket, installs, loader, registry, tasks });
       const runLoaded = loader.run.bind(loader);
-      const own = ownServlets(this.installer, registry);
-      this.deployment = { ...plain, own, runLoaded, oldBuild: this.#oldBuild.bind(this) };
+      installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };
     }
+    const { installer } = this;
+    const own = ownServlets({ installer, registry, tasksOf: personal });
+    this.deployment = { ...plain, ...installing, own };
     this.#bundle = bundle;
-    const registry = new Registry(bundle, this.deployment);
-    this.#known = { registry, generation: -1, at: this.installer ? -Infinity : Infinity };
+    this.#known = {
+      registry: this.#registryWith([]),
+      generation: -1,
+      at: installer ? -Infinity : Infinity,
+    };
   }
 
   /** All that is served. Throws `unavailable` where it is not known yet what is installed. */
@@ -87,15 +96,16 @@ export class Serving {
     }
     // Another request may have got later news meanwhile.
     if (news.generation < this.#known.generation) return;
+    const registry = this.#registryWith(news.builds.map((build) => JSON.parse(build) as Build));
+    this.#known = { registry, generation: news.generation, at: asked };
+  }
+
+  /** The registry of the bundle, of the server's own servlets and of these. */
+  #registryWith(installed: readonly Build[]): Registry {
     const { own = new Map() } = this.deployment;
     const names = new Set(this.#bundle.servlets.map(({ name }) => name));
-    const installed = news.builds.map((build) => JSON.parse(build) as Build);
     const others = [...own.keys(), ...installed].filter(({ name }) => !names.has(name));
-    const registry = new Registry(
-      { servlets: [...this.#bundle.servlets, ...others] },
-      this.deployment,
-    );
-    this.#known = { registry, generation: news.generation, at: asked };
+    return new Registry({ servlets: [...this.#bundle.servlets, ...others] }, this.deployment);
   }
 
   /** A build that is not served, from the bucket. */

@@ -1,5 +1,6 @@
 /** The servlets of the server itself, by which agents see what is served, and operators' agents install and uninstall. */
 import type { CallContext } from "../call-context.ts";
+import type { Tasks } from "../durable/tasks.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import { Fault } from "../errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../model.ts";
@@ -8,20 +9,35 @@ import { OPERATOR_SERVLET, SERVER_SERVLET } from "../servlets/scopes.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Build } from "./build.ts";
+import { getResult } from "./get-result.ts";
 import type { Installer } from "./installer.ts";
 import { permissionsOf } from "./permissions.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
+/** The parts that these servlets need; a tool without its part is absent. */
+interface OwnParts {
+  installer: Installer | undefined;
+  registry: () => Promise<Registry>;
+  /** Absent where no call waits for a person. */
+  tasksOf: ((principal: Principal) => Tasks) | undefined;
+}
+
 /** These servlets, and what runs them. */
-export const ownServlets = (installer: Installer, registry: () => Promise<Registry>) =>
-  new Map([
-    ownServlet(SERVER_SERVLET, { list_servlets: listServlets(installer, registry) }),
-    ownServlet(OPERATOR_SERVLET, {
-      install_servlet: installServlet(installer),
-      uninstall_servlet: uninstallServlet(installer),
-    }),
+export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
+  const server = {
+    ...(installer && { list_servlets: listServlets(installer, registry) }),
+    ...(tasksOf && { get_result: getResult(tasksOf) }),
+  };
+  const operator = installer && {
+    install_servlet: installServlet(installer),
+    uninstall_servlet: uninstallServlet(installer),
+  };
+  return new Map([
+    ...(Object.keys(server).length > 0 ? [ownServlet(SERVER_SERVLET, server)] : []),
+    ...(operator ? [ownServlet(OPERATOR_SERVLET, operator)] : []),
   ]);
+}
 
 const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>): OwnTool => ({
   tool: {

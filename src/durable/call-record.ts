@@ -5,6 +5,9 @@ import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
 import type { Serving } from "../builds/serving.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Share } from "./shared.ts";
+import { tasksOf } from "./tasks.ts";
+import { storageQuota } from "../quotas.ts";
+import { callerKey } from "../callers.ts";
 import { hasTable } from "./tables.ts";
 import { Unreadable } from "./vault.ts";
 
@@ -80,7 +83,10 @@ export function callRecordObject(share: Share) {
     async #end(call: Call, asks: string): Promise<string> {
       const stays = new AbortController();
       const registry = await this.#serving.registry();
-      const response = JSON.stringify(await runTool(registry.for(call), call, () => stays.signal));
+      const { principal } = call;
+      const count = (bytes?: number) => storageQuota(this.env)(callerKey(principal), bytes);
+      const parts = { registry: registry.for(call), tasks: tasksOf(this.env)?.(principal, count) };
+      const response = JSON.stringify(await runTool(parts, call, () => stays.signal));
       try {
         await this.#store({ asks, response });
       } catch (error) {

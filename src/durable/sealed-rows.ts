@@ -137,10 +137,11 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
   }
 
   /** Deletes all answers and, if `but` is given, all other texts. */
-  clear(but?: string): void {
+  clear(but?: readonly string[]): void {
     this.#sql.exec("DELETE FROM answers");
     this.#sql.exec("DELETE FROM intents");
-    if (but !== undefined) this.#sql.exec("DELETE FROM texts WHERE name <> ?", but);
+    const names = but?.map(() => "?").join();
+    if (but) this.#sql.exec(`DELETE FROM texts WHERE name NOT IN (${names})`, ...but);
   }
 
   #put(table: "texts" | "answers", key: string | number, parts: Parts): void {

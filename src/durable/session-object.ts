@@ -11,6 +11,8 @@ export interface Post {
   /** The scopes of its principal at this time. */
   scopes?: readonly string[] | undefined;
   trace?: Trace | undefined;
+  /** As in `Exchange`. */
+  pages?: string | undefined;
 }
 
 /** A client as `initialize` describes it, with the negotiated revision. */

@@ -18,6 +18,8 @@ export interface TaskCall extends Pick<
   params: Json;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
+  /** Where its user may answer what its client cannot be asked; absent if nobody could open that page. */
+  link?: Link;
   /** How long the task is stored after its creation. */
   ttlMs?: number;
   /** How often its servlet was called again with the answers to an input request that it had returned. */
@@ -25,6 +27,14 @@ export interface TaskCall extends Pick<
   /** Its journal from before it became a task, and its last progress message. */
   recorded?: Recorded;
   message?: string;
+}
+
+/** The pages on which users answer. */
+export interface Link {
+  /** `https://host` */
+  origin: string;
+  /** True if the tool has an `outputSchema`. */
+  isTyped: boolean;
 }
 
 /** The session that a call belongs to. */
@@ -61,6 +71,20 @@ export interface Uploaded {
 /** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
 export type DetailedTask = { taskId: string; status: string } & Json;
 
+/** A call that was handed over to a person, as it really is. Its client sees it as completed, with the link. */
+export interface HandedOver {
+  view: DetailedTask;
+  /** What the person has not answered. */
+  asks: Asks;
+  /** The address of its page. */
+  url: string;
+  /** Unix time in ms: of the last change, and when the task is deleted. */
+  updated: number;
+  expires: number;
+  /** What was called, for the page; absent once the call has ended. */
+  called?: { servlet: string; tool: string; arguments: Record<string, string> };
+}
+
 /**
  * RPC interface of a task. It exists only for its owner, while the owner's scopes grant what it calls; cancelling
  * needs no scope.
@@ -72,6 +96,17 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;
+  /** The call if it was handed over; waits at most `ms` for its end, or for a change after `since`. */
+  handedOver(
+    principal: Principal,
+    wait?: { since: number; ms: number },
+  ): Promise<HandedOver | undefined>;
+  /** Takes a person's answer to this open ask; false if it is not open (any more). */
+  reply(
+    principal: Principal,
+    key: string,
+    result: Json,
+  ): Promise<{ wrong?: string } | false | undefined>;
   /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
   replay(build: string): Promise<string | null | undefined>;
   /** Subscribes a session to the task's progress. */

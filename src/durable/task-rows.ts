@@ -3,6 +3,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { dated, unanswered } from "../mcp/wire/answers.ts";
 import type { Ask } from "../asks.ts";
+import type { Json } from "../model.ts";
 import type { Recorded } from "../record.ts";
 import type { Suspended, WaitReason } from "../suspension.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
@@ -28,6 +29,8 @@ export interface Row extends Record<string, SqlStorageValue> {
   hidden: 0 | 1;
   /** When its client could first see the asks, in Unix ms; null while that is unknown. */
   seen: number | null;
+  /** When the call was handed over to a person, in Unix ms; null if it was not. Its client sees it as completed. */
+  handed: number | null;
 }
 
 /** The method and name or URI of a task's call: enough to check scopes. */
@@ -47,6 +50,8 @@ export interface Texts {
   state: string;
   keys: AskKeys;
   end: TaskEnd;
+  /** What its client got when the call was handed over; stored as long as the task. */
+  handed: Json;
 }
 
 /** Writes of one transaction. */
@@ -86,7 +91,7 @@ export const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
-  fuel INTEGER NOT NULL, seen INTEGER);
+  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER);
 ${SealedRows.texts}${SealedRows.answers}`;
 
 /** The row of the stored task, if there is one. */
@@ -95,9 +100,8 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
   if (row === undefined) return undefined;
   // A task that an older version has stored.
-  const missing = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER"].filter(
-    (column) => row[column.split(" ")[0]!] === undefined,
-  );
+  const columns = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER", "handed INTEGER"];
+  const missing = columns.filter((column) => row[column.split(" ")[0]!] === undefined);
   if (missing.length === 0) return row;
   for (const column of missing) sql.exec(`ALTER TABLE task ADD COLUMN ${column}`);
   return sql.exec<Row>("SELECT * FROM task").one();
@@ -107,14 +111,14 @@ export function storedTask(sql: SqlStorage): Row | undefined {
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
-  row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel">,
+  row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
 ): void {
-  const { status, created, ttl, notices, fuel } = row;
+  const { status, created, ttl, notices, fuel, handed } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
-  const seen = owner === undefined ? Date.now() : null;
-  const values = [principal.name, status, ...times, ...owned, fuel, seen];
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  const seen = owner === undefined ? Date.now() : handed;
+  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed];
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
 }
 
 /** The end of a task whose stored texts cannot be decrypted any more. */

@@ -36,7 +36,8 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
     [call.params, entries],
   );
   try {
-    const outcome = await runTaskCall(call, run.registry, {
+    const called = { ...call, isHandedOver: store.isHandedOver };
+    const outcome = await runTaskCall(called, run.registry, {
       ...call,
       session: call.owner?.session,
       ...(recorded && { recorded }),

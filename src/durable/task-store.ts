@@ -4,6 +4,7 @@ import { answered } from "../record.ts";
 import type { Answer, Answers, Asks } from "../asks.ts";
 import type { Entry, Head, Keeper, Recorded } from "../record.ts";
 import type { Suspended, WaitReason } from "../suspension.ts";
+import type { Json } from "../model.ts";
 import type { Part } from "../parts.ts";
 import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
@@ -38,8 +39,12 @@ export class TaskStore implements Keeper {
     await this.#storage.setAlarm(Date.now() + limits.uploadMs);
   }
 
-  /** Creates the task. Its first run is due, unless the call has ended or waits. */
-  async create(given: TaskCall, start?: Start, uploaded?: Uploaded): Promise<void> {
+  /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */
+  async create(
+    given: TaskCall,
+    start?: Start,
+    { uploaded, handed }: { uploaded?: Uploaded | undefined; handed?: Json | undefined } = {},
+  ): Promise<void> {
     if (uploaded !== undefined) this.#rows.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const { message, ttlMs = limits.taskMs } = given;
     const [call, subject] = [rows.storedCall(given), subjectOf(given)];
@@ -54,6 +59,7 @@ export class TaskStore implements Keeper {
             ...(uploaded?.call !== true && { call }),
             message: message ?? null,
             ...("head" in begun && { begun }),
+            ...(handed && { handed }),
             ...waiting?.texts,
           },
       answers: [...entries.entries()],
@@ -62,7 +68,8 @@ export class TaskStore implements Keeper {
         sql.exec(rows.TASK_SCHEMA);
         const status = end ? rows.statusOf(end) : (waiting?.status ?? "working");
         const notices = "notices" in begun ? begun.notices : 0;
-        rows.insertTask(sql, given, { status, created: now, ttl, notices, fuel });
+        const row = { status, created: now, ttl, notices, fuel, handed: handed ? now : null };
+        rows.insertTask(sql, given, row);
         for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
@@ -96,6 +103,16 @@ export class TaskStore implements Keeper {
   get owner(): Pick<Owner, "isHidden"> | undefined {
     const { session, hidden } = this.row;
     return session === null ? undefined : { isHidden: hidden === 1 };
+  }
+
+  /** True once the call was handed over to a person. */
+  get isHandedOver(): boolean {
+    return typeof this.#row?.handed === "number";
+  }
+
+  /** Notes that the owner knows of the end that it sees: nobody else is notified any more. */
+  release(): void {
+    this.#set({ session: null, hidden: 0 });
   }
 
   get sessions(): string[] {
@@ -154,16 +171,20 @@ export class TaskStore implements Keeper {
     return { ...begun, entries, notices: Math.max(begun.notices, this.row.notices) };
   }
 
-  /** Stores a suspended call and its reason for waiting. */
-  async suspend(suspended: Suspended): Promise<void> {
+  /**
+   * Stores a suspended call and its reason for waiting; `handed` is what its client gets the first time that it is
+   * handed over to a person.
+   */
+  async suspend(suspended: Omit<Suspended, "isSingleUse">, handed?: Json): Promise<void> {
     const keys = await this.read("keys");
     if (this.isOver) return;
     const { texts, status } = rows.waitingOf(suspended, keys);
     await this.#commit({
-      texts,
+      texts: { ...texts, ...(handed && !this.isHandedOver && { handed }) },
       also: () => {
         if (suspended.recorded === undefined) this.#rows.clear();
-        const seen = this.owner === undefined ? Date.now() : null;
+        if (handed && !this.isHandedOver) this.#set({ handed: Date.now() });
+        const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
         this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
         this.#setStatus(status);
       },
@@ -240,7 +261,7 @@ export class TaskStore implements Keeper {
   /** Ends a task whose stored texts can no longer be opened, even one that is over. */
   lose(): Promise<void> {
     return this.#commit({
-      texts: { end: rows.LOST, subject: null },
+      texts: { end: rows.LOST, subject: null, handed: null },
       also: () => this.#over("failed"),
       isFinal: true,
     });
@@ -251,7 +272,7 @@ export class TaskStore implements Keeper {
   }
 
   #over(status: Status): void {
-    this.#rows.clear("subject");
+    this.#rows.clear(["subject", "handed"]);
     this.#setStatus(status);
     void this.#storage.setAlarm(this.#due());
   }

@@ -7,8 +7,17 @@ import type { DetailedTask, Progress } from "./task-object.ts";
 import { openIn, type Row } from "./task-rows.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** The task as its client sees it. The row is copied before anything is awaited: the task may go on meanwhile. */
+/** The task as its client sees it: one that was handed over to a person has ended with the link. */
 export async function viewOf(store: TaskStore): Promise<DetailedTask> {
+  const row = { ...store.row };
+  const result = row.handed === null ? undefined : await store.read("handed");
+  if (result === undefined) return realViewOf(store);
+  const ended = { ...row, status: "completed", updated: row.handed ?? row.updated } as const;
+  return { taskId: store.id, ...statusOf(ended, {}), result };
+}
+
+/** The task as it is. The row is copied before anything is awaited: the task may go on meanwhile. */
+export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
   const row = { ...store.row };
   const [message, waits, end] = await Promise.all([
     row.status === "cancelled" ? undefined : store.read("message"),
@@ -20,7 +29,8 @@ export async function viewOf(store: TaskStore): Promise<DetailedTask> {
 
 /** The task's progress for its owner, read in the same way. */
 export async function progressOf(store: TaskStore): Promise<Progress> {
-  if (store.isOver) return { view: await viewOf(store), asks: {}, round: Infinity };
+  if (store.isOver || store.isHandedOver)
+    return { view: await viewOf(store), asks: {}, round: Infinity };
   const all = [viewOf(store), store.waits(), store.asked()] as const;
   const [view, waits, round] = await Promise.all(all);
   const asks = waits?.kind === "input" ? unanswered(waits.asks, waits.given) : {};
@@ -30,7 +40,7 @@ export async function progressOf(store: TaskStore): Promise<Progress> {
 /** The view without the task's id and its end. */
 function statusOf(
   { status, created, updated, ttl }: Row,
-  { message, waits }: { message: string | undefined; waits: WaitReason | undefined },
+  { message, waits }: { message?: string | undefined; waits?: WaitReason | undefined },
 ) {
   const said = status === "cancelled" ? "It was cancelled." : statusMessage(message, waits);
   return {

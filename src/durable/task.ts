@@ -3,7 +3,8 @@ import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { unsupportedAsks } from "../mcp/task-call.ts";
 import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
-import type { Principal } from "../model.ts";
+import { handOver, NOBODY } from "../mcp/wire/links.ts";
+import type { Json, Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
@@ -17,6 +18,7 @@ import { endOf } from "./task-object.ts";
 import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
 import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
+import { Changes, handedOverOf, Reply } from "./task-person.ts";
 import { runTask } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
@@ -33,6 +35,9 @@ export function taskObject(share: Share) {
     readonly #store: TaskStore;
     readonly #serving: Serving;
     readonly #owners: TaskOwners;
+    readonly #changes = new Changes();
+    /** True once its client was notified that it ended with a link. */
+    #isAnnounced = false;
     #running: AbortController | undefined;
     /** The registry with which the call that waits can go on. */
     #goesOnWith: Registry | undefined;
@@ -52,8 +57,12 @@ export function taskObject(share: Share) {
     }
 
     async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
+      const waits = start && "reason" in start ? start : undefined;
+      const over = handOver(call, waits?.reason, this.#store);
+      const begun = waits && over ? { ...waits, reason: over.reason } : start;
       // It exists already if the response to an earlier request was lost.
-      if (!this.#store.exists) await this.#store.create(call, start, uploaded);
+      if (!this.#store.exists)
+        await this.#store.create(call, begun, { uploaded, handed: over?.result });
       await this.#failUnsupportedAsks();
       if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
       const created = await viewOf(this.#store);
@@ -106,12 +115,32 @@ export function taskObject(share: Share) {
     async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
       await this.#readable(() => progressOf(this.#store));
+      // Its client sees it as completed, and must not answer for its user.
+      if (this.#store.isHandedOver) return {};
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
+    }
+
+    async handedOver(principal: Principal, { since = 0, ms = 0 } = {}) {
+      if (!(await this.#isFor(principal)) || !this.#store.isHandedOver) return undefined;
+      const until = Date.now() + ms;
+      await this.#readable(() => this.#endOutdated());
+      while (!this.#store.isOver && this.#store.row.updated <= since && Date.now() < until) {
+        await this.#changes.wait(until - Date.now());
+        if (!this.#store.exists) return undefined;
+      }
+      return this.#readable(() => handedOverOf(this.#store, () => this.#serving.registry()));
+    }
+
+    async reply(principal: Principal, key: string, result: Json) {
+      if (!(await this.#isFor(principal)) || !this.#store.isHandedOver) return undefined;
+      const reply = new Reply(key, result);
+      const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
+      return wrong === undefined ? reply.isInTime && {} : { wrong };
     }
 
     async cancel(principal: string): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
-      if (!this.#store.isOver) {
+      if (!this.#store.isOver && !this.#isLinked) {
         this.#stop();
         await this.#publish();
       }
@@ -122,6 +151,11 @@ export function taskObject(share: Share) {
       if (!(await this.#isFor(principal))) return;
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
+    }
+
+    /** True if its client has ended the call with a link: it goes on for a person alone. */
+    get #isLinked(): boolean {
+      return this.#store.isHandedOver && this.#store.owner === undefined;
     }
 
     #stop(): void {
@@ -228,7 +262,10 @@ export function taskObject(share: Share) {
           const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
-          await this.#store.suspend(end);
+          const call = await this.#store.call();
+          const { reason = end.reason, result } =
+            (call && handOver(call, end.reason, this.#store)) ?? {};
+          await this.#store.suspend(Object.assign({}, end, { reason }), result);
           this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
           await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
@@ -239,11 +276,13 @@ export function taskObject(share: Share) {
 
     /** Fails the asks that a session's client does not support. */
     async #failUnsupportedAsks(): Promise<void> {
-      const waits = this.#store.owner && (await this.#store.waits());
-      if (waits?.kind !== "input") return;
       const call = await this.#store.call();
-      if (call === undefined) return;
-      const failures = unsupportedAsks(call, unanswered(waits.asks, waits.given));
+      const waits = call?.owner && (await this.#store.waits());
+      if (call === undefined || waits?.kind !== "input") return;
+      const open = unanswered(waits.asks, waits.given);
+      if (handOver(call, waits, this.#store)) return;
+      const { isHandedOver } = this.#store;
+      const failures = unsupportedAsks({ ...call, ...(isHandedOver && { client: NOBODY }) }, open);
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
     }
 
@@ -253,9 +292,14 @@ export function taskObject(share: Share) {
 
     /** Notifies the owners and listeners of the task's progress; false if an owner could not be notified. */
     async #publish(): Promise<boolean> {
+      this.#changes.tell();
       if (!this.#store.exists) return true;
       const { owner } = this.#store;
+      // It has ended for its client, which hears of that once.
+      if (this.#isLinked && this.#isAnnounced) return true;
+      this.#isAnnounced = this.#isLinked;
       try {
+        const { isHandedOver } = this.#store;
         const isThere = await this.#owners.notify(async (session, id) => {
           const progress = await progressOf(this.#store);
           const isWaiting = await session.progressed(id, progress);
@@ -263,7 +307,8 @@ export function taskObject(share: Share) {
           return isWaiting;
         });
         if (!this.#store.exists) return true;
-        if (owner?.isHidden === true) {
+        if (owner !== undefined && isHandedOver) this.#store.release();
+        else if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
           if (this.#store.isOver && this.#running === undefined) await this.#store.forget();
           return true;

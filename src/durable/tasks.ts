@@ -1,12 +1,19 @@
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
-import type { CallerQuota, Principal } from "../model.ts";
+import type { CallerQuota, Json, Principal } from "../model.ts";
 import type { Answers } from "../asks.ts";
 import { partsOf } from "../parts.ts";
 import { textBytes } from "../shape.ts";
 import { retry } from "../retry.ts";
 import { afterSending } from "../unknown-outcome.ts";
-import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import type {
+  DetailedTask,
+  HandedOver,
+  Start,
+  TaskCall,
+  TaskObject,
+  Uploaded,
+} from "./task-object.ts";
 import { storedCall } from "./task-rows.ts";
 
 /** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
@@ -102,6 +109,19 @@ export class Tasks {
   /** Returns what is wrong with the answers, if anything; undefined for an unknown id. Ignores answers to closed asks. */
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
     return this.#ask(id, async (task) => task.update(this.#principal, answers));
+  }
+
+  /** A call that was handed over to a person, after `wait` as `TaskObject` has it; undefined for an unknown id. */
+  handedOver(
+    id: string,
+    wait?: Parameters<TaskObject["handedOver"]>[1],
+  ): Promise<HandedOver | undefined> {
+    return this.#ask(id, async (task) => task.handedOver(this.#principal, wait));
+  }
+
+  /** Gives it a person's answer; false where this is not asked (any more), undefined for an unknown id. */
+  reply(id: string, key: string, result: Json) {
+    return this.#ask(id, async (task) => task.reply(this.#principal, key, result));
   }
 
   /** False for an unknown id. */

@@ -3,8 +3,11 @@ import type { Answers, Ask, Asks } from "../asks.ts";
 import type { CallCredentials } from "../call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
+import type { Tasks } from "../durable/tasks.ts";
+import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/links.ts";
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
+import { waitingIn } from "../servlets/links.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -19,6 +22,8 @@ export interface Call {
   input: Json;
   credentials: CallCredentials;
   principal: Principal;
+  /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
+  pages?: string | undefined;
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#43-tool-response-schema */
@@ -36,10 +41,11 @@ interface ToolError {
 
 /** Runs a tool. Never throws: any failure becomes the tool's error. */
 export async function runTool(
-  registry: Registry,
-  { call_id, trace_id, tool, input, credentials, principal }: Call,
+  { registry, tasks }: { registry: Registry; tasks: Tasks | undefined },
+  call: Call,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
+  const { call_id, trace_id, tool, input, credentials, principal } = call;
   const began = Date.now();
   const hide = hiding(credentials);
   const ended = () => ({ call_id, duration: Date.now() - began });
@@ -62,21 +68,28 @@ export async function runTool(
   };
   const sender: Sender = {};
   try {
-    const { entry, definition } = directoryOf(await registry.catalog()).find(tool);
+    const catalog = await registry.catalog();
+    const { entry, definition } = directoryOf(catalog).find(tool);
+    const meta = trace_id === undefined ? {} : { trace_id };
+    const context = { id: call_id, meta, principal, client: NOBODY };
+    // A task finds the newest version of the tool, and stores nothing that was lent to the call.
+    const canWait = catalog.tools.get(entry.tool.name) === entry && isEmpty(credentials);
+    const params = { name: entry.tool.name, arguments: input };
+    const link = linkOf(canWait ? call.pages : undefined, entry);
+    const handOver = handingOver({ ...context, method: "tools/call", params, ...link }, tasks);
     const outcome = await registry.callEntry(entry, input, {
-      id: call_id,
-      meta: trace_id === undefined ? {} : { trace_id },
-      principal,
-      client: { capabilities: {} },
+      ...context,
       signal,
       credentials,
       notify: () => {},
       sending() {
         sender.hasSent = true;
       },
-      ask,
+      ask: handOver ? linkAsker(ask, NOBODY) : ask,
     });
     if (outcome instanceof Suspended) {
+      const task = await handOver?.(outcome);
+      if (task !== undefined) return { ...ended(), success: false, error: waiting(linkIn(task)) };
       const asks = outcome.reason.kind === "input" ? outcome.reason.asks : {};
       asked.add(asks);
       const [first] = Object.values(asks);
@@ -99,6 +112,22 @@ export async function runTool(
 
 const WHY =
   "Open Tool Calling has no requests to clients. Call again with the answer in the tool's input, if its schema has a place for it.";
+
+const isEmpty = ({ secrets, tokens, userId }: CallCredentials): boolean =>
+  secrets.size === 0 && tokens.size === 0 && userId === undefined;
+
+/** The link, for the model: the specification has no result for a call that goes on. */
+function waiting(link: Json): ToolError {
+  const { url, id, message } = waitingIn(link);
+  return {
+    message: "This call waits for an answer from a person.",
+    can_retry: true,
+    additional_prompt_content: `Do not call the tool again. Ask the user to open ${String(url)}, then call ${GET_RESULT} with id ${String(id)}. The question: ${String(message)}`,
+  };
+}
+
+/** The id of the tool that returns the call's own result. */
+const GET_RESULT = "Server.GetResult";
 
 /** Fails all asks. Ends the call unless the servlet handles failures. */
 const unasked = (asks: Asks): Answers =>

@@ -1,6 +1,7 @@
 import { checkWithoutNulls } from "../deviations.ts";
 import { readJson } from "../body.ts";
 import type { CallRecords } from "../durable/call-records.ts";
+import type { Tasks } from "../durable/tasks.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, CallerQuota } from "../model.ts";
 import { oncePer } from "../once-per.ts";
@@ -29,6 +30,9 @@ interface OtcDependencies extends CallerQuota {
   principal: Principal;
   /** The calls with a `call_id`; absent where calls are not recorded. */
   records?: CallRecords | undefined;
+  /** The principal's tasks, and the origin of the pages on which its user answers; absent as in `Exchange`. */
+  tasks?: Tasks | undefined;
+  pages?: string | undefined;
 }
 
 /** https://github.com/OpenToolCalling/Specification/blob/a35d61f/RFC.md#52-tool-discovery */
@@ -67,7 +71,7 @@ export async function callTool(request: Request, dependencies: OtcDependencies):
 
 async function call(
   asked: CallToolRequest,
-  { registry, principal, records, admit, countStored }: OtcDependencies,
+  { registry, principal, records, tasks, pages, admit, countStored }: OtcDependencies,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const { call_id, trace_id } = asked;
@@ -80,9 +84,13 @@ async function call(
     const message = `Tool input does not match the input schema of ${definition.id}: ${describeIssues(issues)}.`;
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
-  const tool = { tool: definition.id, trace_id, input, credentials, principal };
+  const tool = { tool: definition.id, trace_id, input, credentials, principal, pages };
   if (call_id === undefined || records === undefined) {
-    return runTool(registry, { ...tool, call_id: call_id ?? crypto.randomUUID() }, signal);
+    return runTool(
+      { registry, tasks },
+      { ...tool, call_id: call_id ?? crypto.randomUUID() },
+      signal,
+    );
   }
   await countStored();
   const result = await records.run({ ...tool, call_id }, canonical(asked));

@@ -8,6 +8,7 @@ import { rowOf } from "../methods.ts";
 import { changes } from "../wire/changes.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { traceIn } from "../wire/headers.ts";
+import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
@@ -31,11 +32,11 @@ export async function handleLegacy(
   const isBatch = Array.isArray(body);
   const session = sessionOf(exchange);
   if (session !== undefined) {
-    const { accepts, principal } = exchange;
+    const { accepts, principal, pages } = exchange;
     const { name, scopes } = principal;
     const messages = isBatch ? checkBatch(body) : [body];
     const trace = traceIn(exchange.headers);
-    const post = { messages, isBatch, accepts, scopes, trace };
+    const post = { messages, isBatch, accepts, scopes, trace, pages };
     const reply = await session.post(name, post).catch((error: unknown) => {
       throw afterSending({ hasSent: messages.some(runsServlet) }, error);
     });
@@ -186,19 +187,20 @@ async function answer(
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
-    const result = await settled(target, {
-      id,
-      meta,
-      principal: exchange.principal,
-      client: { protocolVersion: version, capabilities: {} },
-      trace: traceIn(exchange.headers),
+    const { principal, tasks, pages } = exchange;
+    const client = { protocolVersion: version, capabilities: {} };
+    const kept = { id, meta, principal, client, trace: traceIn(exchange.headers), method, params };
+    const handOver = handingOver({ ...kept, ...linkOf(pages, target.tool) }, tasks);
+    const context = {
+      ...kept,
       signal,
       sending() {
         sender.hasSent = true;
       },
       notify: changes(exchange, notify),
       ask: failingAsker("no session"),
-    });
+    };
+    const result = await settled(target, context, handOver);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     return errorMessage(id, olderError(method, report(afterSending(sender, error))));

@@ -13,6 +13,7 @@ export class OpenPost {
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
   readonly trace: Post["trace"];
+  readonly pages: Post["pages"];
   /** The number of its stream, once there is one. */
   stream: number | undefined;
   readonly #isBatch: boolean;
@@ -21,11 +22,15 @@ export class OpenPost {
   #open: number;
   #answer!: (response: Response | Reply) => void;
 
-  constructor(requests: number, { accepts, isBatch, scopes, trace }: Omit<Post, "messages">) {
+  constructor(
+    requests: number,
+    { accepts, isBatch, scopes, trace, pages }: Omit<Post, "messages">,
+  ) {
     this.response = new Promise((resolve) => (this.#answer = resolve));
     this.accepts = accepts;
     this.scopes = scopes;
     this.trace = trace;
+    this.pages = pages;
     this.#isBatch = isBatch;
     this.#replies = new Replies(isBatch);
     this.#open = requests;

@@ -10,7 +10,9 @@ import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { taskGate } from "../wire/tasks.ts";
-import { isObject, type Json, type Notification, type Tool } from "../../model.ts";
+import { handingOver, linkAsker, linkIn, linkOf } from "../wire/links.ts";
+import { isObject, type Json, type Notification } from "../../model.ts";
+import type { ToolEntry } from "../../servlets/catalog.ts";
 import { Suspended } from "../../suspension.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
@@ -153,14 +155,16 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     }
     if (target === undefined) throw methodNotFound(request.method);
     if (target instanceof Fault) throw target;
-    const task = target.tool && (await this.#asTask(call, target.tool.tool, params, meta));
+    const task = target.tool && (await this.#asTask(call, target.tool, params, meta));
     return task ? { task: olderTask(task) } : this.#start(call, target, params, meta);
   }
 
   /** Runs a call until it ends or has to wait; returns undefined if it continues as a task. */
   async #start(call: Call, target: Target, params: Json, meta: Json): Promise<Json | undefined> {
     const { store, hub } = this.#parts;
-    const kept = await taskCallOf(call, this.#parts.store, params, meta);
+    const linked = linkOf(call.post?.pages, target.tool);
+    const kept = { ...(await taskCallOf(call, this.#parts.store, params, meta)), ...linked };
+    const handOver = handingOver(kept, this.#parts.tasks());
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
@@ -176,13 +180,16 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       keeper: sendingKeeper(call, () => call.isStored && this.#open.store(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
-      return settled(target, context);
+      return settled(target, context, handOver);
     }
     const { subject } = target;
-    const ask = sessionAsker(kept.client);
+    const own = sessionAsker(kept.client);
+    const ask = handOver ? linkAsker(own, kept.client) : own;
     const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
     const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
+    const task = await handOver?.(outcome);
+    if (task !== undefined) return linkIn(task);
     await this.#parts.streams.settled(); // Sent notifications must be stored before the task repeats the run.
     if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
     return undefined;
@@ -201,10 +208,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /** Makes a task of a call if its client requests one. */
-  async #asTask(call: Call, tool: Tool, { task, ...params }: Json, meta: Json) {
+  async #asTask(call: Call, entry: ToolEntry, { task, ...params }: Json, meta: Json) {
     const { store, id: session } = this.#parts;
     if (!hasTasks(store.row.version)) return undefined;
-    const ttlMs = wantedTtl(tool, { task });
+    const ttlMs = wantedTtl(entry.tool, { task });
     if (ttlMs === undefined) return undefined;
     const tasks = this.#parts.tasks();
     const object = tasks.newId();
@@ -214,7 +221,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const about = { request: null, method: TASK_RESULT, scopes, progressToken, task: object };
     const listener = this.#open.open(about);
     this.#open.store(listener);
-    const made = { ...kept, owner: { session, isHidden: false }, ttlMs };
+    const linked = linkOf(call.post?.pages, entry);
+    const made = { ...kept, ...linked, owner: { session, isHidden: false }, ttlMs };
     return tasks.create(made, undefined, { id: object }).catch(async (error: unknown) => {
       store.dropTask(object);
       await this.#open.reply(listener);

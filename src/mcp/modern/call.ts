@@ -9,6 +9,7 @@ import type { FoundRequest, Target } from "../method.ts";
 import type { Resumption } from "../../durable/resumption.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
+import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../wire/links.ts";
 import type { Request } from "../wire/message.ts";
 import { progressOf, taskGate, taskMode } from "../wire/tasks.ts";
 import {
@@ -44,9 +45,12 @@ export async function runTarget(
     const { tool, subject } = target;
     if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
     const promoter = tool && promoterOf(tool, request, exchange, plain);
+    const handOver =
+      tool && handingOver(taskCallOf(tool, request, exchange, plain), exchange.tasks);
     const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
     if (isTask === true && promoter) return promoter.task(runInput, resumption);
-    const ask = inputAsker({ ...runInput, client: call.client });
+    const own = inputAsker({ ...runInput, client: call.client });
+    const ask = handOver ? linkAsker(own, call.client) : own;
     const running = target.run({
       ...call,
       ...runInput,
@@ -73,6 +77,12 @@ export async function runTarget(
     if ((reason.kind === "task" || reason.kind === "retry") && promoter) {
       return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
     }
+    if (handOver && needsPerson(reason.kind === "input" ? reason.asks : {}, call.client)) {
+      // A retry of a request that goes on from a state gets the same task.
+      const made = await resumption?.task(exchange.tasks!.newId());
+      const task = await handOver(outcome, made && { id: made.id, isRetried: true });
+      return promoter?.end ? createTaskResult(task!) : linkIn(task!);
+    }
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
@@ -98,13 +108,22 @@ function servletFault(error: unknown): Fault {
   return fault;
 }
 
+/** The call of a request to this tool, as a task stores it. */
+function taskCallOf(tool: ToolEntry, { params }: Request, { pages }: Exchange, call: ModernCall) {
+  const { id, meta, principal, client, trace } = call;
+  const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
+  const own = { id, meta, principal, client, trace, params: asked, method: "tools/call" };
+  return { ...own, ...linkOf(pages, tool) };
+}
+
 /** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
 function promoterOf(
   tool: ToolEntry,
-  { params }: Request,
-  { tasks }: Exchange,
+  request: Request,
+  exchange: Exchange,
   call: ModernCall,
 ): Promotions | undefined {
+  const { tasks } = exchange;
   const mode = taskMode(tool);
   if (mode === "required") demandTasks(call.client);
   const gate = taskGate(mode);
@@ -114,10 +133,7 @@ function promoterOf(
     changes: Partial<TaskCall>,
     { end, id }: { end?: TaskEnd; id?: string } = {},
   ) => {
-    const { id: request, meta, principal, client, trace } = call;
-    const asked = { name: params["name"], arguments: params["arguments"] ?? {} };
-    const own = { id: request, meta, principal, client, trace, params: asked };
-    const made = { ...own, method: "tools/call", ...changes };
+    const made = { ...taskCallOf(tool, request, exchange, call), ...changes };
     // A retry of a request that goes on from a state creates the same task.
     const known = id === undefined ? {} : { id, isRetried: true };
     return createTaskResult(await tasks.create(made, end, known));

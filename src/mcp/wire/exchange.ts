@@ -26,6 +26,8 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   vault?: StateVault | undefined;
   /** The principal's tasks; absent if calls cannot become tasks. */
   tasks?: Tasks | undefined;
+  /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
+  pages?: string | undefined;
   /** Absent if the server has no sessions. */
   sessions?: Sessions | undefined;
   /** Aborts when the client disconnects before the response. Created on first use. */

@@ -1,0 +1,44 @@
+import type { Asks } from "../asks.ts";
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { printable } from "../text.ts";
+
+/** The pages on which users answer, in words for models and as data. */
+
+/** The address of the page of a call. */
+export const pageOf = (origin: string, id: string): string => `${origin}/ask/${id}`;
+
+/** What a call waits for, in words for a model, and as data. */
+export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
+  const [{ params } = { params: {} as Json }] = Object.values(asks);
+  const asked = typeof params["message"] === "string" ? params["message"] : "";
+  const message = printable(asked.slice(0, limits.statusCharacters));
+  const text = `This call needs an answer from a person. Ask the user to open ${url}, then call get_result with id ${id}.`;
+  return {
+    text: message === "" ? text : `${text} The question: ${message}`,
+    data: { status: "waiting", id, url, message },
+  };
+}
+
+/** The result that tells a client of the page. Clients refuse content that does not fit the tool's `outputSchema`. */
+export function linkResult(
+  { origin, isTyped }: { origin: string; isTyped: boolean },
+  id: string,
+  asks: Asks,
+): Json {
+  const { text, data } = waitingFor(asks, { url: pageOf(origin, id), id });
+  const content = [{ type: "text", text }];
+  return isTyped
+    ? { content, isError: true, _meta: { [WAITING_META]: data } }
+    : { content, structuredContent: data };
+}
+
+/** The member of `_meta` that has what a call waits for. */
+const WAITING_META = "edge-servlets/waiting";
+
+/** The data of such a result: what `waitingFor` says. */
+export function waitingIn({ structuredContent, _meta }: Json): Json {
+  const meta = isObject(_meta) ? _meta[WAITING_META] : undefined;
+  if (isObject(structuredContent)) return structuredContent;
+  return isObject(meta) ? meta : {};
+}
