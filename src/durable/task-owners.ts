@@ -22,6 +22,8 @@ export class TaskOwners {
   readonly #id: string;
   readonly #env: object;
   #last: Promise<unknown> = Promise.resolve();
+  /** True once its status cannot change any more for those who listen. */
+  #isOver = false;
 
   constructor(store: TaskStore, id: string, env: object) {
     this.#store = store;
@@ -85,6 +87,9 @@ export class TaskOwners {
 
   /** Sends the task's status to the streams that are subscribed to it. */
   async publish(): Promise<void> {
+    // For its client, a call that was handed over has ended.
+    if (this.#isOver) return;
+    this.#isOver = this.#store.isHandedOver;
     const hub = this.#hub?.();
     const method = "notifications/tasks";
     if (!(await hub?.isHeard({ method, params: { taskId: this.#id } }))) return;

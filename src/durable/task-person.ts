@@ -77,8 +77,11 @@ export class Changes {
     this.#next = Promise.withResolvers();
   }
 
-  /** Settles at the next change, or after `ms`. */
-  async wait(ms: number): Promise<void> {
-    await Promise.race([this.#next.promise, scheduler.wait(ms)]);
+  /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
+  async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
+    const end = Date.now() + ms;
+    while (store.exists && !store.isOver && store.row.updated <= since && Date.now() < end) {
+      await Promise.race([this.#next.promise, scheduler.wait(end - Date.now())]);
+    }
   }
 }

@@ -7,7 +7,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
-import type { TaskCall } from "./task-object.ts";
+import { endOf, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /** Notes for operators that a task waits, and for which servlet. Never throws: nothing depends on it. */
@@ -17,6 +17,22 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
     if (typeof hash === "string") await serving.noteWaiting(store.id, hash, store.expires);
   } catch (error) {
     report(error);
+  }
+}
+
+/** The end of a task whose build is gone; undefined while it can go on. */
+export async function outdatedEnd(
+  store: TaskStore,
+  registry: Registry,
+): Promise<TaskEnd | undefined> {
+  const hash = (await store.read("begun"))?.head.hash;
+  try {
+    if (hash !== undefined) await registry.at(hash);
+    return undefined;
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "invalid_params") throw error;
+    return endOf(fault);
   }
 }
 

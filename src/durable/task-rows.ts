@@ -36,6 +36,12 @@ export interface Row extends Record<string, SqlStorageValue> {
 /** The method and name or URI of a task's call: enough to check scopes. */
 export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri?: unknown } };
 
+/** The subject of a call. */
+const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject => ({
+  method,
+  params: { name, uri },
+});
+
 /** Encrypted values of a task, by name. */
 export interface Texts {
   call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
@@ -77,13 +83,32 @@ export function storedCall(given: TaskCall): Texts["call"] {
 }
 
 /** The first stored state of a task: its end, or its journal and the reason for waiting. */
-export function beginningOf({ recorded, fuelUsed = 0 }: TaskCall, start: Start | undefined) {
+export function beginningOf(
+  given: TaskCall,
+  start: Start | undefined,
+  { handed, hasCall }: { handed?: Json | undefined; hasCall: boolean },
+) {
+  const { recorded, fuelUsed = 0, message } = given;
   const suspended = start && "reason" in start ? start : undefined;
   const end = start && !("reason" in start) ? start : undefined;
   const { entries = [], intents = [], ...begun } = suspended?.recorded ?? recorded ?? {};
   const isWaiting = suspended !== undefined && suspended.reason.kind !== "task";
   const waiting = isWaiting ? waitingOf(suspended) : undefined;
-  return { end, entries, intents, begun, waiting, fuel: suspended?.fuelUsed ?? fuelUsed };
+  const subject = subjectOf(given);
+  const texts: NonNullable<Change["texts"]> = end
+    ? { end, subject }
+    : {
+        subject,
+        ...(!hasCall && { call: storedCall(given) }),
+        message: message ?? null,
+        ...("head" in begun && { begun }),
+        ...(handed && { handed }),
+        ...waiting?.texts,
+      };
+  const status = end ? statusOf(end) : (waiting?.status ?? "working");
+  const notices = "notices" in begun ? begun.notices : 0;
+  const row = { status, notices, fuel: suspended?.fuelUsed ?? fuelUsed };
+  return { texts, entries, intents, row, waits: waiting?.texts.waits };
 }
 
 /** Of this version; columns are only ever added. */

@@ -68,3 +68,17 @@ function demandShort(ms: number, signal: AbortSignal): void {
 
 /** Labels of journal entries for HTTP requests that must not be sent twice. */
 const SENDS = /^http (POST|PATCH) /;
+
+/** The end of a task whose runs have died too often in a row. */
+export const stoppedTooOften = (): TaskEnd =>
+  failed(
+    `The task was stopped ${limits.maxRuns} times in a row without progress, each time because its server stopped. Call the tool again.`,
+  );
+
+/** The end of a task whose servlet asks without end. */
+export const askedTooOften = (): TaskEnd =>
+  failed(
+    `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`,
+  );
+
+const failed = (message: string): TaskEnd => endOf(new Fault("servlet_failed", message));

@@ -1,15 +1,8 @@
-import type { TaskCall } from "./task-object.ts";
 import { Fault } from "../errors.ts";
 import { findAgain } from "../mcp/methods.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Subject } from "./task-rows.ts";
-
-/** The subject of a call. */
-export const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject => ({
-  method,
-  params: { name, uri },
-});
 
 /** True where the scopes of this caller grant what the task calls. */
 export async function reaches(

@@ -10,7 +10,6 @@ import { roundsOf } from "./ask-keys.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import * as rows from "./task-rows.ts";
 import type { Change, Row, Status, Subject, Texts } from "./task-rows.ts";
-import { subjectOf } from "./task-scope.ts";
 import type { Place, Sealer } from "./vault.ts";
 
 /**
@@ -46,34 +45,21 @@ export class TaskStore implements Keeper {
     { uploaded, handed }: { uploaded?: Uploaded | undefined; handed?: Json | undefined } = {},
   ): Promise<void> {
     if (uploaded !== undefined) this.#rows.demand(uploaded.answers, uploaded.call ? ["call"] : []);
-    const { message, ttlMs = limits.taskMs } = given;
-    const [call, subject] = [rows.storedCall(given), subjectOf(given)];
     const now = Date.now();
-    const ttl = Math.min(ttlMs, limits.taskMs);
-    const { end, entries, intents, begun, waiting, fuel } = rows.beginningOf(given, start);
+    const ttl = Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs);
+    const sent = { handed, hasCall: uploaded?.call === true };
+    const { texts, entries, intents, row, waits } = rows.beginningOf(given, start, sent);
     await this.#commit({
-      texts: end
-        ? { end, subject }
-        : {
-            subject,
-            ...(uploaded?.call !== true && { call }),
-            message: message ?? null,
-            ...("head" in begun && { begun }),
-            ...(handed && { handed }),
-            ...waiting?.texts,
-          },
+      texts,
       answers: [...entries.entries()],
       also: () => {
         const { sql } = this.#storage;
         sql.exec(rows.TASK_SCHEMA);
-        const status = end ? rows.statusOf(end) : (waiting?.status ?? "working");
-        const notices = "notices" in begun ? begun.notices : 0;
-        const row = { status, created: now, ttl, notices, fuel, handed: handed ? now : null };
-        rows.insertTask(sql, given, row);
+        rows.insertTask(sql, given, { ...row, created: now, ttl, handed: handed ? now : null });
         for (const { position, key } of intents) this.#rows.intend(position, key);
         this.#row = sql.exec<Row>("SELECT * FROM task").one();
       },
-      alarm: () => (waiting ? this.#due(waiting.texts.waits) : end ? this.#due() : now),
+      alarm: () => (waits || texts.end ? this.#due(waits) : now),
     });
   }
 

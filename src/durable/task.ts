@@ -1,25 +1,23 @@
 import { DurableObject } from "cloudflare:workers";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { unsupportedAsks } from "../mcp/task-call.ts";
-import { dated, fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
-import { handOver, NOBODY } from "../mcp/wire/links.ts";
+import { fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
 import type { Json, Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Build } from "../builds/build.ts";
-import { noteWaiting, replayed } from "./task-replay.ts";
+import { noteWaiting, outdatedEnd, replayed } from "./task-replay.ts";
 import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
 import { timeOf } from "./alarms.ts";
-import { endOf } from "./task-object.ts";
 import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
 import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
+import { failuresIn, hasAskedTooOften, hasDeadlines, startDeadlines, waitOf } from "./task-asks.ts";
 import { Changes, handedOverOf, Reply } from "./task-person.ts";
-import { runTask } from "./task-run.ts";
+import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
@@ -36,8 +34,6 @@ export function taskObject(share: Share) {
     readonly #serving: Serving;
     readonly #owners: TaskOwners;
     readonly #changes = new Changes();
-    /** True once its client was notified that it ended with a link. */
-    #isAnnounced = false;
     #running: AbortController | undefined;
     /** The registry with which the call that waits can go on. */
     #goesOnWith: Registry | undefined;
@@ -57,12 +53,9 @@ export function taskObject(share: Share) {
     }
 
     async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
-      const waits = start && "reason" in start ? start : undefined;
-      const over = handOver(call, waits?.reason, this.#store);
-      const begun = waits && over ? { ...waits, reason: over.reason } : start;
+      const { begun, handed } = waitOf(call, start, this.#store);
       // It exists already if the response to an earlier request was lost.
-      if (!this.#store.exists)
-        await this.#store.create(call, begun, { uploaded, handed: over?.result });
+      if (!this.#store.exists) await this.#store.create(call, begun, { uploaded, handed });
       await this.#failUnsupportedAsks();
       if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
       const created = await viewOf(this.#store);
@@ -92,14 +85,10 @@ export function taskObject(share: Share) {
     async #endOutdated(): Promise<void> {
       const registry = await this.#serving.registry();
       if (registry === this.#goesOnWith || this.#store.status !== "input_required") return;
-      const hash = (await this.#store.read("begun"))?.head.hash;
-      try {
-        if (hash !== undefined) await registry.at(hash);
-        this.#goesOnWith = registry;
-      } catch (error) {
-        const fault = Fault.from(error);
-        if (fault.code !== "invalid_params" || this.#store.isOver) throw error;
-        await this.#store.end(endOf(fault));
+      const end = await outdatedEnd(this.#store, registry);
+      if (end === undefined) this.#goesOnWith = registry;
+      else if (!this.#store.isOver) {
+        await this.#store.end(end);
         this.ctx.waitUntil(this.#publish());
       }
     }
@@ -122,12 +111,9 @@ export function taskObject(share: Share) {
 
     async handedOver(principal: Principal, { since = 0, ms = 0 } = {}) {
       if (!(await this.#isFor(principal)) || !this.#store.isHandedOver) return undefined;
-      const until = Date.now() + ms;
       await this.#readable(() => this.#endOutdated());
-      while (!this.#store.isOver && this.#store.row.updated <= since && Date.now() < until) {
-        await this.#changes.wait(until - Date.now());
-        if (!this.#store.exists) return undefined;
-      }
+      await this.#changes.until(this.#store, { since, ms });
+      if (!this.#store.exists) return undefined;
       return this.#readable(() => handedOverOf(this.#store, () => this.#serving.registry()));
     }
 
@@ -245,8 +231,7 @@ export function taskObject(share: Share) {
     async #run(signal: AbortSignal): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
-        const message = `The task was stopped ${limits.maxRuns} times in a row without progress, each time because its server stopped. Call the tool again.`;
-        await this.#store.end(endOf(new Fault("servlet_failed", message)));
+        await this.#store.end(stoppedTooOften());
       } else {
         const end = await runTask({
           store: this.#store,
@@ -258,14 +243,11 @@ export function taskObject(share: Share) {
           signal,
         });
         await this.#owners.settled;
-        if (end instanceof Suspended && (await this.#hasAskedTooOften(end))) {
-          const message = `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`;
-          await this.#store.end(endOf(new Fault("servlet_failed", message)));
+        if (end instanceof Suspended && (await hasAskedTooOften(this.#store, end))) {
+          await this.#store.end(askedTooOften());
         } else if (end instanceof Suspended) {
-          const call = await this.#store.call();
-          const { reason = end.reason, result } =
-            (call && handOver(call, end.reason, this.#store)) ?? {};
-          await this.#store.suspend(Object.assign({}, end, { reason }), result);
+          const { begun, handed } = waitOf(await this.#store.call(), end, this.#store);
+          await this.#store.suspend(begun, handed);
           this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
           await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
@@ -274,20 +256,10 @@ export function taskObject(share: Share) {
       this.ctx.waitUntil(this.#publish());
     }
 
-    /** Fails the asks that a session's client does not support. */
+    /** Fails the asks that nobody can answer. */
     async #failUnsupportedAsks(): Promise<void> {
-      const call = await this.#store.call();
-      const waits = call?.owner && (await this.#store.waits());
-      if (call === undefined || waits?.kind !== "input") return;
-      const open = unanswered(waits.asks, waits.given);
-      if (handOver(call, waits, this.#store)) return;
-      const { isHandedOver } = this.#store;
-      const failures = unsupportedAsks({ ...call, ...(isHandedOver && { client: NOBODY }) }, open);
+      const failures = await failuresIn(this.#store);
       if (Object.keys(failures).length > 0) await this.#give(() => failures);
-    }
-
-    async #hasAskedTooOften({ reason }: Suspended): Promise<boolean> {
-      return reason.kind === "input" && (await this.#store.asked()) >= limits.inputRounds;
     }
 
     /** Notifies the owners and listeners of the task's progress; false if an owner could not be notified. */
@@ -295,15 +267,13 @@ export function taskObject(share: Share) {
       this.#changes.tell();
       if (!this.#store.exists) return true;
       const { owner } = this.#store;
-      // It has ended for its client, which hears of that once.
-      if (this.#isLinked && this.#isAnnounced) return true;
-      this.#isAnnounced = this.#isLinked;
       try {
         const { isHandedOver } = this.#store;
         const isThere = await this.#owners.notify(async (session, id) => {
           const progress = await progressOf(this.#store);
           const isWaiting = await session.progressed(id, progress);
-          await this.#startDeadlines(progress.asks);
+          if (hasDeadlines(progress.asks))
+            await this.ctx.blockConcurrencyWhile(() => startDeadlines(this.#store, progress.asks));
           return isWaiting;
         });
         if (!this.#store.exists) return true;
@@ -321,18 +291,6 @@ export function taskObject(share: Share) {
       }
       await this.#owners.publish().catch(logError); // Clients that listen also poll.
       return true;
-    }
-
-    /** Starts the deadlines of these asks, of which the owner has just been notified. */
-    async #startDeadlines(known: Asks): Promise<void> {
-      if (!Object.values(known).some(({ timeoutMs, deadline }) => timeoutMs && !deadline)) return;
-      await this.ctx.blockConcurrencyWhile(async () => {
-        const waits = await this.#store.waits();
-        if (waits?.kind !== "input" || this.#store.isOver) return;
-        const notified = Object.entries(waits.asks).filter(([key]) => Object.hasOwn(known, key));
-        const asks = { ...waits.asks, ...dated(Object.fromEntries(notified), Date.now()) };
-        await this.#store.wait({ ...waits, asks }, true);
-      });
     }
   };
 }

@@ -127,7 +127,7 @@ function waiting(link: Json): ToolError {
 }
 
 /** The id of the tool that returns the call's own result. */
-const GET_RESULT = "Server.GetResult";
+const GET_RESULT = "server.get_result";
 
 /** Fails all asks. Ends the call unless the servlet handles failures. */
 const unasked = (asks: Asks): Answers =>

@@ -129,7 +129,8 @@ export function contentOf(fields: readonly Field[], typed: Typed): Json {
 
 /** Undefined for a field that was left empty. */
 function valueOf({ kind, options, isRequired }: Field, texts: readonly string[]): unknown {
-  const chosen = (text: string) => (/^\d{1,9}$/.test(text) ? options[Number(text)]?.value : text);
+  const chosen = (text: string) =>
+    (/^\d{1,9}$/.test(text) ? options[Number(text)] : undefined)?.value ?? text;
   const [text = ""] = texts;
   if (kind === "many") return texts.length > 0 || isRequired ? texts.map(chosen) : undefined;
   if (text.trim() === "") return undefined;

@@ -11,7 +11,8 @@ import { answerOf, modern, post, type Answer } from "../server.ts";
 
 export type Json = Record<string, any>;
 
-export const server = createApp(bundle, env);
+/** Clients that cannot be asked get no link: test/worker/person is about those that do. */
+export const server = createApp(bundle, { ...env, LINKS: "off" });
 
 /** Capabilities of a client that supports everything. */
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
