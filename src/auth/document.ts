@@ -70,7 +70,7 @@ export async function documentOf(
         </style>
       </head>
       <body>
-        ${body}
+        <main>${body}</main>
       </body>
     </html>`;
   return new Response(String(page), { status, headers });

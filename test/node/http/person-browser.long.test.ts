@@ -1,0 +1,131 @@
+import chromium from "@sparticuz/chromium";
+import axe from "axe-core";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { chromium as playwright, type Browser, type Page } from "playwright-core";
+import { afterAll, describe, expect, test } from "vitest";
+import { serving } from "./serving.ts";
+
+/** A person answers in a real browser what clients cannot ask. The server dies between any two steps. */
+
+type Json = Record<string, any>;
+
+const started = await launch();
+afterAll(() => started.browser?.close());
+
+async function launch(): Promise<{ browser?: Browser; why?: string }> {
+  try {
+    const executablePath = await chromium.executablePath();
+    return { browser: await playwright.launch({ args: chromium.args, executablePath }) };
+  } catch (error) {
+    return { why: String(error).split("\n")[0]! };
+  }
+}
+
+const server = await serving();
+
+async function clientOf(mode: "legacy" | { pin: string }) {
+  const info = { name: "plain", version: "1.0.0" };
+  const client = new Client(info, { versionNegotiation: { mode } });
+  await client.connect(new StreamableHTTPClientTransport(server.url));
+  return client;
+}
+
+/** Opens a page without scripts, as the person does. */
+async function open(url: string, isScripted = false): Promise<Page> {
+  const context = await started.browser!.newContext({
+    javaScriptEnabled: isScripted,
+    bypassCSP: isScripted,
+  });
+  const page = await context.newPage();
+  await page.goto(url);
+  return page;
+}
+
+/** What axe finds wrong with a page, by the rules of WCAG 2.2 A and AA. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const run = `axe.run({ runOnly: ${JSON.stringify(tags)} })`;
+  const { violations } = (await page.evaluate(run)) as { violations: Json[] };
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${JSON.stringify(nodes.map((one: Json) => one["html"]))}`,
+  );
+}
+
+describe.skipIf(started.browser === undefined)(
+  `in a browser${started.why ? ` (none: ${started.why})` : ""}`,
+  () => {
+    test.each([
+      ["the official client of today", { pin: "2026-07-28" }],
+      ["an older client, in a session", "legacy" as const],
+    ])(
+      "%s has a person approve, though the server is killed between the steps",
+      async (_who, mode) => {
+        const arguments_ = { what: "Paint the bridge", amount: "120 EUR" };
+        const client = await clientOf(mode);
+        const asked = await client.callTool({ name: "request_approval", arguments: arguments_ });
+        await client.close();
+        const { id, url } = (asked._meta as Json)["edge-servlets/waiting"];
+        await server.restart();
+
+        const page = await open(url);
+        expect(await page.textContent("h1")).toBe("A question for you");
+        expect(await page.textContent("body")).toContain("Paint the bridge");
+        // The keyboard leads through the form in its order.
+        const order: (string | null)[] = [];
+        for (let nth = 0; nth < 4; nth++) {
+          await page.keyboard.press("Tab");
+          order.push(await page.locator(":focus").getAttribute("name"));
+        }
+        expect(order).toEqual(["f0", "f1", "decision", "decision"]);
+        await server.restart();
+        await page.getByLabel("Yes").check();
+        await page.getByLabel("Note").fill("In red.\nTwice.");
+        await page.getByRole("button", { name: "Send this answer" }).click();
+        await page.waitForSelector("text=Thank you");
+        await server.restart();
+
+        const later = await clientOf(mode);
+        const { structuredContent, content } = (await later.callTool({
+          name: "get_result",
+          arguments: { id },
+        })) as Json;
+        const outcome = structuredContent ?? JSON.parse(content[1].text);
+        expect(outcome).toMatchObject({ outcome: "approved", note: "In red.\nTwice." });
+        await later.close();
+      },
+      120_000,
+    );
+
+    test("no barriers: the question, a refused answer, the end", async () => {
+      const client = await clientOf({ pin: "2026-07-28" });
+      const properties = {
+        name: { type: "string", title: "Name", description: "Yours", minLength: 3 },
+        size: { type: "number", title: "Size" },
+        sure: { type: "boolean", title: "Sure" },
+        color: { type: "string", enum: ["r", "g"], title: "Color" },
+        many: { type: "array", items: { enum: ["x", "y"] }, title: "Many" },
+      };
+      const step = {
+        do: "inputs",
+        keys: ["a"],
+        schema: { type: "object", properties, required: ["name", "sure"] },
+      };
+      const asked = await client.callTool({ name: "plan", arguments: { steps: [step] } });
+      const { url } = asked.structuredContent as Json;
+      const page = await open(url as string, true);
+      expect(await barriers(page)).toEqual([]);
+      await page.getByLabel("Name").fill("ab");
+      await page.getByLabel("Yes").check();
+      await page.getByRole("button", { name: "Send this answer" }).click();
+      await page.waitForSelector("[role=alert]");
+      expect(await page.getByLabel("Name").inputValue()).toBe("ab");
+      expect(await barriers(page)).toEqual([]);
+      await page.getByLabel("Name").fill("abc");
+      await page.getByRole("button", { name: "Send this answer" }).click();
+      await page.waitForSelector("text=Thank you");
+      expect(await barriers(page)).toEqual([]);
+      await client.close();
+    }, 60_000);
+  },
+);
