@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { sha256 } from "../digest.ts";
 import { Fault } from "../errors.ts";
 import { isObject } from "../model.ts";
-import type { BundledServlet, Parts } from "../servlets/bundle.ts";
+import type { PreparedServlet, Parts } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -32,8 +32,8 @@ const buildSchema = z.strictObject({
 });
 
 /** A servlet without its code, as it is sent and stored. */
-export type Build = Omit<BundledServlet, "module" | "base" | "patch" | "files"> &
-  Required<Pick<BundledServlet, "parts">>;
+export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files"> &
+  Required<Pick<PreparedServlet, "parts">>;
 
 /** The hash of a program with these parts: a waiting call goes on with no other. */
 export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<string> {

@@ -1,4 +1,4 @@
-/** A build as who decides about it sees it: all that it may do and offers. */
+/** Describes builds for the person who decides about them: permissions, tools, and changes. */
 import type { Build } from "../../builds/build.ts";
 import { boundsOf } from "../../builds/permissions.ts";
 import { printable } from "../../text.ts";
@@ -15,7 +15,7 @@ export function buildReport(build: Build): string {
   return [printable(build.name), ...rows.map(([label, text]) => row(label, text))].join("\n");
 }
 
-/** What the second of two builds changes, as the lines of a diff. */
+/** The differences between two builds, as the lines of a diff. */
 export const differences = (before: Build, after: Build): string =>
   compare(viewOf(before), viewOf(after)).map(printable).join("\n");
 
@@ -39,7 +39,7 @@ function reach(manifest: Manifest): Row[] {
   ];
 }
 
-/** What it offers, under the names that clients see, with all of the descriptions that models read. */
+/** Its lists, under the names that clients see, with the whole descriptions: models read them. */
 function offers(build: Build): Row[] {
   const { lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] } } = build;
   const seen = merge([{ servlet: build, lists }], () => {}).lists;

@@ -92,7 +92,7 @@ async function keepBuilds(): Promise<void> {
   await inTurns(others, put, AT_ONCE);
 }
 
-/** The bucket of builds; a text that says what is lacking where there is none. */
+/** The bucket of builds, or a text that names the missing binding. */
 function bucketOf() {
   const { account_id, r2_buckets, worker_loaders } = configuration();
   const found = r2_buckets.find(({ binding }) => binding === "BUILDS");

@@ -17,7 +17,7 @@ export interface Options {
   progress(text: string): void;
 }
 
-/** Installs one servlet, once whoever runs this has agreed to what it may do. */
+/** Installs one servlet, after its permissions were shown and agreed to. */
 export async function install(
   what: string,
   { server, yes }: { server: Server; yes: boolean },
@@ -36,7 +36,7 @@ export async function install(
     console.log(`\nCompared with version ${current.version}, which is installed:`);
     console.log(differences(current.build, build));
   }
-  // What is there already is sent again: it puts back what the bucket has lost.
+  // An installed build is sent again, too, which restores parts that the bucket has lost.
   if (!isKnown && !(await agreed(`Install ${name} on ${server.url}?`, yes))) {
     return `${name} was not installed.`;
   }
@@ -50,7 +50,7 @@ export async function install(
     : `${name} is installed as version ${version}, and served everywhere within five seconds.`;
 }
 
-/** Keeps builds on the server for calls that wait, without serving them. */
+/** Keeps builds on the server for waiting calls, without serving them. */
 export async function publish(
   what: string | undefined,
   server: Server,
@@ -74,7 +74,7 @@ export async function publish(
   return `${server.url} keeps what is published for calls that wait.`;
 }
 
-/** Tries the calls of a servlet that wait with the build of the servlet `against`. */
+/** Replays the waiting calls of a servlet with the build of the servlet `against`. */
 export async function replay(
   name: string,
   { against, server }: { against: string; server: Server },
@@ -128,20 +128,23 @@ async function send<T>(
     const init = { method, body: JSON.stringify(build), headers };
     return retried(() => requestJson(server, path, answers, init), tell);
   };
-  const isMissing = (answer: T | z.infer<typeof missingSchema>) =>
+  const missingIn = (answer: T | z.infer<typeof missingSchema>) =>
     missingSchema.safeParse(answer).data?.missing;
   const first = await put();
-  const missing = isMissing(first);
+  const missing = missingIn(first);
   if (missing === undefined) return first as T;
   for (const [at, digest] of missing.entries()) {
     const part = code.get(digest);
-    if (part === undefined) throw new Refusal(`The server asks for a part that ${name} has not.`);
+    if (part === undefined)
+      throw new Refusal(
+        `The server asks for a part that is not in the build of ${name}. Is it a server of this version?`,
+      );
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
     // In pieces, so that a slow line is not taken for a silent one.
     const body = new Blob([part.bytes]);
     await retried(() => request(server, `part/${digest}`, { method: "PUT", body }), tell);
   }
   const second = await put();
-  if (isMissing(second) === undefined) return second as T;
+  if (missingIn(second) === undefined) return second as T;
   throw new Refusal(`The server has lost parts of ${name} that were sent. Try again.`);
 }

@@ -64,6 +64,7 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
     case "install":
     case "installed":
     case "publish":
+    case "unpublish":
     case "replay":
     case "rollback":
     case "uninstall":

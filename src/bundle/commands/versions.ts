@@ -1,4 +1,4 @@
-/** The commands `npm run servlets -- versions`, `rollback`, `uninstall` and `installed`. */
+/** The commands `npm run servlets -- versions`, `rollback`, `uninstall`, `unpublish` and `installed`. */
 import * as z from "zod";
 import type { Build } from "../../builds/build.ts";
 import { isObject } from "../../model.ts";
@@ -28,18 +28,18 @@ const listSchema = z.object({
   servlets: z.array(versionSchema.extend({ name: z.string(), tools: z.number() })),
 });
 
-/** What a server has of an installed servlet; its versions are the newest first. */
-export type Installed = z.infer<typeof installedSchema>;
+/** An installed servlet with the versions that are kept, the newest first. */
+export type InstalledServlet = z.infer<typeof installedSchema>;
 
 const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
 
 /** The versions of a servlet on this server; none if it is not installed. */
-export const installedOf = (name: string, server: Server): Promise<Installed> =>
+export const installedOf = (name: string, server: Server): Promise<InstalledServlet> =>
   requestJson(server, pathOf(name), installedSchema);
 
-type Version = Installed["versions"][number];
+type Version = InstalledServlet["versions"][number];
 
-export const currentOf = (all: Installed): Version | undefined =>
+export const currentOf = (all: InstalledServlet): Version | undefined =>
   all.versions.find(({ version }) => version === all.current);
 
 /** All that is installed. */
@@ -81,7 +81,7 @@ export async function rollback(
     throw new Refusal(
       to === undefined
         ? `${name} has no version before ${current?.version}.`
-        : `${name} has no version ${to}. Those that are kept: ${kept}.`,
+        : `${name} has no version ${to}. Versions that are kept: ${kept}.`,
     );
   }
   const { version } = target;
@@ -115,7 +115,14 @@ export async function uninstall(
   return `${name} is uninstalled, and no longer served within five seconds.`;
 }
 
-async function demandInstalled(name: string, server: Server): Promise<Installed> {
+/** Forgets the published build of a servlet. */
+export async function unpublish(name: string, server: Server): Promise<string> {
+  const path = `build/${encodeURIComponent(name)}`;
+  await requestJson(server, path, z.object({}), { method: "DELETE" });
+  return `${name} is no longer published on ${server.url}.`;
+}
+
+async function demandInstalled(name: string, server: Server): Promise<InstalledServlet> {
   const all = await installedOf(name, server);
   if (all.versions.length > 0) return all;
   throw new Refusal(

@@ -117,7 +117,7 @@ describe("a part is refused", () => {
       "with another digest",
       sha256("other"),
       "bytes",
-      /^400 .*others than its digest.*Send it again/,
+      /^400 .*do not match its digest.*Send it again/,
     ],
     ["without bytes", sha256(""), "", /^400 .*(empty|Content-Length)/],
     ["whose name is no digest", "words", "bytes", /^400 .*named by its SHA-256 in hex/],
@@ -162,7 +162,7 @@ describe("code is refused", () => {
   test.each([
     ["that is no wasm", new TextEncoder().encode("not wasm"), /^400 .*cannot be loaded/],
     ["that imports what is not offered", IMPORTING, /^400 .*imports e\.x, which is not offered/],
-    ["that has not the exports that the build names", EMPTY, /^400 .*exports no call/],
+    ["that has not the exports that the build names", EMPTY, /^400 .*does not export call/],
   ])("%s", async (_, module, error) => {
     const { build, code } = await buildWith(module);
     for (const path of ["servlet/other", "build/other"]) {
@@ -273,6 +273,10 @@ describe("a build is refused", () => {
   test("that clashes with a servlet of the bundle, or with another that is installed", async () => {
     const bundled = { ...words.build, name: "hello", manifest: { skip_tools: ["say"] } };
     expect(await refused("PUT", "servlet/hello", bundled)).toMatch(/^409 .*under another name/);
+    const own = { ...bundled, name: "server-operator" };
+    expect(await refused("PUT", "servlet/server-operator", own)).toMatch(
+      /^409 .*under another name/,
+    );
     const same = { ...words.build, name: "other" };
     expect(await refused("PUT", "servlet/other", same)).toMatch(/^409 .*words also has say/);
   });
@@ -292,11 +296,17 @@ describe("a build is refused", () => {
 
 describe("an operator is refused", () => {
   test.each([
-    ["POST", "servlet/words", { rollback: 99 }, /^400 .*no such version of words.*kept: 1/],
-    ["POST", "servlet/words", { rollback: null }, /^400 .*no such version of words/],
-    ["POST", "servlet/words", { rollback: "1" }, /^400 .*Send \{"rollback": 2\}/],
+    [
+      "POST",
+      "servlet/words",
+      { rollback: 99 },
+      /^400 There is no version 99 of words\. Versions that are kept: 1\./,
+    ],
+    ["POST", "servlet/words", { rollback: null }, /^400 .*send \{"rollback": 2\}/],
+    ["POST", "servlet/words", { rollback: "1" }, /^400 .*send \{"rollback": 2\}/],
     ["POST", "servlet/nothing", { rollback: 1 }, /^400 No version of nothing is kept/],
     ["DELETE", "servlet/nothing", undefined, /^400 No servlet nothing is installed/],
+    ["DELETE", "build/nothing", undefined, /^400 No build of nothing is published/],
     ["DELETE", "servlet/hello", undefined, /^400 No servlet hello is installed/],
     ["DELETE", "part/x", undefined, /^405 /],
     ["PUT", "servlet/a/b", {}, /^404 /],
@@ -314,6 +324,7 @@ describe("an operator is refused", () => {
     for (const [method, path, body] of [
       ["PUT", "servlet/words", { ...words.build, manifest: { prefix: "x" } }],
       ["PUT", "build/words", words.build],
+      ["DELETE", "build/words", undefined],
       ["PUT", `part/${sha256("x")}`, "x"],
       ["POST", "replay/words", words.build],
       ["POST", "servlet/words", { rollback: 1 }],

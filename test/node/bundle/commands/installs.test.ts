@@ -168,6 +168,8 @@ test("publish keeps builds and serves none", async () => {
   expect(code).toBe(0);
   expect((await servlets(["publish"])).said).toContain(`later is published: ${hash}`);
   expect(await operator.json("GET", "servlet/later")).toMatchObject({ versions: [] });
+  expect(await servlets(["unpublish", "later"])).toMatchObject({ code: 0 });
+  expect((await servlets(["unpublish", "later"])).said).toMatch(/No build of later is published/);
 });
 
 test("replay says how many of the calls that wait would go on", async () => {
@@ -227,7 +229,7 @@ test("a name of the bundle, a tool of another servlet and state are refused, and
       code: 1,
       said: expect.stringMatching(expected),
     });
-  await refused("hello", /bundle of this server has a servlet hello/);
+  await refused("hello", /This server has a servlet hello of its own/);
   await refused("clash", /servlet hello also has greet/);
   await refused("keeper", /keeps state/);
   expect(await operator.json("GET", "servlet/")).toEqual(before);
