@@ -1,5 +1,6 @@
 import {
   CallHooks,
+  elsewhere,
   hooksThere,
   settled,
   unsettled,
@@ -7,7 +8,7 @@ import {
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
 import { sha256 } from "../digest.ts";
-import { Fault, logError } from "../errors.ts";
+import { clientHasLeft, Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
@@ -17,7 +18,7 @@ import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import type { BuildBucket } from "./bucket.ts";
-import type { LoadedCode, RunnerEntrypoint } from "./runner.ts";
+import type { LoadedCode, LoadedRun, RunnerEntrypoint } from "./runner.ts";
 
 /** Where servlets are loaded from, and by what. */
 export interface LoaderParts {
@@ -43,8 +44,6 @@ export class ServletLoader {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending> {
-    const signal = call.signal();
-    if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
     const { manifest, name } = servlet;
     const setup = setupOf(servlet, this.#deployment, { ...call, ...partsOf(call) });
     const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
@@ -54,38 +53,37 @@ export class ServletLoader {
     });
     const id = crypto.randomUUID();
     const runner = await this.#runner(servlet);
-    const cancel = () => void runner.cancel(id).catch(() => {});
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      const settlement = await runner
-        .run(
-          {
-            ...run,
-            id,
-            servlet: { name, manifest },
-            setup: {
-              config,
-              allowedHosts,
-              resends: resends === true,
-              logLevel,
-              trace,
-              caller,
-              fuel,
-              fuelUsed,
-            },
-            secrets,
-            credentials: call.credentials,
-            recorded: call.recorded,
-            seed: call.input?.seed,
-            there: hooksThere(call),
-          },
-          new Hooks(call, setup),
-        )
-        .catch((error: unknown) => this.#failed(servlet, error));
-      return endingOf(unsettled(settlement));
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    const about: LoadedRun = {
+      ...run,
+      id,
+      servlet: { name, manifest },
+      setup: {
+        config,
+        allowedHosts,
+        resends: resends === true,
+        logLevel,
+        trace,
+        caller,
+        fuel,
+        fuelUsed,
+      },
+      secrets,
+      credentials: call.credentials,
+      recorded: call.recorded,
+      seed: call.input?.seed,
+      there: hooksThere(call),
+    };
+    const settlement = await elsewhere(call.signal(), {
+      run: () =>
+        Promise.resolve(runner.run(about, new Hooks(call, setup))).catch((error: unknown) =>
+          this.#failed(servlet, error),
+        ),
+      async cancel() {
+        setup.log("info", clientHasLeft().message);
+        await runner.cancel(id);
+      },
+    });
+    return endingOf(unsettled(settlement));
   }
 
   /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
@@ -163,13 +161,18 @@ class Hooks extends CallHooks {
 
   /** The one way out: what the guest's isolate has checked is checked again here. */
   fetch(request: Request): Promise<Settled<Response>> {
-    return settled(() => {
+    return settled(async () => {
       const { world, allowedHosts, signal } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
         throw new Fault("forbidden", "The manifest of the servlet does not allow that host.");
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
-      return world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      try {
+        return await world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      } catch {
+        // The guest learns no more, and it may happen a thousand times in a call.
+        throw new Fault("servlet_failed", "The host could not be reached.");
+      }
     });
   }
 
