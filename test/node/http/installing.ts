@@ -1,6 +1,8 @@
 /** A server that servlets can be installed on, and builds to install. */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness } from "wrangler";
@@ -166,4 +168,22 @@ export async function begun(name: string, url: URL, headers: Record<string, stri
   });
   const { result } = (await response.json()) as { result: object };
   return result;
+}
+
+/** Sends a call to a server of `serveLoading`, and breaks the connection when `until` is settled. */
+export async function left({ port }: URL, params: object, until: Promise<unknown>): Promise<void> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const head = [
+    "POST /mcp HTTP/1.1",
+    "host: localhost",
+    "content-type: application/json",
+    "accept: application/json, text/event-stream",
+    "authorization: Bearer any",
+    `content-length: ${body.length}`,
+  ];
+  const socket = connect(Number(port), "127.0.0.1");
+  await once(socket, "connect");
+  socket.write([...head, "", body].join("\r\n"));
+  await until;
+  socket.resetAndDestroy();
 }

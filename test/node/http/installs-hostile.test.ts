@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { built, builtFrom, serveLoading } from "./installing.ts";
+import { built, builtFrom, left, serveLoading } from "./installing.ts";
 
 /** Guests that are installed and do harm. Each ends as it does in the bundle, with the same answer and the same log. */
 
@@ -107,29 +107,10 @@ test("a guest that fetches what cannot be reached logs nothing", async () => {
   expect(log).not.toContain("opened");
 });
 
-/** Sends a call, and leaves when `until` is settled. */
-async function left(name: string, args: object, until: Promise<unknown>): Promise<void> {
-  const params = { name, arguments: args };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-  const head = [
-    "POST /mcp HTTP/1.1",
-    "host: localhost",
-    "content-type: application/json",
-    "accept: application/json",
-    "authorization: Bearer any",
-    `content-length: ${body.length}`,
-  ];
-  const socket = connect(server.served.port, "127.0.0.1");
-  await once(socket, "connect");
-  socket.write([...head, "", body].join("\r\n"));
-  await until;
-  socket.resetAndDestroy();
-}
-
 test("a caller that leaves while its guest fetches ends the fetch and the guest", async () => {
   const before = log.length;
   const requested = once(world, "request") as Promise<[IncomingMessage]>;
-  await left("loaded-fetched", { url: at("/slow") }, requested);
+  await left(server.url, { name: "loaded-fetched", arguments: { url: at("/slow") } }, requested);
   const [{ socket }] = await requested;
   if (!socket.destroyed) await once(socket, "close");
   await vi.waitFor(() => expect(log.slice(before)).toContain('"outcome":"cancelled"'));
