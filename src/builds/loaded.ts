@@ -33,6 +33,8 @@ export class ServletLoader {
   readonly #deployment: Deployment;
   /** Part of the names of the isolates: another server's code or limits must not find them. */
   #version: Promise<string> | undefined;
+  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
+  readonly #failures = new Map<string, number>();
 
   constructor(parts: LoaderParts, deployment: Deployment) {
     this.#parts = parts;
@@ -52,7 +54,7 @@ export class ServletLoader {
       return value === undefined ? [] : [{ service, user, value }];
     });
     const id = crypto.randomUUID();
-    const runner = await this.#runner(servlet);
+    const { runner, failed } = await this.#runner(servlet);
     const about: LoadedRun = {
       ...run,
       id,
@@ -75,9 +77,15 @@ export class ServletLoader {
     };
     const settlement = await elsewhere(call.signal(), {
       run: () =>
-        Promise.resolve(runner.run(about, new Hooks(call, setup))).catch((error: unknown) =>
-          this.#failed(servlet, error),
-        ),
+        Promise.resolve(runner.run(about, new Hooks(call, setup))).catch((cause: unknown) => {
+          failed();
+          logError(cause);
+          throw new Fault(
+            "unavailable",
+            `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
+            { cause },
+          );
+        }),
       async cancel() {
         setup.log("info", clientHasLeft().message);
         await runner.cancel(id);
@@ -88,22 +96,13 @@ export class ServletLoader {
 
   /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
   async check(servlet: PreparedServlet): Promise<string[]> {
-    const runner = await this.#runner(servlet);
+    const { runner, failed } = await this.#runner(servlet);
     return unsettled(
       await runner.check().catch((error: unknown): never => {
+        failed();
         const why = error instanceof Error ? error.message : String(error);
         throw new Fault("invalid_params", `its code cannot be loaded: ${why}`, { cause: error });
       }),
-    );
-  }
-
-  #failed({ name }: PreparedServlet, error: unknown): never {
-    if (error instanceof Fault) throw error;
-    logError(error);
-    throw new Fault(
-      "unavailable",
-      `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
-      { cause: error },
     );
   }
 
@@ -112,7 +111,12 @@ export class ServletLoader {
     const { restorable, checked } = isolationOf(servlet, this.#deployment);
     const version = await (this.#version ??= this.#versionOf());
     const name = [servlet.hash, version, restorable, checked].join(" ");
-    return loader.get(name, () => this.#code(servlet)).getEntrypoint<RunnerEntrypoint>("Runner");
+    const failures = this.#failures.get(name) ?? 0;
+    const isolate = loader.get(`${name} ${failures}`, () => this.#code(servlet));
+    return {
+      runner: isolate.getEntrypoint<RunnerEntrypoint>("Runner"),
+      failed: () => void this.#failures.set(name, failures + 1),
+    };
   }
 
   async #versionOf(): Promise<string> {
