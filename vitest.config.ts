@@ -29,6 +29,9 @@ export default defineConfig({
           name: "workerd",
           include: ["test/worker/**/*.test.ts"],
           globalSetup: "./test/worker/quiet.ts",
+          // Files share their modules: to load them for each takes longer than most tests. Whatever a file changes in
+          // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
+          isolate: false,
           testTimeout: 60_000,
         },
       },

@@ -145,7 +145,7 @@ export class Registry {
     call: CallContext,
   ): Promise<Outcome<CallToolResult>> {
     const { value, issues } = checkWithoutNulls(entry.input, args);
-    if (issues === undefined) return this.callEntry(entry, value, call);
+    if (issues === undefined) return await this.callEntry(entry, value, call);
     const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
     return { content: [{ type: "text", text }], isError: true };
   }

@@ -75,7 +75,7 @@ export async function runTarget(
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
-  return resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
+  return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));
 }
 
 /** The servlet's failure, which ends its call; rethrows any other error. */
