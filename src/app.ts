@@ -11,6 +11,7 @@ import { Fault, report } from "./errors.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
+import { installerOf } from "./operator/builds.ts";
 import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
@@ -21,7 +22,7 @@ import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
 export function createApp(bundle: Bundle, env: object) {
-  const { settings, authenticator, rateLimiter, registry, records, shared, ...parts } = wire(
+  const { settings, authenticator, rateLimiter, serving, records, shared, ...parts } = wire(
     bundle,
     env,
   );
@@ -47,6 +48,7 @@ export function createApp(bundle: Bundle, env: object) {
     const health = { $schema: LATEST, name, version };
     // Servlets and tools are listed only where no authentication is required.
     if (!authenticator.isOpen) return c.json(health);
+    const registry = await serving.registry();
     const servlets = registry.servlets.map((servlet) => servlet.name);
     const catalog = await registry.catalog().catch((error: unknown) => void report(error));
     const tools = catalog?.lists.tools.length ?? 0;
@@ -57,6 +59,7 @@ export function createApp(bundle: Bundle, env: object) {
     const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
     if (!wantsPage) return next();
     return pageHeaders(c, async () => {
+      const registry = await serving.registry();
       const html = page({
         title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
         version: settings.SERVER_VERSION,
@@ -90,7 +93,7 @@ export function createApp(bundle: Bundle, env: object) {
         ...quota,
         challenge: (fault) => authenticator.challenge(raw, fault),
         server,
-        registry: registry.for({ principal }),
+        registry: (await serving.registry()).for({ principal }),
         principal,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
@@ -104,7 +107,15 @@ export function createApp(bundle: Bundle, env: object) {
     const { raw } = c.req;
     const principal = await authenticator.operator(raw);
     const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-    return until(operatorEndpoint(raw, { ...quota, principal, servlets: bundle.servlets, states }));
+    return until(
+      operatorEndpoint(raw, {
+        ...quota,
+        principal,
+        servlets: bundle.servlets,
+        states,
+        installer: () => installerOf(serving),
+      }),
+    );
   });
 
   for (const [path, answer] of Object.entries({ "/tools": listTools, "/tools/call": callTool })) {
@@ -112,7 +123,7 @@ export function createApp(bundle: Bundle, env: object) {
       const { raw } = c.req;
       const principal = await otcPrincipal(raw, { authenticator, shared });
       const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
-      const allowed = registry.for({ principal });
+      const allowed = (await serving.registry()).for({ principal });
       return until(answer(raw, { ...quota, registry: allowed, principal, records }));
     });
   }

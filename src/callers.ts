@@ -10,6 +10,9 @@ export function callerKey({ name, address }: Principal): string | undefined {
   return address === undefined ? undefined : `address ${address}`;
 }
 
+/** True for the key of callers who are anonymous, wherever they are. */
+export const isAnonymous = (caller = ""): boolean => caller === "" || caller.startsWith("address ");
+
 /** The caller key of the /48 that an anonymous caller's IPv6 network is in. */
 export const siteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");

@@ -3,6 +3,16 @@ import { createApp } from "./app.ts";
 import { bundle } from "./bundle.gen.ts";
 import { durableObjects } from "./durable/objects.ts";
 
-export const { Attempts, CallRecord, Hub, KeyRing, Quota, ServletState, Session, States, Task } =
-  durableObjects(bundle);
+export const {
+  Attempts,
+  CallRecord,
+  Hub,
+  Installs,
+  KeyRing,
+  Quota,
+  ServletState,
+  Session,
+  States,
+  Task,
+} = durableObjects(bundle);
 export default createApp(bundle, env);

@@ -170,6 +170,10 @@ export const limits = {
   initialFileBytes: 4 * 1024 * 1024,
   /** How long the state of a servlet in a session is kept after its last call. */
   sessionStateMs: 7 * 24 * 3_600_000,
+  /** How long the state of an anonymous caller is kept after its last call: nobody else can delete it, or come back to it from elsewhere. */
+  anonymousStateMs: 7 * 24 * 3_600_000,
+  /** How much longer the two above may take, so that not each call must store when it was. */
+  stateSlackMs: 3_600_000,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
   /** Memory of all idle instances of one isolate. */
@@ -405,6 +409,27 @@ export const limits = {
   secretCharacters: 16 * 1024,
   /** Secrets of a call, and tokens of a call: tools need a few. */
   contextEntries: 100,
+  /** One part of a build in the bucket: as much as a Worker may have. Its JSON: a row has 2 MB. */
+  partBytes: 64 * 1024 * 1024,
+  buildBytes: 1024 * 1024,
+  /** How long an isolate serves what it knows of installed servlets before it asks for news: five seconds are promised. */
+  installsMs: 3000,
+  installsStaleMs: 4500,
+  /** Versions of an installed servlet that are kept, to roll back to. */
+  installedVersions: 10,
+  /** Installed servlets: the catalog of each isolate has all of them. */
+  installedServlets: 300,
+  /** How long a build is kept that is served no more: no call waits longer than `taskMs`. */
+  oldBuildMs: 8 * 86_400_000,
+  /** Tasks that wait of which operators can know, and those that are tried with another build at once. */
+  waitingTasks: 10_000,
+  rehearsedTasks: 200,
+  /** How often old builds are looked for, and parts that no build has any more are deleted when so old. */
+  sweepMs: 86_400_000,
+  /** Old builds that an isolate remembers. */
+  oldBuilds: 100,
+  /** CPU time of one call in an isolate of its own, besides its fuel. */
+  loadedCpuMs: 300_000,
   /** A servlet that is fetched when the bundle is made, packed and unpacked: as much as a Worker may have. */
   sourceBytes: 64 * 1024 * 1024,
   /** An image's manifest, signature or token: registries must take manifests of 4 MiB. */

@@ -1,35 +1,31 @@
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { sharedSecret } from "./auth/otc.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
+import { Serving } from "./builds/serving.ts";
 import { recordsOf } from "./durable/call-records.ts";
 import type { Hub } from "./durable/hub.ts";
-import { stateful } from "./durable/servlet-states.ts";
 import { operatedStates } from "./durable/operated-states.ts";
 import { sessionsOf } from "./durable/sessions.ts";
 import { vaultOf } from "./durable/state-vault.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { sealerOf } from "./durable/vault.ts";
-import { deploymentOf, namespaceOf, readSettings, type Settings } from "./env.ts";
+import { namespaceOf, readSettings, type Settings } from "./env.ts";
 import { configureLimits } from "./limits.ts";
 import type { Server } from "./mcp/wire/exchange.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { Registry } from "./servlets/registry.ts";
 import { isScope } from "./servlets/scopes.ts";
 
 /** The parts of the server that its routes use. Throws for a configuration that is not valid. */
 export function wire(bundle: Bundle, env: object) {
   const settings = readSettings(env);
   configureLimits(settings.LIMITS ?? {});
-  const registry = new Registry(bundle, {
-    ...deploymentOf(settings, env),
-    ...stateful(env),
-  });
-  const names = registry.servlets.map(({ name }) => name);
+  const serving = new Serving(bundle, settings, env);
+  const names = bundle.servlets.map(({ name }) => name);
   const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;
   return {
     settings,
-    registry,
+    serving,
     server: introduction(settings),
     authenticator: createAuthenticator(
       settings,

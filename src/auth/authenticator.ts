@@ -10,7 +10,7 @@ import {
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
-import { isLocal, isLoopback } from "./origin.ts";
+import { demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
 import { resourceServer, type Verified } from "./resource-server.ts";
 import { TokenMemory } from "./token-memory.ts";
@@ -115,6 +115,7 @@ export function createAuthenticator(
     authorization,
     identify,
     async operator(request) {
+      demandOwnOrigin(request);
       if (isOpen && !isLocal(request)) {
         throw new Fault(
           "forbidden",

@@ -53,11 +53,22 @@ function isAllowedOrigin(
   return parsed.protocol === "https:" && allowed.includes("*");
 }
 
-/** True for a request from this machine: to a loopback name, and from a loopback address if it has one. */
-export function isLocal({ url, headers }: Request): boolean {
-  const address = headers.get("cf-connecting-ip") ?? "127.0.0.1";
+/**
+ * True for a request from this machine: to a loopback name, from a loopback address. Only Cloudflare and its
+ * development server know the address; elsewhere nobody but the client may have written the header.
+ */
+export function isLocal({ url, headers, cf }: Request): boolean {
+  const address = headers.get("cf-connecting-ip");
+  if (address === null || cf === undefined) return false;
   const host = address.includes(":") ? `[${address}]` : address;
   return isLoopback(host) && isLoopback(new URL(url).hostname);
+}
+
+/** Throws `forbidden` for a request of a web page that is not this server's own, whatever origins are allowed. */
+export function demandOwnOrigin({ url, headers }: Request): void {
+  const origin = headers.get("origin");
+  if (origin !== null && origin !== new URL(url).origin)
+    throw new Fault("forbidden", "Web pages cannot operate this server. Use npm run servlets.");
 }
 
 /** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */

@@ -9,9 +9,10 @@ import { isObject } from "../model.ts";
 import type { BundledServlet, Parts } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
 
-/** A SHA-256 in hex. */
-export const DIGEST = /^[0-9a-f]{64}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
 const digest = z.string().check(z.regex(DIGEST, "must be a SHA-256 in hex"));
+
+export const isDigest = (text: string): boolean => DIGEST.test(text);
 
 const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
 

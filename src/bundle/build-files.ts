@@ -1,16 +1,19 @@
-/** A servlet as it is kept in the bucket of builds. */
-import { createHash } from "node:crypto";
-import { hashOf } from "../builds/build.ts";
-import type { Prepared } from "./wasm/prepare.ts";
+import type { Build } from "../builds/build.ts";
+import type { Member } from "./bundle.ts";
 
-/** A servlet with the digests of its code. */
-export async function identified<T extends { prepared: Prepared }>(one: T) {
-  const { wasm, base, patch } = one.prepared;
-  const digestOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
-  const parts = {
-    module: digestOf(wasm),
-    ...(base && { base: digestOf(base.bytes) }),
-    ...(patch && { patch: digestOf(patch.bytes) }),
-  };
-  return { ...one, parts, hash: await hashOf(parts) };
+/** The build of a servlet, and its code by the digests of its parts. */
+export function buildOf(member: Member): {
+  build: Build;
+  code: Map<string, Uint8Array<ArrayBuffer>>;
+} {
+  const { found, dialect, prepared, parts, hash, startsOnce, lists, definitions } = member;
+  const { $schema: _, ...manifest } = found.manifest;
+  const { wasm, base, patch, exports, unrestorable } = prepared;
+  const code = new Map<string, Uint8Array<ArrayBuffer>>([[parts.module, wasm]]);
+  if (base !== undefined) code.set(parts.base!, base.bytes);
+  if (patch !== undefined) code.set(parts.patch!, patch.bytes);
+  const restorable = unrestorable === undefined;
+  const known = { name: found.name, dialect, hash, parts, startsOnce, restorable, exports };
+  const offered = { ...(lists && { lists }), ...(definitions && { definitions }) };
+  return { build: { ...known, manifest, ...offered }, code };
 }

@@ -1,9 +1,10 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
+import { COMPATIBILITY_DATE } from "./runner.ts";
 
-/** The module that the Worker imports; the same bytes for the same members. */
-export function bundleSource(members: readonly Member[], out: string): string {
+/** The module that the Worker imports; the same bytes for the same members. `runner` is the path of `runnerScript`. */
+export function bundleSource(members: readonly Member[], out: string, runner?: string): string {
   const toSource = relative(dirname(out), "src") || ".";
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
@@ -36,7 +37,8 @@ export function bundleSource(members: readonly Member[], out: string): string {
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
 ${imports.join("\n")}
-export const bundle: Bundle = { servlets: [${entries.join(", ")}] };
+${runner === undefined ? "" : `import script from ${from(runner)};`}
+export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 

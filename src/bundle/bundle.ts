@@ -11,7 +11,7 @@ import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
-import { identified } from "./build-files.ts";
+import { identified } from "./digests.ts";
 import type { Parts } from "../servlets/bundle.ts";
 import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";

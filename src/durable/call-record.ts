@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
-import type { Registry } from "../servlets/registry.ts";
+import type { Serving } from "../builds/serving.ts";
 import { SealedRows } from "./sealed-rows.ts";
 import type { Share } from "./shared.ts";
 import { hasTable } from "./tables.ts";
@@ -29,14 +29,14 @@ interface Begun {
 export function callRecordObject(share: Share) {
   return class CallRecord extends DurableObject {
     readonly #rows: SealedRows;
-    readonly #registry: Registry;
+    readonly #serving: Serving;
     #begun: Promise<Begun> | undefined;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      const { registry, sealer } = share(env);
+      const { serving, sealer } = share(env);
       this.#rows = new SealedRows(state.storage.sql, sealer);
-      this.#registry = registry;
+      this.#serving = serving;
     }
 
     /** The response as JSON; undefined if the id was used with another content. `asks` is a digest of the content. */
@@ -79,9 +79,8 @@ export function callRecordObject(share: Share) {
 
     async #end(call: Call, asks: string): Promise<string> {
       const stays = new AbortController();
-      const response = JSON.stringify(
-        await runTool(this.#registry.for(call), call, () => stays.signal),
-      );
+      const registry = await this.#serving.registry();
+      const response = JSON.stringify(await runTool(registry.for(call), call, () => stays.signal));
       try {
         await this.#store({ asks, response });
       } catch (error) {

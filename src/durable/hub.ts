@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { countedBy, siteOf, type Counted } from "../callers.ts";
+import { loaderOf } from "../builds/bindings.ts";
 import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -29,8 +30,8 @@ export class Hub extends DurableObject {
   #pendingCharacters = 0;
   /** Sends them; absent while there are none. */
   #notifying: Promise<void> | undefined;
-  /** True if changes of state that all callers share must reach this hub. */
-  protected readonly isJoining: boolean = false;
+  /** True if changes that concern all callers must reach this hub: of what is installed, or of state that all share. */
+  protected readonly isJoining: boolean = loaderOf(this.env) !== undefined;
   /** True if the hub of all hubs knows this one. */
   #hasJoined = false;
   /** The pause after the last round. */
@@ -86,7 +87,7 @@ export class Hub extends DurableObject {
     const forAll = notifications
       .filter(isForAll)
       .map(({ method, params }) => ({ method, ...(params && { params }) }));
-    if (forAll.length > 0) await this.#hubs?.getByName(ALL).publish(forAll);
+    if (forAll.length > 0) await this.#hubs?.getByName(ALL_HUBS).publish(forAll);
     const own = notifications.filter((one) => !isForAll(one));
     this.#write(own.filter((one) => !isChange(one)));
     for (const change of own.filter(isChange)) this.#addPending(change);
@@ -114,7 +115,7 @@ export class Hub extends DurableObject {
     const { name } = this.ctx.id;
     if (!this.isJoining || this.#hasJoined || name === undefined) return;
     try {
-      await this.#hubs?.getByName(ALL).join(name);
+      await this.#hubs?.getByName(ALL_HUBS).join(name);
       this.#hasJoined = true;
     } catch (error) {
       logError(error); // Its clients miss changes for everybody until the next listens.
@@ -255,9 +256,9 @@ export class JoiningHub extends Hub {
 }
 
 /** The name of the hub of all hubs. Names of principals are those of keys, without spaces, or begin with a URL or `jwt:`. */
-const ALL = "all hubs";
+export const ALL_HUBS = "all hubs";
 
-/** A session that hears of changes; `caller` is null if it was enlisted before that was kept. */
+/** A session that hears of changes; `caller` is null if it was enlisted before that was kept: it hears of no caller's own state. */
 interface Enlisted extends Record<string, SqlStorageValue> {
   id: string;
   caller: string | null;
@@ -271,7 +272,7 @@ function reaches(
   if (audience === undefined || "everybody" in audience) return true;
   if ("session" in audience) return audience.session === session;
   if (audience.isSessionless === true && session !== undefined) return false;
-  return caller === null || audience.caller === caller;
+  return audience.caller === caller;
 }
 
 const bytesOf = (filter: Filter): number => {

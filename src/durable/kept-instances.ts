@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
+import { stringBytes } from "../text.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import type { Instance } from "../wasm/link.ts";
 
@@ -30,7 +31,8 @@ export function takeKept(object: object): Kept | undefined {
 /** Keeps an instance for the next call of its object. What is too much for the isolate is dropped, and loaded again. */
 export function keepInstance(object: object, kept: Kept): void {
   const { memory, kernel } = kept.instance.body!;
-  const bytes = memory.length + kernel.length + kept.blocks.size * BLOCK;
+  let bytes = memory.length + kernel.length + kept.blocks.size * BLOCK;
+  for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
   all.set(object, { kept, bytes });
   bytesOfAll += bytes;
   for (const [oldest] of all) {

@@ -1,4 +1,5 @@
 import type { Bundle } from "../servlets/bundle.ts";
+import { installsObject } from "../builds/installs.ts";
 import { Attempts } from "./attempts.ts";
 import { callRecordObject } from "./call-record.ts";
 import { Hub, JoiningHub } from "./hub.ts";
@@ -18,6 +19,7 @@ export function durableObjects(bundle: Bundle) {
     Attempts,
     CallRecord: callRecordObject(share),
     Hub: isStateShared ? JoiningHub : Hub,
+    Installs: installsObject(bundle),
     KeyRing,
     Quota,
     ServletState: servletStateObject(bundle, share),

@@ -1,58 +1,82 @@
 /** The differences between two memories, as a row of pieces: a call changes few bytes, scattered over its memory. */
 import { BLOCK } from "../wasm/marks.ts";
 
-/** Compared and stored as wholes: most pieces are one or two of them. */
+/** Bytes that are compared and stored as a whole: most pieces are one or two of these cells. */
 const CELL = 16;
-/** Before each piece: where it is in the memory, and its bytes. */
-const HEAD = 8;
+/** Cells of a block. */
+export const CELLS = BLOCK / CELL;
+/** Before each piece, in one word: its first cell in the memory, and in the lowest byte how many follow that. */
+const HEAD = 4;
 
-/** How these blocks of a memory differ from what is known of them. A block that is not known is left out. */
-export function piecesOf(
+/** The cells of these blocks that are not as they are known, in order. A block that is not known is left out. */
+export function changedCells(
   memory: Uint8Array,
   known: ReadonlyMap<number, Uint8Array>,
   blocks: Iterable<number>,
-): Uint8Array {
-  const found: { at: number; to: number }[] = [];
-  let length = 0;
+): number[] {
+  const changed: number[] = [];
+  const now = words(memory);
   for (const nth of blocks) {
-    const before = known.get(nth);
-    if (before === undefined) continue;
-    const from = nth * BLOCK;
-    let last: { at: number; to: number } | undefined;
-    const [now, old] = [words(memory.subarray(from, from + BLOCK)), words(before)];
-    for (let word = 0; word < now.length; word++) {
-      if (now[word] === old[word]) continue;
-      const at = from + Math.floor((word * 4) / CELL) * CELL;
-      if (last?.to === at) last.to += CELL;
-      else {
-        found.push((last = { at, to: at + CELL }));
-        length += HEAD;
+    const block = known.get(nth);
+    if (block === undefined) continue;
+    const before = words(block);
+    // Compared word by word, as nothing faster compares bytes in Workers without `nodejs_compat`.
+    for (let word = 0, at = (nth * BLOCK) / 4; word < BLOCK / 4; word += 4, at += 4) {
+      if (
+        now[at] !== before[word] ||
+        now[at + 1] !== before[word + 1] ||
+        now[at + 2] !== before[word + 2] ||
+        now[at + 3] !== before[word + 3]
+      ) {
+        changed.push(at / 4);
       }
-      length += CELL;
-      word = (at - from + CELL) / 4 - 1;
     }
   }
-  const pieces = new Uint8Array(length);
-  const heads = new DataView(pieces.buffer);
-  let end = 0;
-  for (const { at, to } of found) {
-    heads.setUint32(end, at);
-    heads.setUint32(end + 4, to - at);
-    pieces.set(memory.subarray(at, to), end + HEAD);
-    end += HEAD + to - at;
-  }
-  return pieces;
+  return changed;
 }
 
-/** The pieces, each with its place in the memory: none is in two blocks. */
-export function* inPieces(pieces: Uint8Array): Generator<{ at: number; bytes: Uint8Array }> {
+/** These cells of a memory, which are in order, as pieces. None is in two blocks. */
+export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Array {
+  const pieces = new Uint8Array(cells.length * (HEAD + CELL));
+  const heads = new DataView(pieces.buffer);
+  let end = 0;
+  for (let from = 0; from < cells.length;) {
+    const first = cells[from]!;
+    let to = from + 1;
+    while (cells[to] === first + to - from && cells[to]! % CELLS !== 0) to++;
+    heads.setUint32(end, first * CELLS + (to - from - 1));
+    const bytes = memory.subarray(first * CELL, (first + to - from) * CELL);
+    pieces.set(bytes, end + HEAD);
+    end += HEAD + bytes.length;
+    from = to;
+  }
+  return pieces.subarray(0, end);
+}
+
+/** The pieces, each with its block and its first cell there. */
+export function* inPieces(
+  pieces: Uint8Array,
+): Generator<{ nth: number; cell: number; bytes: Uint8Array }> {
   const heads = new DataView(pieces.buffer, pieces.byteOffset);
   for (let begin = 0; begin < pieces.length;) {
-    const [at, length] = [heads.getUint32(begin), heads.getUint32(begin + 4)];
-    yield { at, bytes: pieces.subarray(begin + HEAD, begin + HEAD + length) };
+    const head = heads.getUint32(begin);
+    const first = Math.floor(head / CELLS);
+    const length = ((head % CELLS) + 1) * CELL;
+    const [nth, cell] = [Math.floor(first / CELLS), first % CELLS];
+    yield { nth, cell, bytes: pieces.subarray(begin + HEAD, begin + HEAD + length) };
     begin += HEAD + length;
   }
 }
 
 const words = ({ buffer, byteOffset, length }: Uint8Array) =>
   new Int32Array(buffer, byteOffset, length / 4);
+
+/** Puts a piece into its block, where its bytes are known, and marks its cells as changed. */
+export function putPiece(
+  { cell, bytes }: { cell: number; bytes: Uint8Array },
+  block: Uint8Array | undefined,
+  changed: Uint8Array,
+): void {
+  block?.set(bytes, cell * CELL);
+  changed.fill(1, cell, cell + bytes.length / CELL);
+}

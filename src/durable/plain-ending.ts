@@ -45,3 +45,7 @@ export function endingOf(plain: PlainEnding): Ending {
   const { reason, fuelUsed, recorded } = plain;
   return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
+
+/** What a call has changed that has ended so. */
+export const changesIn = (ending: PlainEnding): readonly Change[] =>
+  ending.kind === "suspended" ? [] : (ending.changes ?? []);

@@ -43,8 +43,6 @@ export interface ScopeRun {
   isDurable: boolean;
   /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
   reserve?(bytes: number): Promise<void>;
-  /** Called in the transaction in which the run is committed. */
-  onCommit?(): void;
 }
 
 /** A run, and what it has come to. */
@@ -209,7 +207,6 @@ export class ScopeState {
       if (change) this.rows.save(change);
       else this.rows.clear();
       if (isDurable) this.rows.saveEnding(journal.recorded(), plainEnding(ending, changes));
-      running.onCommit?.();
     });
     running.isCommitted = true;
     if (change === undefined) return;

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { CallContext } from "../call-context.ts";
+import { isAnonymous } from "../callers.ts";
 import { Fault, report } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
@@ -8,7 +9,7 @@ import { connected, programOf } from "../servlets/connect.ts";
 import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
-import { endingOf, type PlainEnding } from "./plain-ending.ts";
+import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
   contextOf,
   settled,
@@ -24,6 +25,7 @@ import type { Share } from "./shared.ts";
 import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
 import { importInto } from "./state-import.ts";
 import { heldStream, steady } from "./state-streams.ts";
+import { newInstanceOf } from "../wasm/pool.ts";
 import { Turns } from "./turns.ts";
 
 /** A run of an export here. */
@@ -45,6 +47,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     #state: Promise<ScopeState> | undefined;
     /** What the servlet has listed in this state. */
     #lists: { text: string; until: number } | undefined;
+    /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
+    #until: number | undefined;
     readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
@@ -104,7 +108,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #list(name: string, viewer: Viewer): Promise<string> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const servlet = connected(servletOf(bundle, name), {
         ...deployment,
         runStateful: async (bundled, run, call) =>
@@ -125,10 +129,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
-      const { deployment } = this.#share;
+      const { deployment } = this.#share.serving;
       const state = await this.#open();
       const { state: scope } = servlet.manifest;
-      if (scope === "session" && state.rows.hash === undefined) await this.#setAlarm();
+      await this.#keep(servlet, run.call.caller);
       const caller = scope === "server" ? undefined : run.call.caller;
       let stored: number | undefined;
       const ending = await state.call({
@@ -147,24 +151,32 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           stored = bytes;
           return this.#room.demand(caller, bytes);
         },
-        ...(scope === "session" && { onCommit: () => void this.#setAlarm() }),
       });
-      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
-      if (changes.some(({ method }) => method.endsWith("list_changed"))) this.#lists = undefined;
+      if (changesIn(ending).some(({ method }) => method.endsWith("list_changed")))
+        this.#lists = undefined;
       if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
         this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
       }
       return ending;
     }
 
-    /** Nobody can come back to the state of a session that is over. */
-    #setAlarm(): Promise<void> {
-      return this.ctx.storage.setAlarm(Date.now() + limits.sessionStateMs);
+    /** Keeps it for a while from now on. Nobody can come back to a session that is over, or as an anonymous caller. */
+    async #keep({ manifest }: BundledServlet, caller: string | undefined): Promise<void> {
+      const ms = lifetimeOf(manifest, caller);
+      if (ms === undefined) return;
+      const { storage } = this.ctx;
+      this.#until ??= (await storage.getAlarm()) ?? 0;
+      if (this.#until >= Date.now() + ms) return;
+      this.#until = Date.now() + ms + limits.stateSlackMs;
+      await storage.setAlarm(this.#until);
     }
 
-    /** Deletes what was kept for a session; later, if a call runs or waits. */
+    /** Deletes what nobody has used for long; later, if a call runs or waits. */
     override async alarm(): Promise<void> {
-      if (!this.#turns.takeNow()) return this.ctx.storage.setAlarm(Date.now() + limits.waitMs);
+      if (!this.#turns.takeNow()) {
+        this.#until = Date.now() + limits.waitMs;
+        return this.ctx.storage.setAlarm(this.#until);
+      }
       try {
         await this.#forget();
       } finally {
@@ -206,9 +218,11 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const state = await this.#open();
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
           const chunks = steady(file, limits.stateStallMs);
-          await importInto(state, chunks, { servlet, filesOnly, reserve });
+          const program = programOf(servlet, this.#share.serving.deployment);
+          const newInstance = () => newInstanceOf(program);
+          await importInto(state, chunks, { servlet, filesOnly, newInstance, reserve });
           this.#lists = undefined;
-          if (servlet.manifest.state === "session") await this.#setAlarm();
+          await this.#keep(servlet, caller);
           return summaryOf(state, servlet);
         }),
       );
@@ -225,6 +239,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       state?.dropKept();
       this.#state = undefined;
       this.#lists = undefined;
+      this.#until = undefined;
       await this.#room.release(() => this.ctx.storage.deleteAll());
     }
 
@@ -240,6 +255,12 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       }
     }
   };
+}
+
+/** How long what is kept for this caller stays after its last call, in ms; undefined where it stays until it is deleted. */
+function lifetimeOf({ state }: BundledServlet["manifest"], caller: string | undefined) {
+  if (state === "session") return limits.sessionStateMs;
+  return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
 }
 
 function servletOf({ servlets }: Bundle, name: string): BundledServlet {

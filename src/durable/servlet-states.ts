@@ -5,7 +5,7 @@ import type { Audience, Lists } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
-import { endingOf, noticeOf } from "./plain-ending.ts";
+import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
 import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
@@ -45,8 +45,7 @@ export function stateful(env: object) {
         );
         const ending = unsettled(settlement);
         const audience = audienceOf(servlet, call);
-        const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
-        for (const change of changes) call.notify(noticeOf(change, audience));
+        for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
         return endingOf(ending);
       } finally {
         signal.removeEventListener("abort", cancel);

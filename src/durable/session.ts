@@ -33,7 +33,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      const { registry, sealer } = share(env);
+      const { serving, sealer } = share(env);
       const tasks = tasksOf(env);
       const hubs = namespaceOf<Hub>(env, "HUBS");
       if (hubs === undefined || tasks === undefined) {
@@ -46,7 +46,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
       this.#protocol = new SessionProtocol({
         state,
         store: this.#store,
-        registry,
+        registry: serving.registry.bind(serving),
         tasks: (scopes) => {
           const { principal: name } = this.#store.row;
           return tasks({ name, ...(scopes && { scopes }) }, async (bytes) => {

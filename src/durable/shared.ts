@@ -1,14 +1,11 @@
-import { deploymentOf, readSettings } from "../env.ts";
+import { readSettings } from "../env.ts";
+import { Serving } from "../builds/serving.ts";
 import type { Bundle } from "../servlets/bundle.ts";
-import type { Deployment } from "../servlets/deployment.ts";
-import { Registry } from "../servlets/registry.ts";
-import { stateful } from "./servlet-states.ts";
 import { sealerOf, type Sealer } from "./vault.ts";
 
 /** The parts that all Durable Objects of an isolate share. */
 interface Shared {
-  registry: Registry;
-  deployment: Deployment;
+  serving: Serving;
   sealer: Sealer;
 }
 
@@ -26,7 +23,6 @@ export function shareOf(bundle: Bundle): Share {
         "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
       );
     }
-    const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
-    return (shared = { registry: new Registry(bundle, deployment), deployment, sealer });
+    return (shared = { serving: new Serving(bundle, settings, env), sealer });
   };
 }

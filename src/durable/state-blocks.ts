@@ -2,18 +2,24 @@
 import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { BLOCK } from "../wasm/marks.ts";
-import { inPieces, piecesOf } from "./pieces.ts";
+import { CELLS, changedCells, inPieces, piecesOf, putPiece } from "./pieces.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS changes (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+  // Each row is overwritten in its place, which changes one page. Those that are older than the first are over.
+  "CREATE TABLE IF NOT EXISTS pieces (row INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes BLOB NOT NULL)",
 ];
+
+const ROWS = "FROM pieces WHERE at >= (SELECT at FROM pieces WHERE row = 0)";
 
 /** A block as it is stored: sealed, with its number. */
 export const STORED_BLOCK = BLOCK + 64;
-/** Changes that are stored until their blocks are stored as wholes: so many calls share what that costs. */
-const MOST_CHANGES = 64;
-const MOST_CHANGED_BYTES = 256 * 1024;
+/** Rows of pieces, each of one call, until one row takes their place. */
+const MOST_ROWS = 64;
+/** Bytes of these rows, which are read when an instance is made. */
+const MOST_BYTES = 256 * 1024;
+/** Bytes of pieces in one row: beyond, their blocks are stored as wholes. */
+const MOST_MERGED_BYTES = 64 * 1024;
 /** Blocks that are known beside an instance, the last ones to be written: 1 MiB. */
 const MOST_KNOWN = 256;
 
@@ -24,23 +30,36 @@ export type KnownBlocks = Map<number, Uint8Array>;
 export interface Written {
   memory: Uint8Array;
   known: KnownBlocks;
-  /** What has changed of known blocks; undefined where all that is stored in pieces is stored as wholes now. */
-  pieces: Uint8Array | undefined;
-  /** The blocks that are stored as wholes. */
-  wholes: ReadonlySet<number>;
-  /** Bytes of all of it then. */
+  /** What has changed of known blocks. */
+  pieces: Uint8Array;
+  /** The other blocks, which are stored as wholes. */
+  unknown: ReadonlySet<number>;
+  /** True if all rows of pieces are to become one, or whole blocks. */
+  isFull: boolean;
+  /** The most bytes that all of it takes then. */
   bytes: number;
 }
 
-const noChanges = () => ({ count: 0, bytes: 0, blocks: new Set<number>() });
+/** Rows of pieces that are stored. */
+interface Rows {
+  count: number;
+  bytes: number;
+  /** When the last one was stored. */
+  newest: number;
+  /** By block, a 1 for each cell that they have. */
+  cells: Map<number, Uint8Array>;
+}
+
+const NONE = new Uint8Array();
+const noRows = (): Rows => ({ count: 0, bytes: 0, newest: 0, cells: new Map() });
 
 export class StateBlocks {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #open: (sealed: unknown, place: string) => Uint8Array;
   #stored: Set<number> | undefined;
-  /** The changes that are stored; known once they were read. */
-  #changes = noChanges();
+  /** Known once they were read. */
+  #rows = noRows();
 
   /** `open` opens what is sealed for a place. */
   constructor(sql: Sql, sealing: Sealing, open: (sealed: unknown, place: string) => Uint8Array) {
@@ -55,19 +74,26 @@ export class StateBlocks {
 
   /** Bytes that are stored. */
   get bytes(): number {
-    const [changes] = this.#sql.exec("SELECT total(length(bytes)) AS bytes FROM changes").toArray();
-    return this.#numbers.size * STORED_BLOCK + Number(changes?.["bytes"]);
+    const [pieces] = this.#sql.exec(`SELECT total(length(bytes)) AS bytes ${ROWS}`).toArray();
+    return this.#numbers.size * STORED_BLOCK + Number(pieces?.["bytes"]);
   }
 
-  /** All blocks that are stored, as they are with all changes. */
+  /** When pieces were last stored, in Unix ms; 0 where none are. */
+  get changedAt(): number {
+    const [newest] = this.#sql.exec("SELECT max(at) AS at FROM pieces").toArray();
+    return Number(newest?.["at"]);
+  }
+
+  /** All blocks as they are with all pieces. */
   all(): KnownBlocks {
     const blocks: KnownBlocks = new Map();
     for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
       blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
     }
-    this.#changes = noChanges();
-    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM changes ORDER BY nth")) {
-      this.#apply(this.#open(bytes, `changes ${nth as number}`), blocks);
+    this.#rows = noRows();
+    for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`)) {
+      this.#apply(this.#open(bytes, `pieces ${at as number}`), blocks);
+      this.#rows.newest = at as number;
     }
     return blocks;
   }
@@ -81,66 +107,88 @@ export class StateBlocks {
   ): Written {
     const stored = isNew ? new Set<number>() : this.#numbers;
     const count = stored.size + blocks.difference(stored).size;
-    const found = piecesOf(memory, known, blocks);
-    const { bytes: before, blocks: changed } = this.#changes;
+    const pieces = piecesOf(memory, changedCells(memory, known, blocks));
+    const rows = isNew ? noRows() : this.#rows;
     const unknown = blocks.difference(known);
+    const bytes = rows.bytes + pieces.length;
     const isFull =
-      this.#changes.count >= MOST_CHANGES ||
-      before + found.length > MOST_CHANGED_BYTES ||
+      rows.count >= MOST_ROWS ||
+      bytes > MOST_BYTES ||
       // Older pieces would be put into the newer block.
-      !unknown.isDisjointFrom(changed);
-    return {
-      memory,
-      known,
-      pieces: isFull ? undefined : found,
-      wholes: isFull ? blocks.union(changed) : unknown,
-      bytes: count * STORED_BLOCK + (isFull ? 0 : before + found.length),
-    };
+      !unknown.isDisjointFrom(rows.cells);
+    return { memory, known, pieces, unknown, isFull, bytes: count * STORED_BLOCK + bytes };
   }
 
   /** Stores it. Run it in a transaction; if that fails, make another `StateBlocks`. */
-  save({ memory, known, pieces, wholes }: Written): void {
-    if (pieces === undefined) this.#forgetChanges();
-    else if (pieces.length > 0) {
-      const { count } = this.#changes;
-      const sealed = this.#sealing.seal(pieces, `changes ${count}`);
-      this.#sql.exec("INSERT INTO changes VALUES (?, ?)", count, sealed);
+  save({ memory, known, pieces, unknown, isFull }: Written): void {
+    if (!isFull) {
+      if (pieces.length > 0) this.#addRow(pieces, known);
+    } else {
       this.#apply(pieces, known);
+      for (const nth of unknown) this.#rows.cells.delete(nth);
+      this.#merge(memory, known);
     }
-    for (const nth of wholes) {
-      const bytes = memory.slice(nth * BLOCK, (nth + 1) * BLOCK);
-      const sealed = this.#sealing.seal(bytes, `block ${nth}`);
-      this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-      known.delete(nth);
-      known.set(nth, bytes);
-      this.#numbers.add(nth);
-    }
+    for (const nth of unknown) this.#putWhole(nth, memory, known);
     forgetOldest(known);
   }
 
   clear(): void {
     this.#sql.exec("DELETE FROM blocks");
-    this.#forgetChanges();
+    this.#sql.exec("DELETE FROM pieces");
+    this.#rows = noRows();
     this.#stored = undefined;
   }
 
-  /** Counts changes that are stored, and makes them in these blocks. */
-  #apply(pieces: Uint8Array, blocks: KnownBlocks): void {
-    this.#changes.count++;
-    this.#changes.bytes += pieces.length;
-    for (const { at, bytes } of inPieces(pieces)) {
-      const nth = Math.floor(at / BLOCK);
-      const block = blocks.get(nth)!;
-      block.set(bytes, at % BLOCK);
-      blocks.delete(nth);
-      blocks.set(nth, block);
-      this.#changes.blocks.add(nth);
-    }
+  /** Stores pieces as the next row. */
+  #addRow(pieces: Uint8Array, known: KnownBlocks): void {
+    const at = (this.#rows.newest = Math.max(Date.now(), this.#rows.newest + 1));
+    const sealed = this.#sealing.seal(pieces, `pieces ${at}`);
+    this.#sql.exec("INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", this.#rows.count, at, sealed);
+    this.#apply(pieces, known);
   }
 
-  #forgetChanges(): void {
-    this.#sql.exec("DELETE FROM changes");
-    this.#changes = noChanges();
+  /** Stores all cells that rows have as one row, or their blocks as wholes. */
+  #merge(memory: Uint8Array, known: KnownBlocks): void {
+    const { cells, newest } = this.#rows;
+    const changed: number[] = [];
+    for (const [nth, flags] of [...cells].toSorted(([a], [b]) => a - b)) {
+      for (let cell = flags.indexOf(1); cell >= 0; cell = flags.indexOf(1, cell + 1)) {
+        changed.push(nth * CELLS + cell);
+      }
+    }
+    const pieces = piecesOf(memory, changed);
+    const isLarge = pieces.length > MOST_MERGED_BYTES;
+    this.#rows = { ...noRows(), newest };
+    this.#addRow(isLarge ? NONE : pieces, known);
+    if (isLarge) for (const [nth] of cells) this.#putWhole(nth, memory, known);
+  }
+
+  #putWhole(nth: number, memory: Uint8Array, known: KnownBlocks): void {
+    const bytes = memory.slice(nth * BLOCK, (nth + 1) * BLOCK);
+    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
+    known.delete(nth);
+    known.set(nth, bytes);
+    this.#numbers.add(nth);
+  }
+
+  /** Counts a row of pieces, and puts them into known blocks. */
+  #apply(pieces: Uint8Array, known: KnownBlocks): void {
+    const { cells } = this.#rows;
+    this.#rows.count++;
+    this.#rows.bytes += pieces.length;
+    let last = -1;
+    for (const piece of inPieces(pieces)) {
+      const { nth } = piece;
+      const block = known.get(nth);
+      if (nth !== last && block !== undefined) {
+        known.delete(nth);
+        known.set(nth, block);
+      }
+      last = nth;
+      if (!cells.has(nth)) cells.set(nth, new Uint8Array(CELLS));
+      putPiece(piece, block, cells.get(nth)!);
+    }
   }
 
   /** The numbers of the blocks that are stored. */

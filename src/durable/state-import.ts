@@ -2,19 +2,24 @@
 import { Fault } from "../errors.ts";
 import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
+import { parseMounts } from "../files/mounts.ts";
 import { removeTree } from "../files/tree.ts";
 import { limits } from "../limits.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { framesIn, type Frame, type Head } from "../state-file.ts";
+import { stringBytes } from "../text.ts";
+import type { Instance } from "../wasm/link.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import { buildOf, type ScopeState } from "./scope-state.ts";
-import type { Rest } from "./state-rows.ts";
+import { applyRest, type Rest } from "./rest.ts";
 
 interface Importing {
   servlet: BundledServlet;
   /** Without the memory, which may then be of another build. */
   filesOnly: boolean;
+  /** A new instance of the servlet, on which globals and variables are tried. */
+  newInstance(): Promise<Instance>;
   /** Throws where so many bytes may not be stored. */
   reserve(bytes: number): Promise<void>;
 }
@@ -23,7 +28,7 @@ interface Importing {
 export async function importInto(
   state: ScopeState,
   chunks: AsyncIterable<Uint8Array>,
-  { servlet, filesOnly, reserve }: Importing,
+  { servlet, filesOnly, newInstance, reserve }: Importing,
 ): Promise<void> {
   const files = emptied(state, servlet);
   const memory = state.rows.newMemory();
@@ -33,6 +38,8 @@ export async function importInto(
     let rest: Rest | undefined;
     let hasBuild = false;
     let isFirst = true;
+    let isOpened = false;
+    const mounts = parseMounts(servlet.manifest.allowed_paths ?? []).map(({ path }) => path);
     for await (const { head, content } of framesIn(chunks)) {
       if (isFirst !== (head.is === "state")) throw misplaced();
       isFirst = false;
@@ -44,7 +51,9 @@ export async function importInto(
         case "memory": {
           if (!hasBuild || rest !== undefined) throw misplaced();
           const { is: _, ...whole } = head;
-          if (!filesOnly) rest = whole;
+          if (filesOnly) break;
+          demandApplicable(await newInstance(), whole);
+          rest = whole;
           break;
         }
         case "block":
@@ -55,7 +64,9 @@ export async function importInto(
           break;
         case "open":
           if (filesOnly) break;
-          openAll(files, head.descriptors, nodes);
+          if (rest === undefined || isOpened) throw misplaced();
+          isOpened = true;
+          openAll(files, head.descriptors, { nodes, mounts });
           break;
         case "end":
           break;
@@ -66,7 +77,8 @@ export async function importInto(
     if (isFirst) throw misplaced();
     for (const [folder, modified] of place.times) files.setTimes(folder, { modified });
     dropUnopened(files);
-    const bytes = memory.bytes + files.bytes;
+    const restBytes = rest === undefined ? 0 : stringBytes(JSON.stringify(rest));
+    const bytes = memory.bytes + restBytes + files.bytes;
     await reserve(bytes);
     state.dropKept();
     state.transaction(() => {
@@ -125,18 +137,29 @@ const fits = (rest: Rest | undefined, nth: number, { length }: Uint8Array): bool
   length === BLOCK &&
   (nth + 1) * BLOCK <= Math.min(rest.pages * 65536, limits.memoryBytes);
 
+/** Throws where an instance cannot have these globals, variables and pages. */
+function demandApplicable(instance: Instance, rest: Rest): void {
+  try {
+    let bytes = 0;
+    for (const [name, value] of applyRest(instance, rest))
+      bytes += stringBytes(name) + value.length;
+    if (bytes > limits.varBytes) throw misplaced();
+  } catch {
+    throw misplaced();
+  }
+}
+
 /** Opens files and folders again under their numbers. */
 function openAll(
   files: Files,
   descriptors: (Head & { is: "open" })["descriptors"],
-  nodes: ReadonlyMap<number, number>,
+  { nodes, mounts }: { nodes: ReadonlyMap<number, number>; mounts: readonly string[] },
 ): void {
   let last = 2; // Standard error.
   for (const [fd, descriptor] of descriptors.toSorted(([a], [b]) => a - b)) {
     const node = nodes.get(descriptor.node);
-    if (fd <= last || node === undefined || files.node(node).kind !== descriptor.kind) {
-      throw misplaced();
-    }
+    if (fd <= last || !mounts.includes(descriptor.mount)) throw misplaced();
+    if (node === undefined || files.node(node).kind !== descriptor.kind) throw misplaced();
     const opened = files.open({ ...descriptor, node });
     if (opened !== fd) files.descriptors.renumber(opened, fd);
     last = fd;
@@ -163,10 +186,14 @@ function putFrame(
   switch (head.is) {
     case "store": {
       const { host, digest } = head;
-      if (inodes.totals.stores.some((store) => store.host === host)) throw misplaced();
+      const { stores } = inodes.totals;
+      if (stores.some((store) => store.host === host)) throw misplaced();
+      // A guest has the root of each store open.
+      if (stores.length >= limits.openFiles) throw misplaced();
+      demandShort(host, digest);
       const root = inodes.create("folder", 0);
       inodes.change(root, { parent: root });
-      inodes.totals.stores.push({ host, root, ...(digest !== undefined && { digest }) });
+      stores.push({ host, root, ...(digest !== undefined && { digest }) });
       nodes.set(head.node, root);
       place.root = root;
       return;
@@ -175,6 +202,7 @@ function putFrame(
       if (place.root === 0 || (head.kind === "link") !== (head.target !== undefined)) {
         throw misplaced();
       }
+      demandShort(head.target);
       const at = files.walk(place.root, head.path, false);
       const known = nodes.get(head.node);
       if (known !== undefined) return files.link(known, at);
@@ -209,6 +237,12 @@ function putFrame(
     default:
       throw misplaced();
   }
+}
+
+/** Throws where a text is longer than a path may be. */
+function demandShort(...texts: (string | undefined)[]): void {
+  const isLong = (text = "") => new TextEncoder().encode(text).length > limits.filePathBytes;
+  if (texts.some(isLong)) throw misplaced();
 }
 
 /** Files without a name that nothing has open are deleted. */

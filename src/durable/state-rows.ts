@@ -1,22 +1,16 @@
 /** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
-import {
-  bodyOf,
-  clearKernel,
-  concatenate,
-  currentBody,
-  globalsFrom,
-  globalsText,
-  type Body,
-} from "../wasm/image.ts";
+import { clearKernel, concatenate, currentBody, globalsText, type Body } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
+import { stringBytes } from "../text.ts";
 import type { Entry, Recorded } from "../record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { Kept } from "./kept-instances.ts";
+import { applyRest, type Rest } from "./rest.ts";
 import {
   forgetOldest,
   StateBlocks,
@@ -42,14 +36,6 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** The state of an instance besides its memory. */
-export interface Rest {
-  pages: number;
-  globals: string[];
-  /** Extism's variables, in base64. */
-  vars: [name: string, value: string][];
-}
-
 /** How a call has ended, and the answers that it was given until then. */
 interface Ended {
   answers: string[];
@@ -65,13 +51,15 @@ export interface Changed {
   /** True if there is no state of this build yet. */
   isNew: boolean;
   written: Written;
-  rest: Uint8Array;
+  /** As JSON. */
+  rest: string;
   /** Bytes of the whole state then. */
   bytes: number;
 }
 
-const answerKey = ({ digest, answer }: Entry): string =>
-  `${digest} ${bytesToHex(sha256(encoder.encode(answer)))}`;
+const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
+
+const answerKey = ({ digest, answer }: Entry): string => `${digest} ${hashOf(answer)}`;
 
 /** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
@@ -83,6 +71,10 @@ export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #blocks: StateBlocks;
+  /** Undefined where it is not known whether there is a row. */
+  #known: { hash: string | undefined } | undefined;
+  /** What is stored besides blocks, as JSON; undefined where it is not known. */
+  #rest: string | undefined;
 
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
@@ -101,12 +93,14 @@ export class StateRows {
 
   /** The hash of the build that the state belongs to; undefined before the first call. */
   get hash(): string | undefined {
-    return this.#row("SELECT hash FROM state")?.["hash"] as string | undefined;
+    this.#known ??= { hash: this.#row("SELECT hash FROM state")?.["hash"] as string | undefined };
+    return this.#known.hash;
   }
 
   /** When it was last changed, in Unix ms; undefined before the first call. */
   get changedAt(): number | undefined {
-    return this.#row("SELECT changed FROM state")?.["changed"] as number | undefined;
+    const row = this.#row("SELECT changed FROM state");
+    return row && Math.max(Number(row["changed"]), this.#blocks.changedAt);
   }
 
   /** Bytes that are stored of the state. */
@@ -122,24 +116,13 @@ export class StateRows {
   load(instance: Instance, hash: string): Loaded {
     const rest = this.hash === hash ? this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
-    const { pages, globals, vars } = rest;
-    const { exports } = instance;
-    const size = exports["edge_pages"];
-    if (size instanceof WebAssembly.Global && pages > (size.value as number)) {
-      (exports["memory"] as WebAssembly.Memory).grow(pages - (size.value as number));
-      size.value = pages;
-    }
-    const body = (instance.body = bodyOf(exports));
-
+    const vars = applyRest(instance, rest);
+    const { memory } = currentBody(instance);
     const blocks = this.blocks();
-    for (const [nth, bytes] of blocks) body.memory.set(bytes, nth * BLOCK);
+    for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
     forgetOldest(blocks);
-    for (const [at, value] of globalsFrom(globals).entries()) body.globals[at]!.value = value;
     instance.hasStarted = true;
-    return {
-      vars: new Map(vars.map(([name, value]) => [name, Uint8Array.fromBase64(value)])),
-      blocks,
-    };
+    return { vars, blocks };
   }
 
   /**
@@ -147,26 +130,37 @@ export class StateRows {
    * it heard of that. Undefined for another call, or for one that goes on from other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
-    const parts = this.#sql
-      .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", head.seed)
-      .toArray()
-      .map(({ bytes }, nth) => this.#open(bytes, `ending ${head.seed} ${nth}`));
-    if (parts.length === 0) return undefined;
-    const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
-    return entries.every((entry, at) => answerKey(entry) === answers[at]) ? ending : undefined;
+    const runs = this.#sql
+      .exec(
+        "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
+        ...[head.seed, head.seed],
+      )
+      .toArray();
+    for (const { seed } of runs) {
+      const run = String(seed);
+      const parts = this.#sql
+        .exec("SELECT bytes FROM ending_parts WHERE seed = ? ORDER BY nth", run)
+        .toArray()
+        .map(({ bytes }, nth) => this.#open(bytes, `ending ${run} ${nth}`));
+      const { answers, ending } = JSON.parse(decoder.decode(concatenate(parts))) as Ended;
+      if (entries.every((entry, at) => answerKey(entry) === answers[at])) return ending;
+    }
+    return undefined;
   }
 
   /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
   saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
     const ended: Ended = { answers: entries.map(answerKey), ending };
+    // A state that a client carries can be answered twice: runs with the same seed and other answers.
+    const run = `${head.seed} ${hashOf(ended.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
-    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, head.seed);
+    this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);
     for (let nth = 0; nth * PART < bytes.length; nth++) {
       const part = bytes.subarray(nth * PART, (nth + 1) * PART);
       this.#sql.exec(
         "INSERT INTO ending_parts VALUES (?, ?, ?, ?)",
-        ...[head.seed, nth, this.#sealing.seal(part, `ending ${head.seed} ${nth}`)],
+        ...[run, nth, this.#sealing.seal(part, `ending ${run} ${nth}`)],
         now + limits.taskMs,
       );
     }
@@ -184,23 +178,24 @@ export class StateRows {
       vars: [...vars].map(([name, value]) => [name, value.toBase64()]),
     };
     const isNew = this.hash !== hash;
-    const restBytes = encoder.encode(JSON.stringify(rest));
+    const restText = JSON.stringify(rest);
     const blocks = this.#blocks.written(body.memory, known, written, isNew);
-    const bytes = blocks.bytes + restBytes.length;
-    return { hash, isNew, written: blocks, rest: restBytes, bytes };
+    const bytes = blocks.bytes + stringBytes(restText);
+    return { hash, isNew, written: blocks, rest: restText, bytes };
   }
 
   /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
   save({ hash, isNew, written, rest }: Changed): void {
     if (isNew) this.clear();
     this.#blocks.save(written);
-    this.#putRest(hash, rest);
+    if (isNew || rest !== this.#rest) this.#putRest(hash, rest);
   }
 
   /** Forgets the memory. */
   clear(): void {
     this.#blocks.clear();
     this.#sql.exec("DELETE FROM state");
+    this.#known = this.#rest = undefined;
   }
 
   /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
@@ -210,12 +205,14 @@ export class StateRows {
   }
 
   putRest(hash: string, rest: Rest): void {
-    this.#putRest(hash, encoder.encode(JSON.stringify(rest)));
+    this.#putRest(hash, JSON.stringify(rest));
   }
 
-  #putRest(hash: string, rest: Uint8Array): void {
-    const sealed = this.#sealing.seal(rest, "rest");
+  #putRest(hash: string, rest: string): void {
+    const sealed = this.#sealing.seal(encoder.encode(rest), "rest");
     this.#sql.exec("INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now());
+    this.#known = { hash };
+    this.#rest = rest;
   }
 
   /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */

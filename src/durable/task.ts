@@ -7,8 +7,11 @@ import type { Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
 import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
-import { storageQuota } from "../quotas.ts";
 import type { Registry } from "../servlets/registry.ts";
+import type { Build } from "../builds/build.ts";
+import { noteWaiting, rehearsed } from "./task-rehearsal.ts";
+import type { Serving } from "../builds/serving.ts";
+import { storageQuota } from "../quotas.ts";
 import { timeOf } from "./alarms.ts";
 import { endOf } from "./task-object.ts";
 import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
@@ -28,18 +31,20 @@ import { Unreadable, type Place } from "./vault.ts";
 export function taskObject(share: Share) {
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
-    readonly #registry: Registry;
+    readonly #serving: Serving;
     readonly #owners: TaskOwners;
     #running: AbortController | undefined;
+    /** The registry with which the call that waits can go on. */
+    #goesOnWith: Registry | undefined;
     /** Settles when a run ends, or its call waits. */
     readonly #firstRun = Promise.withResolvers<void>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      const { registry, sealer } = share(env);
+      const { serving, sealer } = share(env);
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
       this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
-      this.#registry = registry;
+      this.#serving = serving;
     }
 
     async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
@@ -50,6 +55,7 @@ export function taskObject(share: Share) {
       // It exists already if the response to an earlier request was lost.
       if (!this.#store.exists) await this.#store.create(call, start, uploaded);
       await this.#failUnsupportedAsks();
+      if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
       const created = await viewOf(this.#store);
       this.ctx.waitUntil(this.#publish());
       // The sender of a large call holds its memory until this returns.
@@ -63,7 +69,30 @@ export function taskObject(share: Share) {
 
     async get(principal: Principal): Promise<DetailedTask | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
-      return this.#readable(() => viewOf(this.#store));
+      return this.#readable(async () => {
+        await this.#endOutdated();
+        return viewOf(this.#store);
+      });
+    }
+
+    rehearse(build: string): Promise<string | null | undefined> {
+      return rehearsed(this.#store, JSON.parse(build) as Build, this.#serving);
+    }
+
+    /** Ends a call that asks what no answer could help: its build is gone. Nobody is to answer in vain. */
+    async #endOutdated(): Promise<void> {
+      const registry = await this.#serving.registry();
+      if (registry === this.#goesOnWith || this.#store.status !== "input_required") return;
+      const hash = (await this.#store.read("begun"))?.head.hash;
+      try {
+        if (hash !== undefined) await registry.at(hash);
+        this.#goesOnWith = registry;
+      } catch (error) {
+        const fault = Fault.from(error);
+        if (fault.code !== "invalid_params" || this.#store.isOver) throw error;
+        await this.#store.end(endOf(fault));
+        this.ctx.waitUntil(this.#publish());
+      }
     }
 
     /** True for the owner, while its scopes grant what the task calls. */
@@ -71,7 +100,7 @@ export function taskObject(share: Share) {
       if (!this.#store.isOf(principal.name)) return false;
       const subject = await this.#readable(() => this.#store.subject());
       const viewer = { principal, session: this.#store.sessions[0] };
-      return subject === undefined || reaches(this.#registry, viewer, subject);
+      return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
     }
 
     async update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined> {
@@ -188,7 +217,7 @@ export function taskObject(share: Share) {
         const end = await runTask({
           store: this.#store,
           owners: this.#owners,
-          registry: this.#registry,
+          registry: await this.#serving.registry(),
           countStored: storageQuota(this.env),
           onProgress: (message) =>
             this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
@@ -200,6 +229,7 @@ export function taskObject(share: Share) {
           await this.#store.end(endOf(new Fault("servlet_failed", message)));
         } else if (end instanceof Suspended) {
           await this.#store.suspend(end);
+          this.ctx.waitUntil(noteWaiting(this.#store, this.#serving));
           await this.#failUnsupportedAsks();
         } else if (end !== undefined) await this.#store.end(end);
       }

@@ -1,6 +1,8 @@
+import type { Listed } from "./entries.ts";
 import { FileError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
+import type { Place } from "./walk.ts";
 
 /** Whole files and trees of them: what a store begins with, and its export and import. */
 
@@ -20,15 +22,27 @@ export interface TreeItem {
 const PAGE = 500;
 
 /** Everything below a folder, folders before what is in them. */
-export function* treeOf(files: Files, folder: number, path = ""): Generator<TreeItem> {
+export function* treeOf(files: Files, folder: number): Generator<TreeItem> {
+  // The folders on the way down, however deep it is.
+  const way = [{ path: "", entries: entriesOf(files, folder) }];
+  for (let last = way.at(-1); last !== undefined; last = way.at(-1)) {
+    const next = last.entries.next();
+    if (next.done === true) {
+      way.pop();
+      continue;
+    }
+    const { name, node } = next.value;
+    const { kind, size, modified, target } = files.node(node);
+    const path = last.path + name;
+    yield { path, kind, size, modified, node, ...(target !== undefined && { target }) };
+    if (kind === "folder") way.push({ path: `${path}/`, entries: entriesOf(files, node) });
+  }
+}
+
+function* entriesOf(files: Files, folder: number): Generator<Listed, undefined> {
   for (let after = 0n; ;) {
     const page = files.list(folder, after, PAGE);
-    for (const { name, node } of page) {
-      const { kind, size, modified, target } = files.node(node);
-      const own = path + name;
-      yield { path: own, kind, size, modified, node, ...(target !== undefined && { target }) };
-      if (kind === "folder") yield* treeOf(files, node, `${own}/`);
-    }
+    yield* page;
     if (page.length < PAGE) return;
     after = page.at(-1)!.position;
   }
@@ -60,15 +74,17 @@ export function putFile(files: Files, root: number, path: string, bytes: Uint8Ar
 
 /** Removes everything in a folder. */
 export function removeTree(files: Files, folder: number): void {
-  for (;;) {
-    const page = files.list(folder, 0n, PAGE);
+  // Folders to be emptied, and removed where they have a place.
+  const left: { folder: number; place?: Place }[] = [{ folder }];
+  for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
+    const page = files.list(last.folder, 0n, PAGE);
     for (const { name, node, kind } of page) {
-      const place = { folder, name, node, isForFolder: false };
-      if (kind === "folder") {
-        removeTree(files, node);
-        files.removeFolder(place);
-      } else files.unlink(place);
+      const place = { folder: last.folder, name, node, isForFolder: false };
+      if (kind === "folder") left.push({ folder: node, place });
+      else files.unlink(place);
     }
-    if (page.length < PAGE) return;
+    if (page.length > 0) continue;
+    if (last.place !== undefined) files.removeFolder(last.place);
+    left.pop();
   }
 }

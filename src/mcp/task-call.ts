@@ -16,10 +16,9 @@ export async function runTaskCall(
   context: Omit<CallContext, "ask">,
 ): Promise<Outcome<Json>> {
   const { client, owner, principal } = call;
-  const { subject, run } = await findAgain(
-    call,
-    registry.for({ principal, session: owner?.session }),
-  );
+  const { recorded } = context;
+  const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
+  const { subject, run } = await findAgain(call, all.for({ principal, session: owner?.session }));
   const ask = owner ? sessionAsker(client) : inputAsker(call);
   const outcome = await run({ ...context, ask, ...(subject !== undefined && { subject }) });
   const isAsking = outcome instanceof Suspended && outcome.reason.kind === "input";

@@ -1,7 +1,9 @@
 import { jsonHeaders } from "../body.ts";
+import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
+import { install, publish, putPart, replay, rollBack, showInstalled, uninstall } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { BundledServlet } from "../servlets/bundle.ts";
@@ -12,12 +14,21 @@ export interface Operated extends CallerQuota {
   principal: Principal;
   servlets: readonly BundledServlet[];
   states: OperatedStates;
+  /** Throws `unavailable` where nothing can be installed. */
+  installer(): Installer;
 }
 
 /** Does one thing that only operators may do. */
 type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
 
-/** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet. */
+/** An operation on builds, by its operator. */
+function withInstaller(
+  work: (request: Request, name: string, to: Installer, by: Principal) => Promise<Response>,
+): Operation {
+  return (request, name, { installer, principal }) => work(request, name, installer(), principal);
+}
+
+/** By the first part of the path below `/operator/`, and the method; the second part is the name of a servlet, or a digest. */
 const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
   state: {
     GET: showState,
@@ -25,11 +36,21 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     DELETE: deleteState,
   },
   "state-file": { GET: exportState },
+  part: { PUT: withInstaller(putPart) },
+  build: { PUT: withInstaller(publish) },
+  replay: { POST: withInstaller(replay) },
+  servlet: {
+    GET: withInstaller(showInstalled),
+    PUT: withInstaller(install),
+    POST: withInstaller(rollBack),
+    DELETE: withInstaller(uninstall),
+  },
 };
 
 /**
  * Answers a request of an operator: `/operator/WHAT/NAME`. `state` shows (GET), replaces (PUT) or deletes what a servlet
- * keeps in the scope that the query names, `state-file` gives it as a file.
+ * keeps in the scope that the query names, `state-file` gives it as a file; `part`, `build` and `servlet` are in
+ * builds.ts.
  */
 export async function operatorEndpoint(request: Request, operated: Operated): Promise<Response> {
   await operated.admit?.();

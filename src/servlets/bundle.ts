@@ -46,4 +46,6 @@ export interface Served {
 /** The module that `npm run bundle` writes. */
 export interface Bundle extends Served {
   servlets: readonly (BundledServlet & { module: WebAssembly.Module })[];
+  /** What runs a servlet in an isolate of its own: `src/builds/runner.ts`, bundled, and its compatibility date. */
+  runner?: { script: string; compatibilityDate: string };
 }

@@ -245,3 +245,13 @@ export const unlistedResource = (uri: string): FoundResource => ({
   own: uri,
   subject: `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`,
 });
+
+/** Throws `invalid_params` for a prompt whose required arguments are not all there. */
+export function demandArguments(prompt: Prompt, given: Record<string, string>): void {
+  const missing = (prompt.arguments ?? []).filter(
+    ({ name, required }) => required === true && given[name] === undefined,
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ name }) => name).join(", ");
+  throw new Fault("invalid_params", `Missing arguments of the prompt ${prompt.name}: ${names}.`);
+}

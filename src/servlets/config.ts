@@ -37,7 +37,7 @@ interface Asked {
   user: string;
 }
 
-const allowedTo = ({ manifest }: BundledServlet, { service, user }: Asked) =>
+const allowedTo = ({ manifest }: Pick<BundledServlet, "manifest">, { service, user }: Asked) =>
   manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
 
 /** The Worker secret that holds an entry of the keyring by default. */
@@ -56,7 +56,7 @@ export function secretOf(
 
 /** A caller's credentials, as the servlet looks them up. */
 export function guestCredentials(
-  servlet: BundledServlet,
+  servlet: Pick<BundledServlet, "manifest">,
   credentials: CallCredentials,
 ): GuestCredentials {
   const { secrets, tokens, userId } = credentials;

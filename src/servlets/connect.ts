@@ -1,5 +1,6 @@
 import { Fault } from "../errors.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
+import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
 import type { BundledServlet } from "./bundle.ts";
 import { logRun, type Deployment } from "./deployment.ts";
@@ -8,24 +9,28 @@ import { keepsState } from "./manifest.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
 
-export function programOf(bundled: BundledServlet, { isolation }: Deployment): Program {
+/** What becomes of the instances of a servlet. */
+export function isolationOf({ manifest, restorable }: BundledServlet, { isolation }: Deployment) {
+  const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
+  return { restorable: restorable === true && !isFresh, checked: isolation === "checked" };
+}
+
+/** The program of a servlet whose code is in the bundle. */
+export function programOf(bundled: BundledServlet, deployment: Deployment): Program {
   const { module } = bundled;
   if (module === undefined) throw new Error(`the code of ${bundled.name} is not in the bundle`);
-  const isFresh = bundled.manifest.isolation === "fresh" || isolation === "fresh";
-  return {
-    ...bundled,
-    module,
-    userFunctions: dialects[bundled.dialect].userFunctions,
-    restorable: bundled.restorable === true && !isFresh,
-    checked: isolation === "checked",
-  };
+  const { userFunctions } = dialects[bundled.dialect];
+  return { ...bundled, module, userFunctions, ...isolationOf(bundled, deployment) };
 }
 
 /** A servlet that is configured by its manifest and this deployment. */
 export function connected(bundled: BundledServlet, deployment: Deployment): Servlet {
+  const own = deployment.own?.get(bundled);
+  if (own !== undefined) return own;
   const { manifest, exports } = bundled;
-  const { record, runStateful } = deployment;
-  const program = programOf(bundled, deployment);
+  const { record, runLoaded } = deployment;
+  const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;
+  const program = bundled.module && programOf(bundled, deployment);
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
@@ -33,25 +38,35 @@ export function connected(bundled: BundledServlet, deployment: Deployment): Serv
       const { recorded, keeper } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;
-      if (version !== JOURNAL_VERSION || hash !== bundled.hash) {
-        throw new Fault(
-          "invalid_params",
-          `The servlet ${bundled.name} or this server was updated after this call began, so the call cannot continue. Call again.`,
-        );
-      }
+      if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
       const began = Date.now();
+      const run = { export: name, input };
       const ending =
-        runStateful !== undefined && keepsState(manifest)
-          ? runStateful(bundled, { export: name, input }, call)
+        runStateful?.(bundled, run, call) ??
+        (program === undefined
+          ? runLoaded!(bundled, run, call)
           : callExport(program, name, input, {
               ...setupOf(bundled, deployment, { ...call, ...partsOf(call) }),
               recorded,
               seed: call.input?.seed,
               keeper,
-            });
+            }));
       if (record === undefined) return ending;
       const about = { servlet: bundled.name, export: name, given: input.length, began };
       return logRun(about, call, { record, ending });
     },
   });
+}
+
+/** The fault of a call that cannot go on with the servlet as it is now. */
+export const outdated = (servlet?: string) =>
+  new Fault(
+    "invalid_params",
+    `The servlet ${servlet === undefined ? "" : `${servlet} `}or this server was updated after this call began, so the call cannot continue. Call again.`,
+  );
+
+/** Applies the manifest's `single_use_state` to a suspended call. */
+export function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
+  if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
+  return outcome;
 }

@@ -6,6 +6,7 @@ import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { BundledServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
+import type { Servlet } from "./servlet.ts";
 
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
@@ -65,6 +66,16 @@ export interface Deployment {
   ): Promise<Ending>;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
   listStateful?(servlet: BundledServlet, viewer: Viewer): Promise<Lists>;
+  /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own. */
+  runLoaded?(
+    servlet: BundledServlet,
+    run: { export: string; input: string },
+    call: CallContext,
+  ): Promise<Ending>;
+  /** What runs the servlets of the server itself. */
+  own?: ReadonlyMap<BundledServlet, Servlet>;
+  /** A build that is not served, by its hash; undefined if it is not kept. */
+  oldBuild?(hash: string): Promise<BundledServlet | undefined>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

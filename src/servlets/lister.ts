@@ -5,7 +5,7 @@ import type { BundledServlet, Served } from "./bundle.ts";
 import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
-import type { May } from "./scopes.ts";
+import { mayUnscoped, type May } from "./scopes.ts";
 import { listAll, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
@@ -99,6 +99,6 @@ export class Lister {
       const text = `its ${kind} entry ${name} is hidden by that of ${first}. Give one of them a prefix in servlet.json`;
       if (may === undefined) deployment.log(second, "warn", text);
     };
-    return merge(await Promise.all(listed), onClash, may, this.#newest);
+    return merge(await Promise.all(listed), onClash, may ?? mayUnscoped, this.#newest);
   }
 }

@@ -12,12 +12,19 @@ import type {
 } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import type { BundledServlet, Served } from "./bundle.ts";
-import { findResource, isSkipped, templateFor, unlistedResource } from "./catalog.ts";
+import {
+  demandArguments,
+  findResource,
+  isSkipped,
+  templateFor,
+  unlistedResource,
+} from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
 import { describeIssues } from "./checks.ts";
-import { connected } from "./connect.ts";
+import { connected, interrupted, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
+import { keepsState } from "./manifest.ts";
 import { mayBy, scopeFor, type May } from "./scopes.ts";
 import type { CompletionRequest, Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
@@ -29,12 +36,9 @@ interface Completer {
 }
 
 /** The full registry and the filter of a narrowed one. */
-interface Narrower {
-  all: Registry;
-  may: May;
-}
+type Narrower = { all: Registry; may: May };
 
-/** All servlets as one: finds the servlet for each name, and validates arguments and results. */
+/** All servlets as one: finds the one for each name, and validates arguments and results. */
 export class Registry {
   readonly #bundle: Served;
   readonly #deployment: Deployment;
@@ -57,8 +61,7 @@ export class Registry {
     this.#narrower = narrower;
     this.#viewer = view?.viewer;
     this.#servlets = view ? view.of.#servlets : new Map();
-    const servletOf = this.servlet.bind(this);
-    const parts = { deployment, servletOf, may: narrower?.may };
+    const parts = { deployment, servletOf: this.servlet.bind(this), may: narrower?.may };
     this.#lister = view ? view.of.#lister : new Lister(bundle, parts);
     this.isNarrow = narrower !== undefined;
     this.isDynamic = this.#lister.isDynamic;
@@ -94,6 +97,19 @@ export class Registry {
     return narrow;
   }
 
+  /**
+   * The registry for a call that began with this build: this one while it serves the build, else one of that alone.
+   * Throws `invalid_params` where it is not kept, or keeps state.
+   */
+  async at(hash: string): Promise<Registry> {
+    if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
+    const old = await this.#deployment.oldBuild?.(hash);
+    if (old === undefined || keepsState(old.manifest)) throw outdated(old?.name);
+    const all = new Registry({ servlets: [old] }, this.#deployment);
+    if (!this.#narrower) return all;
+    return new Registry(all.#bundle, this.#deployment, { ...this.#narrower, all });
+  }
+
   /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the caller may not use. */
   demand({ servlet, own }: Partial<Source> = {}): void {
     if (servlet === undefined || own === undefined) return;
@@ -109,7 +125,7 @@ export class Registry {
   /** The full registry. */
   get whole(): Registry {
     const { all = this } = this.#narrower ?? {};
-    if (this.#viewer === undefined) return all;
+    if (!this.#viewer) return all;
     const { scopes: _, ...principal } = this.#viewer.principal;
     return all.for({ ...this.#viewer, principal });
   }
@@ -215,16 +231,7 @@ export class Registry {
     args: Record<string, string>,
     call: CallContext,
   ): Promise<Outcome<GetPromptResult>> {
-    const missing = (prompt.arguments ?? []).filter(
-      (argument) => argument.required === true && args[argument.name] === undefined,
-    );
-    if (missing.length > 0) {
-      const names = missing.map((argument) => argument.name).join(", ");
-      throw new Fault(
-        "invalid_params",
-        `Missing arguments of the prompt ${prompt.name}: ${names}.`,
-      );
-    }
+    demandArguments(prompt, args);
     return interrupted(servlet, await this.servlet(servlet).getPrompt(own, args, call));
   }
 
@@ -265,9 +272,8 @@ export class Registry {
   /** Notifies one servlet that the client's roots have changed. */
   async rootsChanged(name: string, call: CallContext): Promise<Outcome<Json>> {
     const bundled = this.#bundle.servlets.find((one) => one.name === name);
-    if (bundled === undefined) return {};
-    const outcome = await this.servlet(bundled).rootsChanged?.(call);
-    return outcome === undefined ? {} : interrupted(bundled, outcome);
+    const outcome = bundled && (await this.servlet(bundled).rootsChanged?.(call));
+    return outcome ? interrupted(bundled, outcome) : {};
   }
 
   /** Looks something up; first among what needs no state. Throws `insufficient_scope` if only the full registry has it. */
@@ -288,10 +294,4 @@ export class Registry {
     this.#servlets.set(bundled, servlet);
     return servlet;
   }
-}
-
-/** Applies the manifest's `single_use_state` to a suspended call. */
-function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
-  if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
-  return outcome;
 }

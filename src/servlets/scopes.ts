@@ -1,5 +1,6 @@
 import { fits } from "../glob.ts";
 import { limits } from "../limits.ts";
+import { OPERATOR_SCOPE } from "../model.ts";
 
 /**
  * The patterns of each scope: `servlet:name`, with the name of a tool or prompt or the URI of a resource. `*` stands
@@ -10,10 +11,21 @@ export type Scopes = Readonly<Record<string, readonly string[]>>;
 /** True if an entry of a servlet may be used, by its own name (a resource: its URI). */
 export type May = (servlet: string, name: string) => boolean;
 
+/** The servlets of the server itself: one for all callers, one for those with the scope `operator`. */
+export const SERVER_SERVLET = "server";
+export const OPERATOR_SERVLET = "server-operator";
+
+/** The grants of a caller without scopes: all but what needs one. */
+export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
+
 /** The grants of these scopes, as configured; a scope may be a pattern itself. */
 export function mayBy(scopes: readonly string[], configured: Scopes): May {
   const patterns = scopes.flatMap((scope) => patternsOf(scope, configured));
-  return (servlet, name) => patterns.some((pattern) => grants(pattern, servlet, name));
+  return (servlet, name) =>
+    servlet === SERVER_SERVLET ||
+    (servlet === OPERATOR_SERVLET
+      ? scopes.includes(OPERATOR_SCOPE)
+      : patterns.some((pattern) => grants(pattern, servlet, name)));
 }
 
 /** Splits at the first colon only: URIs contain colons and may be chosen by callers, so they must not match the servlet's part. */

@@ -78,9 +78,14 @@ const operations: Readonly<Record<string, Operation>> = {
     const node = nodeOf(files, found(files, asked));
     if (files.node(node).kind !== "folder") throw new FileError("notdir");
     const names: string[] = [];
+    let bytes = 0;
     for (let after = 0n; ;) {
       const page = files.list(node, after, PAGE);
-      names.push(...page.map(({ name }) => name));
+      for (const { name } of page) {
+        bytes += encoder.encode(JSON.stringify(name)).length + 1;
+        names.push(name);
+      }
+      if (bytes > limits.fileReadBytes) throw new FileError("fbig");
       if (page.length < PAGE) return names;
       after = page.at(-1)!.position;
     }
@@ -109,7 +114,7 @@ const operations: Readonly<Record<string, Operation>> = {
 /** The messages of Linux; other codes are rare enough to stand for themselves. */
 const MESSAGES: Readonly<Record<string, string>> = {
   exist: "file exists",
-  fbig: `it is too large to be read at once (limit ${limits.fileReadBytes} bytes): read it in parts`,
+  fbig: `it is too large to be read at once (limit ${limits.fileReadBytes} bytes): read a file in parts, and keep fewer entries in a folder`,
   inval: "invalid argument",
   isdir: "it is a folder",
   nametoolong: "the name is too long",

@@ -97,6 +97,10 @@ export async function makeInstance(program: Program, guest: Guest): Promise<Inst
   return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
 }
 
+/** The same for nobody's call. */
+export const newInstanceOf = (program: Program): Promise<Instance> =>
+  makeInstance(program, newGuest());
+
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
   const instance = instantiate(program, guest);
   if (!isBornStarted(program)) return instance;

@@ -31,7 +31,7 @@ interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   id: string;
   open: OpenCalls;
   streams: SessionStreams;
-  registry: Registry;
+  registry: () => Promise<Registry>;
   hub: () => DurableObjectStub<Hub>;
 }
 
@@ -136,7 +136,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #registry(scopes: Call["scopes"]): Promise<Registry> {
     const { registry, store, id: session } = this.#parts;
     const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
-    return registry.for({ principal, session });
+    return (await registry()).for({ principal, session });
   }
 
   /** Returns the result of a request; undefined if its call continues. */

@@ -17,7 +17,7 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
   /** State of the session's Durable Object. */
   state: DurableObjectState;
-  registry: Registry;
+  registry: () => Promise<Registry>;
   hub: () => DurableObjectStub<Hub>;
 }
 

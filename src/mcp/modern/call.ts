@@ -2,6 +2,7 @@ import { type TaskCall, type TaskEnd, endOf } from "../../durable/task-object.ts
 import { Fault, report } from "../../errors.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Json, Notification } from "../../model.ts";
+import type { Recorded } from "../../record.ts";
 import { Suspended } from "../../suspension.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { FoundRequest, Target } from "../method.ts";
@@ -34,16 +35,16 @@ interface Promotions extends Pick<CallContext, "gate" | "notify"> {
 /** Runs the target of a request, in place or as a task, or resumes a call that asked for input. */
 export async function runTarget(
   request: FoundRequest,
-  target: Target,
   exchange: Exchange,
   plain: ModernCall,
 ): Promise<Json> {
   const { params } = request;
-  const { tool, subject } = target;
-  if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
-  const promoter = tool && promoterOf(tool, request, exchange, plain);
-  const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
   const goOn = async ({ rounds, resumption, isTask, ...runInput }: RunInput): Promise<Json> => {
+    const target = await targetFor(request, exchange, runInput.recorded);
+    const { tool, subject } = target;
+    if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+    const promoter = tool && promoterOf(tool, request, exchange, plain);
+    const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
     if (isTask === true && promoter) return promoter.task(runInput, resumption);
     const ask = inputAsker({ ...runInput, client: call.client });
     const running = target.run({
@@ -76,6 +77,18 @@ export async function runTarget(
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
   return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));
+}
+
+/** The target of a request, in the build that its call began with. Throws the fault of looking it up. */
+async function targetFor(
+  { target, row, params }: FoundRequest,
+  { registry }: Exchange,
+  recorded: Recorded | undefined,
+): Promise<Target> {
+  const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
+  const found = all === registry ? target! : await row.find!(params, all);
+  if (found instanceof Fault) throw found;
+  return found;
 }
 
 /** The servlet's failure, which ends its call; rethrows any other error. */

@@ -14,6 +14,7 @@ import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wir
 import { Answering, type Reply } from "../wire/reply.ts";
 import { clientName } from "../wire/params.ts";
 import { runTarget, type ModernCall } from "./call.ts";
+import { resumes } from "./input-required.ts";
 
 /** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
 
@@ -62,10 +63,10 @@ async function replyTo(
   const { id, method, params, row, target } = request;
   const sender: Sender = {};
   try {
-    if (target instanceof Fault) throw target;
+    if (target instanceof Fault && !resumes(params)) throw target;
     const call = callOf(request, exchange, { ...about, sender });
     let result: Json;
-    if (target !== undefined) result = await runTarget(request, target, exchange, call);
+    if (target !== undefined) result = await runTarget(request, exchange, call);
     else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
     else throw methodNotFound(method);
     return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };

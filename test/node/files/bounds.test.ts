@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
+import { removeTree, treeOf } from "../../../src/files/tree.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, guestWith, READ } from "./wasi-guest.ts";
 
@@ -216,4 +217,20 @@ test("a file of 50 MB is read and written at random within the memory of a call"
   const at = (999 * 7_654_321) % (size - 10);
   expect(new TextDecoder().decode(last.read(again, 6, BigInt(at)).value)).toBe("<999> ");
   expect(last.statOf(again).value?.size).toBe(size);
+});
+
+test("folders of any depth are shown and removed", () => {
+  const { files } = guest();
+  const { root } = files.inodes.totals.stores[0]!;
+  const depth = 20_000;
+  let folder = root;
+  for (let at = 0; at < depth; at++) {
+    const place = { folder, name: "f", node: undefined, isForFolder: false };
+    folder = files.create(place, "folder");
+  }
+  let count = 0;
+  for (const { kind } of treeOf(files, root)) if (kind === "folder") count++;
+  expect(count).toBe(depth);
+  removeTree(files, root);
+  expect([...treeOf(files, root)]).toEqual([]);
 });

@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { limits } from "../../../src/limits.ts";
 import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
 
 /** The kit's functions on files. */
@@ -32,6 +33,18 @@ test("files are written, added to, read, listed, renamed and removed", async () 
     { size: 16, mtime: "2026-01-02T00:00:00.000Z", isFile: true, isDirectory: false },
     ...["done", ["b.txt"], "done", false, "done", false],
   ]);
+});
+
+test("a folder whose names are too long together is not listed", async () => {
+  const { fileReadBytes } = limits;
+  onTestFinished(() => void (limits.fileReadBytes = fileReadBytes));
+  await steps(["writeFile", "/data/a long name", ""], ["writeFile", "/data/another name", ""]);
+  limits.fileReadBytes = 20;
+  const [error] = await steps(["readdir", "/data"]);
+  expect(JSON.stringify(error)).toContain("EFBIG");
+  limits.fileReadBytes = 40;
+  const names = await steps(["readdir", "/data"]);
+  expect(names.flat().toSorted()).toEqual(["a long name", "another name"]);
 });
 
 test("folders are made and removed, also with what is in them", async () => {

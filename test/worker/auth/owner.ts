@@ -27,7 +27,9 @@ export function visitor(app: App, address = `192.0.2.${++addresses}`, origin = O
     headers.set("cf-connecting-ip", address);
     if (cookies.size > 0)
       headers.set("cookie", [...cookies].map((pair) => pair.join("=")).join("; "));
-    const response = await app.fetch(new Request(new URL(path, origin), { ...init, headers }));
+    const response = await app.fetch(
+      new Request(new URL(path, origin), { ...init, headers, cf: {} } as RequestInit),
+    );
     for (const cookie of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
       if (name !== undefined) cookies.set(name, value ?? "");

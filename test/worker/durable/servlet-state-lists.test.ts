@@ -1,6 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { abortAllDurableObjects } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import type { Hub } from "../../../src/durable/hub.ts";
 import { listenerOf, modern, post } from "../server.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -23,6 +25,8 @@ prepare();
 
 const LIST = "notifications/tools/list_changed";
 const UPDATED = "notifications/resources/updated";
+
+const { HUBS: hubs } = env as unknown as { HUBS: DurableObjectNamespace<Hub> };
 
 let callers = 0;
 /** A caller that nobody has been yet: anonymous, from an address of its own. */
@@ -175,6 +179,19 @@ describe("a change", () => {
     const heard = [await streams[2]!.message(), await streams[2]!.message()];
     expect(heard.map(({ method }) => method as string).toSorted()).toEqual([UPDATED, LIST]);
     for (const stream of streams) await stream.drop();
+  });
+
+  test("comes to no session of which it is not known whose it is", async () => {
+    const other = "notifications/prompts/list_changed";
+    const session = await beginSession(newCaller());
+    const events = await listened(session);
+    const hub = hubs.getByName("anonymous");
+    // As sessions are that were enlisted before their callers were kept.
+    await runInDurableObject(hub, (_hub, { storage }) => storage.sql.exec("DELETE FROM networks"));
+    await add("a", newCaller());
+    await hub.publish([{ method: other }]);
+    expect(await events.message()).toMatchObject({ method: other });
+    await events.drop();
   });
 
   test("of a session's state comes to that session alone", async () => {

@@ -3,6 +3,7 @@ import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from 
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { stateful } from "../../../src/durable/servlet-states.ts";
+import { limits } from "../../../src/limits.ts";
 import type { StateObject } from "../../../src/durable/remote-hooks.ts";
 import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
 import type { CallContext } from "../../../src/call-context.ts";
@@ -112,6 +113,29 @@ test("the state of a session is deleted when nobody has used it for long, but no
   });
   expect(await call("add", session, { name: "three" })).toBe("added");
   expect(await call("three", session)).toBe("three of 1");
+});
+
+test("the state of an anonymous caller is kept for a week after its last call, that of others until it is deleted", async () => {
+  const known = async () => new Set((await listDurableObjectIds(states)).map(String));
+  const alarmOf = (id: string) =>
+    runInDurableObject(states.get(states.idFromString(id)), (_object, { storage }) =>
+      storage.getAlarm(),
+    );
+  const before = await known();
+  const sent: Sent = { headers: { "cf-connecting-ip": "203.0.118.1" } };
+  await send("tools/call", { name: "counting-next" }, sent);
+  const [anonymous] = (await known()).difference(before);
+  const left = Number(await alarmOf(anonymous!)) - Date.now();
+  expect(left).toBeGreaterThan(limits.anonymousStateMs - 60_000);
+  expect(left).toBeLessThan(limits.anonymousStateMs + 2 * 3_600_000);
+  expect(await runDurableObjectAlarm(states.get(states.idFromString(anonymous!)))).toBe(true);
+  const { result } = await send("tools/call", { name: "counting-next" }, sent);
+  expect(result).toMatchObject({ content: [{ text: "1" }] });
+
+  const others = await known();
+  await newCaller("counting")("next");
+  const [named] = (await known()).difference(others);
+  expect(await alarmOf(named!)).toBe(null);
 });
 
 describe("a call that waits for its user lets others go first", () => {

@@ -11,6 +11,9 @@ import type { Head } from "../../../src/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
+import type { Asks } from "../../../src/asks.ts";
+import type { CallToolResult } from "../../../src/model.ts";
+import { Suspended, Wait } from "../../../src/suspension.ts";
 import { begin, goOn, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
@@ -62,6 +65,15 @@ test("state outlives its object", async () => {
   expect(await text("next", caller)).toBe("3");
 });
 
+test("state outlives its object after any number of calls", async () => {
+  const caller = newCaller();
+  for (let count = 1; count <= 200; count++) {
+    expect(await text("next", caller)).toBe(String(count));
+    // What calls have changed is stored in rows, which become one after 64.
+    if ([1, 63, 64, 65, 66, 130].includes(count)) await abortAllDurableObjects();
+  }
+});
+
 test("a call that waits does not hold the state, and goes on with it as it then is", async () => {
   const caller = newCaller();
   expect(await text("next", caller)).toBe("1");
@@ -108,6 +120,7 @@ test("state that was altered is refused, and a build with another hash begins an
   expect(await text("next", caller)).toMatch(/can no longer be read/);
   vi.spyOn(console, "warn").mockImplementation(() => {});
   await exec("UPDATE state SET hash = 'another'");
+  await abortAllDurableObjects();
   expect(await text("next", caller)).toBe("1");
 });
 
@@ -176,4 +189,40 @@ test("a call whose ending was lost is not made twice", async () => {
   expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
   expect(await servlet.callTool("next", {}, call)).toMatchObject({ content: [{ text: "2" }] });
   expect(await servlet.callTool("next", {}, { ...call, recorded })).toEqual(first);
+});
+
+test("a call that was answered twice has an ending for each answer", async () => {
+  const counting = bundle.servlets.find(({ name }) => name === "counting")!;
+  const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+  const servlet = connected(counting, deployment);
+  const keeper = { begin: async () => {}, keep: async () => {} };
+  const call = { ...nobodysCall, principal: { name: "forked" }, keeper };
+  const waiting = await servlet.callTool(
+    "note",
+    {},
+    {
+      ...call,
+      ask: (asks: Asks) => Promise.reject(new Wait({ kind: "input", asks, given: {} })),
+    },
+  );
+  if (!(waiting instanceof Suspended) || waiting.reason.kind !== "input")
+    throw new Error("it does not wait");
+  const [key] = Object.keys(waiting.reason.asks);
+  const { head, entries, pending } = waiting.recorded!;
+  const answered = async (text: string) => {
+    const answers = { [key!]: { result: { action: "accept", content: { text } } } };
+    const entry = { ...pending!, answer: JSON.stringify(answers), at: head.time };
+    const recorded = { head, entries: [...entries, entry], notices: 0 };
+    const { content } = (await servlet.callTool(
+      "note",
+      {},
+      { ...call, recorded },
+    )) as CallToolResult;
+    return (content[0] as { text: string }).text;
+  };
+  expect(await answered("one")).toBe("one");
+  expect(await answered("two")).toBe("one two");
+  // Both answers were lost.
+  expect(await answered("one")).toBe("one");
+  expect(await answered("two")).toBe("one two");
 });

@@ -1,5 +1,6 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
+import { bundle } from "../../bundle.gen.ts";
 import { accept, callOf, clock, limited, prepare, SAID, textIn, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf, updateTask, withTasks } from "./faults.ts";
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "./plans.ts";
@@ -44,6 +45,24 @@ describe("input in the middle", () => {
     const said = saidIn(await until(id, "completed"));
     expect(["one", "two"]).toContain(said[0]);
     expect(said[1]).toBe("last");
+  });
+
+  test("is not asked for any more once the servlet is another build, with which the call cannot go on", async () => {
+    const id = await planned(ELICIT);
+    await until(id, "input_required");
+    const servlet = bundle.servlets.find(({ name }) => name === "durable")!;
+    const { hash } = servlet;
+    try {
+      // As after a deploy.
+      servlet.hash = "0".repeat(64);
+      await evictDurableObject(objectOf(id));
+      const task = await taskOf(id);
+      expect(task).toMatchObject({ status: "failed" });
+      expect(task["error"]["message"]).toContain("was updated after this call began");
+      expect(task).not.toHaveProperty("inputRequests");
+    } finally {
+      servlet.hash = hash;
+    }
   });
 
   test.each<[wrong: unknown, message: RegExp]>([

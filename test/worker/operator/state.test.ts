@@ -11,6 +11,7 @@ import { changed, send, server, type Sent } from "../durable/client.ts";
 
 /** What operators do with the state of servlets, over HTTP. */
 
+const LOCALHOST = "http://localhost:8787";
 const LOCAL = { "cf-connecting-ip": "127.0.0.1" };
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
@@ -21,7 +22,9 @@ const operate = (path: string, init: RequestInit = {}, app = server) =>
       new Request(`http://localhost:8787/operator/${path}`, {
         ...init,
         headers: { ...LOCAL, ...(init.headers as Record<string, string>) },
-      }),
+        // Cloudflare and its development server say where a request comes from.
+        cf: {},
+      } as RequestInit),
     ),
   );
 
@@ -201,7 +204,36 @@ describe("a file is refused, and changes nothing,", () => {
     expect(await bob.file("list", { path: "/data" })).toBe("a ");
   });
 
-  test.each<[string, Head[]]>([
+  test.each<[string, Head[], Partial<Memory>?]>([
+    ["no global", [], { globals: [] }],
+    ["a global of another type", [], { globals: ["1n"] }],
+    ["a global that is no number", [], { globals: ["much"] }],
+    ["more memory than a servlet may have", [], { pages: 100_000 }],
+    ["a variable that is not in base64", [], { vars: [["a", "%"]] }],
+    ["more variables than a call may have", [], { vars: [["a", "A".repeat(2 ** 21)]] }],
+    [
+      "a variable twice",
+      [],
+      {
+        vars: [
+          ["a", ""],
+          ["a", ""],
+        ],
+      },
+    ],
+    ["a link to a path that is too long", [{ ...ENTRY, kind: "link", target: "a".repeat(5000) }]],
+    ["a store with a name that is too long", [{ is: "store", host: "a".repeat(5000), node: 9 }]],
+    [
+      "what is open twice",
+      [
+        { is: "open", descriptors: [] },
+        { is: "open", descriptors: [] },
+      ],
+    ],
+    [
+      "what is open in no folder of the servlet",
+      [ENTRY, { is: "open", descriptors: [[5, { ...HELD, mount: "/elsewhere" }]] }],
+    ],
     ["a block beyond its memory", [{ is: "block", nth: 1e6 }]],
     ["a link that leads nowhere", [{ ...ENTRY, kind: "link" }]],
     ["a path out of its folder", [{ ...ENTRY, path: "../a" }]],
@@ -243,13 +275,14 @@ describe("a file is refused, and changes nothing,", () => {
       "a file open as a folder",
       [ENTRY, { is: "open", descriptors: [[5, { ...HELD, kind: "folder" }]] }],
     ],
-  ])("that has %s", async (_what, heads) => {
+  ])("that has %s", async (_what, heads, changes = {}) => {
     const caller = newCaller();
     await caller.file("write", { path: "/data/a", text: "before" });
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
+    const memory = { ...(await memoryOf("filing", caller.scope)), ...changes };
     const all: Head[] = [
       { ...BEGINNING, hash: buildOf(filing) },
-      { is: "memory", pages: 1, globals: [], vars: [] },
+      memory,
       { is: "store", host: "data", node: 1 },
       ...heads,
     ];
@@ -262,6 +295,21 @@ describe("a file is refused, and changes nothing,", () => {
     const answer = await imported("filing", caller.scope, file);
     expect(answer).toMatchObject({ status: 400, error: expect.stringMatching(/Nothing was/) });
     expect(await caller.file("read", { path: "/data/a" })).toBe("before");
+  });
+
+  test("but not with what fits", async () => {
+    const caller = newCaller();
+    await caller.file("write", { path: "/data/a", text: "before" });
+    const filing = bundle.servlets.find(({ name }) => name === "filing")!;
+    const memory = await memoryOf("filing", caller.scope);
+    const heads: Head[] = [
+      ...[{ ...BEGINNING, hash: buildOf(filing) }, memory],
+      ...[{ is: "store", host: "data", node: 1 } as const, ENTRY],
+      { is: "open", descriptors: [[5, HELD]] },
+    ];
+    const frames = heads.map((head) => ({ head, content: new Uint8Array() }));
+    const answer = await imported("filing", caller.scope, new Blob([...stateFile(frames)]));
+    expect(answer).toMatchObject({ status: 200 });
   });
 
   test("with memory of no build", async () => {
@@ -306,6 +354,15 @@ describe("a file is refused, and changes nothing,", () => {
     expect(await imported("filing", bob.scope, file)).toMatchObject({ status: 413 });
   });
 });
+
+type Memory = Head & { is: "memory" };
+
+/** The globals and variables that a scope has. */
+async function memoryOf(servlet: string, scope: string): Promise<Memory> {
+  const file = await exported(servlet, scope);
+  for await (const { head } of framesIn(inChunks([file]))) if (head.is === "memory") return head;
+  throw new Error("it has no memory");
+}
 
 /** The file with another hash of its build, made whole again. */
 async function rehashed(file: Uint8Array, from: string, to: string): Promise<Uint8Array> {
@@ -434,25 +491,29 @@ describe("the door", () => {
   });
 
   test("is open without authentication on this machine only", async () => {
-    const from = (address: string, host = "localhost:8787") =>
-      Promise.resolve(
-        server.fetch(
-          new Request(
-            `${host === "localhost:8787" ? "http" : "https"}://${host}/operator/state/counting`,
-            {
-              headers: { "cf-connecting-ip": address },
-            },
-          ),
-        ),
-      );
-    expect((await from("127.0.0.1")).status).toBe(200);
-    expect((await from("203.0.113.9")).status).toBe(403);
-    expect((await from("127.0.0.1", "example.com")).status).toBe(403);
+    const from = async (
+      headers: Record<string, string>,
+      init: object = { cf: {} },
+      url = LOCALHOST,
+    ) =>
+      (await server.fetch(new Request(`${url}/operator/state/counting`, { headers, ...init })))
+        .status;
+    expect(await from(LOCAL)).toBe(200);
+    expect(await from({ "cf-connecting-ip": "203.0.113.9" })).toBe(403);
+    expect(await from(LOCAL, { cf: {} }, "https://example.com")).toBe(403);
+    // Nobody but the client has written these.
+    expect(await from({})).toBe(403);
+    expect(await from(LOCAL, {})).toBe(403);
   });
 
   test("is closed to web pages", async () => {
-    const headers = { origin: "https://evil.example" };
-    expect((await operate("state/counting", { headers })).status).toBe(403);
+    const app = createApp(bundle, { ...env, ALLOWED_ORIGINS: "https://ally.example" });
+    const status = async (origin: string) =>
+      (await operate("state/counting", { headers: { origin } }, app)).status;
+    expect(await status("https://evil.example")).toBe(403);
+    expect(await status("https://ally.example")).toBe(403);
+    expect(await status("http://localhost:3000")).toBe(403);
+    expect(await status(LOCALHOST)).toBe(200);
   });
 
   test.each([

@@ -23,7 +23,8 @@ beforeAll(async () => {
     op: { hash, scopes: ["operator"] },
     ada: createHash("sha256").update("ada").digest("hex"),
   });
-  open = await serve(worker, { durable: true });
+  const local = await buildWorker("test/worker/local.ts", join(folder, "local"));
+  open = await serve(local, { durable: true });
   closed = await serve(worker, { durable: true, variables: { API_KEYS } });
 });
 afterAll(async () => {
@@ -67,7 +68,9 @@ test("shows, exports, deletes and imports one's own state where no key is needed
   await call(open, "filing-do", { what: "write", path: "/data/a.txt", text: "12345" });
   const shown = await state(["show", "filing", ...on(open)]);
   expect(shown).toMatchObject({ code: 0, said: expect.stringMatching(/ 5 {2}data\/a\.txt$/m) });
-  expect(shown.said).toMatch(/^filing, anonymous callers\n {2}memory {2}\d+ KiB, changed 20/);
+  expect(shown.said).toMatch(
+    /^filing, caller address 127\.0\.0\.1\n {2}memory {2}\d+ KiB, changed 20/,
+  );
 
   const file = join(folder, "counting.state");
   expect(await state(["export", "counting", file, ...on(open)])).toMatchObject({ code: 0 });

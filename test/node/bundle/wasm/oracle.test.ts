@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
+import { runnerScript } from "../../../../src/bundle/runner.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
 import { build, sourceIn } from "../../../../src/bundle/source.ts";
 import { callExport } from "../../../../src/wasm/call.ts";
@@ -80,5 +81,6 @@ test("the same input makes the same bundle, to the byte", async () => {
   const again = await makeBundle({ ...options, cache: ".bundle" });
   const out = "src/bundle.gen.ts";
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
-  expect(bundleSource(warm, out)).toBe(await readFile(out, "utf8"));
+  const runner = await runnerScript(".bundle");
+  expect(bundleSource(warm, out, runner)).toBe(await readFile(out, "utf8"));
 });

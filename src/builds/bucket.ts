@@ -1,0 +1,98 @@
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isDigest, readBuild, type Build } from "./build.ts";
+
+/**
+ * The bucket of builds (`BUILDS`, R2): the parts of builds by their digest, and for each hash the build that was put
+ * last.
+ */
+export class BuildBucket {
+  readonly #bucket: R2Bucket;
+
+  constructor(bucket: R2Bucket) {
+    this.#bucket = bucket;
+  }
+
+  /** Stores a part. Throws `invalid_request` for bytes that are others than their digest says, and `too_large`. */
+  async putPart(digest: string, body: ReadableStream<Uint8Array>, length: number): Promise<void> {
+    if (!isDigest(digest)) {
+      throw new Fault("invalid_request", "A part is named by its SHA-256 in hex.");
+    }
+    if (!Number.isSafeInteger(length) || length <= 0) {
+      throw new Fault("invalid_request", "The length of the part is missing: send Content-Length.");
+    }
+    if (length > limits.partBytes) {
+      throw new Fault(
+        "too_large",
+        `A part may have at most ${limits.partBytes} bytes; this one has ${length}.`,
+      );
+    }
+    try {
+      await this.#bucket.put(partKey(digest), body, { sha256: digest });
+    } catch (cause) {
+      throw new Fault(
+        "invalid_request",
+        `The part was not stored: it was cut off, or its bytes are others than its digest ${digest} says. Send it again.`,
+        { cause },
+      );
+    }
+  }
+
+  /** The digests of these for which there is no part. */
+  async missing(digests: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(digests.map((digest) => this.#bucket.head(partKey(digest))));
+    return digests.filter((_, at) => found[at] === null);
+  }
+
+  /** The bytes of a part. Throws `unavailable` where it is missing. */
+  async part(digest: string): Promise<ArrayBuffer> {
+    const found = await this.#bucket.get(partKey(digest));
+    if (found !== null) return found.arrayBuffer();
+    throw new Fault("unavailable", "The code of this servlet is missing. Install it again.");
+  }
+
+  async putBuild(build: Build): Promise<void> {
+    await this.#bucket.put(buildKey(build.hash), JSON.stringify(build));
+  }
+
+  async build(hash: string): Promise<Build | undefined> {
+    const found = await this.#bucket.get(buildKey(hash));
+    return found === null ? undefined : readBuild(await found.json());
+  }
+
+  /** The hashes of all builds that are kept. */
+  async hashes(): Promise<string[]> {
+    const keys = await this.#list("builds/");
+    return keys.map(({ key }) => /^builds\/(\w+)\.json$/.exec(key)?.[1] ?? "").filter(Boolean);
+  }
+
+  async deleteBuild(hash: string): Promise<void> {
+    await this.#bucket.delete(buildKey(hash));
+  }
+
+  /** Deletes the parts that are not among these digests, and were there before this Unix time in ms. */
+  async deletePartsBut(digests: ReadonlySet<string>, before: number): Promise<void> {
+    const all = await this.#list("parts/");
+    const old = all.filter(
+      ({ key, uploaded }) =>
+        uploaded.getTime() < before && !digests.has(key.slice("parts/".length)),
+    );
+    // As many as one request may delete.
+    for (let at = 0; at < old.length; at += 1000) {
+      await this.#bucket.delete(old.slice(at, at + 1000).map(({ key }) => key));
+    }
+  }
+
+  async #list(prefix: string): Promise<R2Object[]> {
+    const all: R2Object[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await this.#bucket.list({ prefix, ...(cursor !== undefined && { cursor }) });
+      all.push(...page.objects);
+      if (!page.truncated) return all;
+      cursor = page.cursor;
+    }
+  }
+}
+
+const partKey = (digest: string) => `parts/${digest}`;
+const buildKey = (hash: string) => `builds/${hash}.json`;

@@ -1,0 +1,133 @@
+import { Fault } from "../errors.ts";
+import type { Lists } from "../model.ts";
+import { merge } from "../servlets/catalog.ts";
+import { keepsState } from "../servlets/manifest.ts";
+import type { Registry } from "../servlets/registry.ts";
+import { unsettled } from "../durable/remote-hooks.ts";
+import type { TaskObject } from "../durable/task-object.ts";
+import type { BuildBucket } from "./bucket.ts";
+import { digestsOf, type Build } from "./build.ts";
+import type { InstallsObject } from "./installs-object.ts";
+import type { ServletLoader } from "./loaded.ts";
+
+/** A version that is served from now on. */
+export interface InstalledVersion {
+  name: string;
+  version: number;
+  hash: string;
+  /** False if it was served already. */
+  isNew: boolean;
+}
+
+/** Where builds are kept, and from where they are served. */
+export interface InstallerParts {
+  bucket: BuildBucket;
+  installs: () => DurableObjectStub<InstallsObject>;
+  loader: ServletLoader;
+  registry: () => Promise<Registry>;
+  tasks: DurableObjectNamespace<TaskObject> | undefined;
+}
+
+/** How many of the calls that wait could go on with another build, and why others could not. */
+export interface Rehearsal {
+  waiting: number;
+  goOn: number;
+  reasons: string[];
+}
+
+/** Checks builds, keeps them and has them served. */
+export class Installer {
+  readonly bucket: BuildBucket;
+  readonly installs: InstallerParts["installs"];
+  readonly #loader: ServletLoader;
+  readonly #registry: () => Promise<Registry>;
+  readonly #tasks: InstallerParts["tasks"];
+
+  constructor({ bucket, installs, loader, registry, tasks }: InstallerParts) {
+    this.#tasks = tasks;
+    this.bucket = bucket;
+    this.installs = installs;
+    this.#loader = loader;
+    this.#registry = registry;
+  }
+
+  /** The digests of a build's parts that the bucket lacks. */
+  missing(build: Build): Promise<string[]> {
+    return this.bucket.missing(digestsOf(build));
+  }
+
+  /** Keeps a build for calls that wait, and for agents that may install it. Throws `invalid_params` for one that cannot be loaded. */
+  async publish(build: Build, by: string): Promise<void> {
+    await this.#keep(build);
+    await this.installs().publish(build.name, build.hash, by);
+  }
+
+  /** Serves a build. Throws `invalid_params` for one that cannot be loaded, `conflict` for one that clashes with others. */
+  async install(build: Build, by: string): Promise<InstalledVersion> {
+    const { name, hash, manifest } = build;
+    if (keepsState(manifest)) {
+      throw new Fault(
+        "conflict",
+        `The servlet ${name} keeps state, which only servlets of the bundle can: put it into plugins/ and deploy.`,
+      );
+    }
+    await this.#refuseClashes(build);
+    await this.#keep(build);
+    return { name, hash, ...unsettled(await this.installs().install(build, by)) };
+  }
+
+  /** Tries the tasks that wait for a servlet with another build of it. */
+  async rehearse(build: Build): Promise<Rehearsal> {
+    const rehearsal: Rehearsal = { waiting: 0, goOn: 0, reasons: [] };
+    const tasks = this.#tasks;
+    if (tasks === undefined) return rehearsal;
+    await this.#demandLoadable(build);
+    const text = JSON.stringify(build);
+    for (const id of await this.installs().waiting(build.name)) {
+      const reason = await tasks.get(tasks.idFromString(id)).rehearse(text);
+      if (reason === null) continue;
+      rehearsal.waiting++;
+      if (reason === undefined) rehearsal.goOn++;
+      else if (!rehearsal.reasons.includes(reason)) rehearsal.reasons.push(reason);
+    }
+    return rehearsal;
+  }
+
+  async #keep(build: Build): Promise<void> {
+    await this.#demandLoadable(build);
+    await this.bucket.putBuild(build);
+  }
+
+  async #demandLoadable(build: Build): Promise<void> {
+    const exports = new Set(await this.#loader.check(build));
+    const lacking = build.exports.find((name) => !exports.has(name));
+    if (lacking !== undefined) {
+      throw new Fault(
+        "invalid_params",
+        `The build is not valid: its module exports no ${lacking}.`,
+      );
+    }
+  }
+
+  async #refuseClashes(build: Build): Promise<void> {
+    const { servlets } = (await this.#registry()).whole;
+    const others = servlets.filter(({ name }) => name !== build.name);
+    const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+    try {
+      merge(all, ({ kind, name, servlets: [first, second] }) => {
+        if (second !== build.name) return;
+        throw new Fault(
+          "conflict",
+          `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
+        );
+      });
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      throw new Fault("invalid_params", "The build is not valid: its lists cannot be read.", {
+        cause: error,
+      });
+    }
+  }
+}
+
+const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };

@@ -1,0 +1,272 @@
+import { DurableObject } from "cloudflare:workers";
+import { canonicalJson } from "../digest.ts";
+import { ALL_HUBS, type Hub } from "../durable/hub.ts";
+import { settled, type Settled } from "../durable/remote-hooks.ts";
+import { hasRow } from "../durable/tables.ts";
+import { namespaceOf } from "../env.ts";
+import { Fault, report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import { bucketOf } from "./bindings.ts";
+import { digestsOf, type Build } from "./build.ts";
+import type { Installed, InstallsObject, Version } from "./installs-object.ts";
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS versions (
+    name TEXT, nr INTEGER, hash TEXT NOT NULL, build TEXT NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL,
+    PRIMARY KEY (name, nr));
+  CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
+
+/** A row of `versions`. */
+interface Row extends Record<string, SqlStorageValue> {
+  name: string;
+  nr: number;
+  hash: string;
+  build: string;
+  at: number;
+  by: string;
+}
+
+/**
+ * Knows what is installed: one object for the whole server. A change is one transaction, after which all isolates serve
+ * it within `limits.installsStaleMs`; only then do clients hear of it. It also deletes the builds that nothing needs.
+ */
+export function installsObject(bundle: Bundle) {
+  return class Installs extends DurableObject implements InstallsObject {
+    readonly #sql: SqlStorage;
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      this.#sql = state.storage.sql;
+      this.#sql.exec(TABLES);
+    }
+
+    async since(generation: number): Promise<Installed | undefined> {
+      if (generation < 0) await this.#planSweep();
+      const now = this.#fact("generation");
+      if (now === generation) return undefined;
+      return { generation: now, builds: this.#served().map(({ build }) => build) };
+    }
+
+    install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>> {
+      return settled(() => {
+        const { name, hash } = build;
+        const text = canonicalJson(build);
+        const current = this.#served().find((row) => row.name === name);
+        if (current?.build === text) return { version: current.nr, isNew: false };
+        if (bundle.servlets.some((one) => one.name === name)) {
+          throw new Fault(
+            "conflict",
+            `The bundle of this server has a servlet ${name}. Install yours under another name.`,
+          );
+        }
+        const { count } = this.#sql
+          .exec<{ count: number }>("SELECT COUNT(*) AS count FROM served")
+          .one();
+        if (current === undefined && count >= limits.installedServlets) {
+          throw new Fault(
+            "conflict",
+            `This server has ${count} installed servlets, as many as it may. Uninstall one first.`,
+          );
+        }
+        const version = 1 + (this.#versionsOf(name)[0]?.nr ?? 0);
+        this.#change(() => {
+          const row = [name, version, hash, text, Date.now(), by];
+          this.#sql.exec("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", ...row);
+          this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, version);
+          const oldest = version - limits.installedVersions;
+          this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);
+        });
+        return { version, isNew: true };
+      });
+    }
+
+    async publish(name: string, hash: string, by: string): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
+    }
+
+    async published() {
+      const query = "SELECT * FROM published ORDER BY name";
+      return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
+    }
+
+    rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>> {
+      return settled(() => {
+        const rows = this.#versionsOf(name);
+        const current = this.#served().find((row) => row.name === name);
+        const found = rows.find(({ nr }) =>
+          to === null ? nr < (current?.nr ?? Infinity) : nr === to,
+        );
+        if (found === undefined) {
+          const known = rows.map(({ nr }) => nr).join(", ");
+          throw new Fault(
+            "invalid_request",
+            known === ""
+              ? `No version of ${name} is kept.`
+              : `There is no such version of ${name}. Those that are kept: ${known}.`,
+          );
+        }
+        this.#change(() => {
+          this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
+        });
+        return { version: found.nr, hash: found.hash };
+      });
+    }
+
+    uninstall(name: string): Promise<Settled<void>> {
+      return settled(() => {
+        if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
+          throw new Fault("invalid_request", `No servlet ${name} is installed.`);
+        }
+        this.#change(() => {
+          this.#sql.exec("DELETE FROM served WHERE name = ?", name);
+          this.#sql.exec("DELETE FROM versions WHERE name = ?", name);
+        });
+      });
+    }
+
+    async versions(name: string) {
+      const rows = this.#versionsOf(name);
+      const current = this.#served().find((row) => row.name === name)?.nr ?? null;
+      return { current, versions: rows.map((row) => ({ ...versionIn(row), build: row.build })) };
+    }
+
+    async list() {
+      return this.#served().map((row) => {
+        const tools = buildIn(row).lists?.tools.length ?? 0;
+        return { name: row.name, ...versionIn(row), tools };
+      });
+    }
+
+    async waits(task: string, servlet: string, until: number): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
+      const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
+      this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
+    }
+
+    async waiting(servlet: string): Promise<string[]> {
+      const query =
+        "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
+      const values = [servlet, Date.now(), limits.rehearsedTasks];
+      return this.#sql
+        .exec<{ task: string }>(query, ...values)
+        .toArray()
+        .map(({ task }) => task);
+    }
+
+    async needed(hash: string): Promise<void> {
+      const until = Date.now() + limits.oldBuildMs;
+      this.#sql.exec("INSERT OR REPLACE INTO retired VALUES (?, ?)", hash, until);
+    }
+
+    /** Changes what is served, and has it announced when every isolate knows it. */
+    #change(work: () => void): void {
+      const { storage } = this.ctx;
+      storage.transactionSync(() => {
+        work();
+        this.#setFact("generation", this.#fact("generation") + 1);
+        this.#setFact("announce", Date.now() + limits.installsStaleMs);
+      });
+      void storage.setAlarm(Date.now() + limits.installsStaleMs);
+    }
+
+    override async alarm(): Promise<void> {
+      const now = Date.now();
+      const announce = this.#fact("announce");
+      if (announce > 0 && now >= announce) {
+        await this.#announce();
+        // A change that came meanwhile is announced by the next alarm.
+        if (this.#fact("announce") === announce) this.#setFact("announce", 0);
+      }
+      if (now >= this.#fact("sweep")) {
+        await this.#sweep(now).catch(report);
+        this.#setFact("sweep", now + limits.sweepMs);
+      }
+      await this.ctx.storage.setAlarm(this.#fact("announce") || this.#fact("sweep"));
+    }
+
+    /** Tells all clients that lists have changed. */
+    async #announce(): Promise<void> {
+      const hubs = namespaceOf<Hub>(this.env, "HUBS");
+      const changes = ["tools", "prompts", "resources"].map((list) => ({
+        method: `notifications/${list}/list_changed`,
+      }));
+      await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
+    }
+
+    /** Sees to it that there will be a sweep, also where nothing is ever installed. */
+    async #planSweep(): Promise<void> {
+      const { storage } = this.ctx;
+      if ((await storage.getAlarm()) !== null) return;
+      this.#setFact("sweep", Date.now() + limits.sweepMs);
+      await storage.setAlarm(this.#fact("sweep"));
+    }
+
+    /** Deletes old builds whose time is over, and parts that no build has. */
+    async #sweep(now: number): Promise<void> {
+      this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
+      const bucket = bucketOf(this.env);
+      if (bucket === undefined) return;
+      const rows = this.#sql
+        .exec<{ hash: string }>("SELECT hash FROM versions UNION SELECT hash FROM published")
+        .toArray();
+      const current = new Set([...bundle.servlets, ...rows].map(({ hash }) => hash));
+      const kept = new Set<string>();
+      for (const hash of await bucket.hashes()) {
+        if (current.has(hash)) {
+          this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
+        } else if (this.#isOver(hash, now)) {
+          await bucket.deleteBuild(hash);
+          this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
+          continue;
+        }
+        const build = await bucket.build(hash);
+        for (const digest of build ? digestsOf(build) : []) kept.add(digest);
+      }
+      await bucket.deletePartsBut(kept, now - limits.sweepMs);
+    }
+
+    /** True if nothing can wait for an old build any more. */
+    #isOver(hash: string, now: number): boolean {
+      const [row] = this.#sql
+        .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
+        .toArray();
+      if (row !== undefined) return now >= row.until;
+      this.#sql.exec("INSERT INTO retired VALUES (?, ?)", hash, now + limits.oldBuildMs);
+      return false;
+    }
+
+    #served(): Row[] {
+      const query = "SELECT versions.* FROM versions JOIN served USING (name, nr) ORDER BY name";
+      return this.#sql.exec<Row>(query).toArray();
+    }
+
+    #versionsOf(name: string): Row[] {
+      const query = "SELECT * FROM versions WHERE name = ? ORDER BY nr DESC";
+      return this.#sql.exec<Row>(query, name).toArray();
+    }
+
+    #fact(name: string): number {
+      const query = "SELECT value FROM facts WHERE name = ?";
+      const [row] = this.#sql.exec<{ value: number }>(query, name).toArray();
+      return row?.value ?? 0;
+    }
+
+    #setFact(name: string, value: number): void {
+      this.#sql.exec("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value);
+    }
+  };
+}
+
+const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
+
+const versionIn = ({ nr, hash, at, by }: Row): Version => ({
+  version: nr,
+  hash,
+  installed: new Date(at).toISOString(),
+  by,
+});

@@ -1,0 +1,146 @@
+/**
+ * What is loaded into an isolate of its own, with the code of one servlet: the room `src/wasm`, and the hooks by which
+ * a call reaches the isolate that has made it. It has no network, no bindings, and nothing of other servlets.
+ */
+import { WorkerEntrypoint } from "cloudflare:workers";
+import type { CallCredentials } from "../call-context.ts";
+import { plainEnding, type PlainEnding } from "../durable/plain-ending.ts";
+import {
+  contextOf,
+  settled,
+  unsettled,
+  type HooksThere,
+  type RemoteHooks,
+  type Settled,
+} from "../durable/remote-hooks.ts";
+import { Fault, report } from "../errors.ts";
+import { configureLimits } from "../limits.ts";
+import type { Recorded } from "../record.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import { guestCredentials } from "../servlets/config.ts";
+import { userFunctions } from "../servlets/hyper/functions.ts";
+import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
+import { hostFunctions } from "../wasm/link.ts";
+import { liveWorld } from "../wasm/world.ts";
+
+/** The parts of a `Setup` that are values. */
+type PlainSetup = Pick<
+  Setup,
+  "config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller" | "fuel" | "fuelUsed"
+>;
+
+/** A run of an export. */
+export interface LoadedRun {
+  /** Unique, to cancel it by. */
+  id: string;
+  export: string;
+  input: string;
+  servlet: Pick<BundledServlet, "name" | "manifest">;
+  setup: PlainSetup;
+  /** The secrets that its manifest lets it have, by service and user. */
+  secrets: readonly { service: string; user: string; value: string }[];
+  credentials?: CallCredentials | undefined;
+  recorded?: Recorded | undefined;
+  seed?: string | undefined;
+  there: HooksThere;
+}
+
+/** The hooks of a call, and its way into the world. */
+export interface LoadedHooks extends RemoteHooks {
+  fetch(request: Request): Promise<Settled<Response>>;
+  log(level: LogLevel, text: string): Promise<void>;
+}
+
+/** RPC type of the entrypoint. */
+export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
+  run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>>;
+  cancel(id: string): void;
+  /** The exports of the servlet's module. Throws `invalid_params` for one that imports what servlets may not. */
+  check(): Promise<Settled<string[]>>;
+}
+
+/** The code of a servlet, and the limits of the server. */
+export interface LoadedCode extends Pick<
+  Program,
+  "module" | "base" | "patch" | "hash" | "startsOnce" | "restorable" | "checked"
+> {
+  limits: Parameters<typeof configureLimits>[0];
+}
+
+/** The class of the entrypoint for this code. */
+export function runnerOf({ limits, ...code }: LoadedCode) {
+  configureLimits(limits);
+  const program: Program = { ...code, userFunctions };
+  const running = new Map<string, AbortController>();
+
+  return class Runner extends WorkerEntrypoint implements RunnerEntrypoint {
+    run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>> {
+      const stop = new AbortController();
+      running.set(run.id, stop);
+      const told: Promise<unknown>[] = [];
+      const ended = settled(async () => {
+        try {
+          const setup = setupFrom(run, { hooks, signal: stop.signal, told });
+          return plainEnding(await callExport(program, run.export, run.input, setup));
+        } finally {
+          running.delete(run.id);
+          await Promise.all(told);
+        }
+      });
+      // A guest that is suspended must come to its end, even if its caller is gone.
+      this.ctx.waitUntil(ended);
+      return ended;
+    }
+
+    cancel(id: string): void {
+      running.get(id)?.abort();
+    }
+
+    check(): Promise<Settled<string[]>> {
+      return settled(() => {
+        const offered: Readonly<Record<string, object>> = hostFunctions(userFunctions);
+        for (const { module: from, name } of WebAssembly.Module.imports(program.module)) {
+          if (Object.hasOwn(offered, from) && Object.hasOwn(offered[from]!, name)) continue;
+          throw new Fault(
+            "invalid_params",
+            `its module imports ${from}.${name}, which is not offered`,
+          );
+        }
+        return WebAssembly.Module.exports(program.module).map(({ name }) => name);
+      });
+    }
+  };
+}
+
+function setupFrom(
+  { servlet, setup, secrets, credentials, recorded, seed, there }: LoadedRun,
+  by: { hooks: LoadedHooks; signal: AbortSignal; told: Promise<unknown>[] },
+) {
+  const { hooks, signal, told } = by;
+  return {
+    ...setup,
+    ...contextOf(hooks, there, told),
+    world: {
+      ...liveWorld,
+      fetch: async (request: Request) => {
+        const { signal: stop, url, method, headers, body } = request;
+        const sent = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
+        return unsettled(await Promise.race([sent, aborted(stop)]));
+      },
+    },
+    secret: (service: string, user: string) =>
+      secrets.find((one) => one.service === service && one.user === user)?.value,
+    signal: () => signal,
+    log: (level: LogLevel, text: string) => void told.push(hooks.log(level, text).catch(report)),
+    ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
+    recorded,
+    seed,
+  };
+}
+
+/** Throws when the signal aborts. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });

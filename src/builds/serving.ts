@@ -1,0 +1,112 @@
+import { stateful } from "../durable/servlet-states.ts";
+import type { TaskObject } from "../durable/task-object.ts";
+import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
+import { Fault, report } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { Registry } from "../servlets/registry.ts";
+import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
+import type { Build } from "./build.ts";
+import { Installer } from "./installer.ts";
+import { ServletLoader } from "./loaded.ts";
+import { ownServlets } from "./tools.ts";
+
+/**
+ * What this isolate serves: the bundle, and what was installed since, which it asks for at most every
+ * `limits.installsMs`. Calls cost nothing more, and each uses the registry that it began with.
+ */
+export class Serving {
+  readonly deployment: Deployment;
+  /** Absent where nothing can be installed. */
+  readonly installer: Installer | undefined;
+  readonly #bundle: Bundle;
+  #known: { registry: Registry; generation: number; at: number };
+  #isAsking = false;
+  readonly #old = new Map<string, { servlet: BundledServlet; at: number }>();
+
+  constructor(bundle: Bundle, settings: Settings, env: object) {
+    const plain = { ...deploymentOf(settings, env), ...stateful(env) };
+    this.deployment = plain;
+    const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];
+    const { runner } = bundle;
+    if (isolates && bucket && installs && runner) {
+      const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
+      const registry = this.registry.bind(this);
+      const tasks = namespaceOf<TaskObject>(env, "TASKS");
+      this.installer = new Installer({ bucket, installs, loader, registry, tasks });
+      const runLoaded = loader.run.bind(loader);
+      const own = ownServlets(this.installer, registry);
+      this.deployment = { ...plain, own, runLoaded, oldBuild: this.#oldBuild.bind(this) };
+    }
+    this.#bundle = bundle;
+    const registry = new Registry(bundle, this.deployment);
+    this.#known = { registry, generation: -1, at: this.installer ? -Infinity : Infinity };
+  }
+
+  /** All that is served. Throws `unavailable` where it is not known yet what is installed. */
+  async registry(): Promise<Registry> {
+    const age = Date.now() - this.#known.at;
+    if (age < limits.installsMs || (this.#isAsking && age < limits.installsStaleMs)) {
+      return this.#known.registry;
+    }
+    this.#isAsking = true;
+    try {
+      await this.#ask();
+    } catch (error) {
+      if (this.#known.generation < 0) {
+        throw new Fault(
+          "unavailable",
+          "The server does not know yet which servlets are installed. Try again in a moment.",
+          { cause: error, data: { retryAfter: 1 } },
+        );
+      }
+      report(error);
+    } finally {
+      this.#isAsking = false;
+    }
+    return this.#known.registry;
+  }
+
+  /** Notes a task that waits, where builds are kept, by its id and the hash of its servlet, until it expires (Unix ms). */
+  async noteWaiting(task: string, hash: string, until: number): Promise<void> {
+    if (this.installer === undefined) return;
+    const { servlets } = (await this.registry()).whole;
+    const { name } =
+      servlets.find((one) => one.hash === hash) ?? (await this.#oldBuild(hash)) ?? {};
+    if (name !== undefined) await this.installer.installs().waits(task, name, until);
+  }
+
+  async #ask(): Promise<void> {
+    if (this.installer === undefined) return;
+    const asked = Date.now();
+    const news = await this.installer.installs().since(this.#known.generation);
+    if (news === undefined) {
+      this.#known.at = asked;
+      return;
+    }
+    // Another request may have been told later news meanwhile.
+    if (news.generation < this.#known.generation) return;
+    const { own = new Map() } = this.deployment;
+    const names = new Set(this.#bundle.servlets.map(({ name }) => name));
+    const installed = news.builds.map((build) => JSON.parse(build) as Build);
+    const others = [...own.keys(), ...installed].filter(({ name }) => !names.has(name));
+    const registry = new Registry(
+      { servlets: [...this.#bundle.servlets, ...others] },
+      this.deployment,
+    );
+    this.#known = { registry, generation: news.generation, at: asked };
+  }
+
+  /** A build that is not served, from the bucket. */
+  async #oldBuild(hash: string): Promise<BundledServlet | undefined> {
+    const known = this.#old.get(hash);
+    if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
+    const servlet = await this.installer!.bucket.build(hash);
+    if (servlet === undefined) return undefined;
+    await this.installer!.installs().needed(hash);
+    if (this.#old.size >= limits.oldBuilds) this.#old.clear();
+    this.#old.set(hash, { servlet, at: Date.now() });
+    return servlet;
+  }
+}

@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import { build } from "esbuild";
+import { readIfThere, sha256, writeWhole } from "./cache.ts";
+
+/** The platform that the script is written for: that of wrangler.toml. */
+export const COMPATIBILITY_DATE = "2026-09-01";
+
+/** The script that runs a servlet in an isolate of its own; its path in the cache. */
+export async function runnerScript(cache: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [join(import.meta.dirname, "../builds/runner.ts")],
+    bundle: true,
+    write: false,
+    format: "esm",
+    minify: true,
+    // As wrangler.toml has it: names of functions would be kept by a helper call for each closure.
+    keepNames: false,
+    target: "es2024",
+    external: ["cloudflare:workers"],
+  });
+  const { contents } = outputFiles[0]!;
+  const path = join(cache, `${sha256(contents).slice(0, 32)}.txt`);
+  if ((await readIfThere(path)) === undefined) await writeWhole(path, contents);
+  return path;
+}

@@ -1,0 +1,64 @@
+import type { Serving } from "../builds/serving.ts";
+import { Fault, report } from "../errors.ts";
+import type { CallContext } from "../call-context.ts";
+import { findAgain } from "../mcp/methods.ts";
+import type { Recorded } from "../record.ts";
+import type { BundledServlet } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { Registry } from "../servlets/registry.ts";
+import { Suspended, Wait } from "../suspension.ts";
+import type { TaskCall } from "./task-object.ts";
+import type { TaskStore } from "./task-store.ts";
+
+/** Lets operators know that a task waits, and for which servlet. Never throws: nothing depends on it. */
+export async function noteWaiting(store: TaskStore, serving: Serving): Promise<void> {
+  try {
+    const hash = store.exists && !store.isOver && (await store.read("begun"))?.head.hash;
+    if (typeof hash === "string") await serving.noteWaiting(store.id, hash, store.expires);
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Why a task could not go on with another build; undefined if it could, null if it does not wait. */
+export async function rehearsed(
+  store: TaskStore,
+  build: BundledServlet,
+  { deployment }: Serving,
+): Promise<string | null | undefined> {
+  if (!store.exists || store.isOver) return null;
+  const [call, recorded] = [await store.call(), await store.recorded()];
+  if (call === undefined || recorded?.pending === undefined) return null;
+  return rehearse(call, recorded, { build, deployment });
+}
+
+/**
+ * Why a call that waits could not go on with another build of its servlet; undefined if it could. It is run from its
+ * record up to where it waits, and can do nothing in the world.
+ */
+async function rehearse(
+  call: TaskCall,
+  recorded: Recorded,
+  { build, deployment }: { build: BundledServlet; deployment: Deployment },
+): Promise<string | undefined> {
+  const { principal, client, id, meta } = call;
+  const stop = () => Promise.reject(new Wait({ kind: "task" }));
+  const context: CallContext = {
+    ...{ principal, client, id, meta },
+    recorded: { ...recorded, head: { ...recorded.head, hash: build.hash } },
+    signal: () => new AbortController().signal,
+    notify: () => {},
+    ask: stop,
+    gate: stop,
+  };
+  try {
+    const registry = new Registry({ servlets: [build] }, { ...deployment, record: undefined });
+    const outcome = await (await findAgain(call, registry)).run(context);
+    if (!(outcome instanceof Suspended)) return "It would end without what it waits for.";
+    const { pending } = outcome.recorded ?? {};
+    if (pending?.digest === recorded.pending?.digest) return undefined;
+    return `It waits for an answer to "${recorded.pending?.what}", and would ask for ${pending?.what === recorded.pending?.what ? "the same with other content" : `"${pending?.what}"`}.`;
+  } catch (error) {
+    return Fault.from(error).message;
+  }
+}

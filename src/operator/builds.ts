@@ -1,0 +1,92 @@
+/** What operators do with builds: send their parts, publish, install and roll back. */
+import { readJson, jsonHeaders } from "../body.ts";
+import { readBuild, type Build } from "../builds/build.ts";
+import type { Installer } from "../builds/installer.ts";
+import type { Serving } from "../builds/serving.ts";
+import { unsettled } from "../durable/remote-hooks.ts";
+import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isObject, type Principal } from "../model.ts";
+
+/** What keeps and installs builds. Throws `unavailable` that names what is not bound. */
+export function installerOf({ installer }: Serving): Installer {
+  if (installer !== undefined) return installer;
+  throw new Fault(
+    "unavailable",
+    "This server cannot keep builds: bind the R2 bucket BUILDS, the Worker Loader LOADER and the Durable Object INSTALLS in wrangler.toml, and deploy again. See docs/installing.md.",
+  );
+}
+
+/** `PUT part/SHA256` with its bytes. */
+export async function putPart(request: Request, digest: string, { bucket }: Installer) {
+  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a part.");
+  await bucket.putPart(digest, request.body, Number(request.headers.get("content-length")));
+  return new Response(null, { status: 204 });
+}
+
+/** `PUT build/NAME` with a build: keeps it, for calls that wait and for those who may install it. */
+export async function publish(request: Request, name: string, installer: Installer, by: Principal) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  if (missing.length === 0) await installer.publish(build, by.name);
+  return json({ hash: build.hash, missing });
+}
+
+/** `PUT servlet/NAME` with a build: serves it. */
+export async function install(request: Request, name: string, installer: Installer, by: Principal) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  return json(missing.length > 0 ? { missing } : await installer.install(build, by.name));
+}
+
+/** `POST replay/NAME` with a build: tries the calls that wait with it. */
+export async function replay(request: Request, name: string, installer: Installer) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  return json(missing.length > 0 ? { missing } : await installer.rehearse(build));
+}
+
+/** `GET servlet/` and `GET servlet/NAME`. */
+export async function showInstalled(_request: Request, name: string, { installs }: Installer) {
+  if (name === "") return json({ servlets: await installs().list() });
+  const { current, versions } = await installs().versions(name);
+  const read = versions.map((one) => ({ ...one, build: JSON.parse(one.build) as Build }));
+  return json({ name, current, versions: read });
+}
+
+/** `POST servlet/NAME` with `{"rollback": VERSION}`, or null for the one before. */
+export async function rollBack(request: Request, name: string, { installs }: Installer) {
+  const body = await readJson(request);
+  const to = isObject(body) ? body["rollback"] : undefined;
+  if (to !== null && typeof to !== "number") {
+    throw new Fault("invalid_request", 'Send {"rollback": 2}, or null for the version before.');
+  }
+  return json({ name, ...unsettled(await installs().rollBack(name, to)) });
+}
+
+/** `DELETE servlet/NAME`. */
+export async function uninstall(_request: Request, name: string, { installs }: Installer) {
+  unsettled(await installs().uninstall(name));
+  return json({ name });
+}
+
+/** The build in the body. */
+async function buildIn(request: Request, name: string): Promise<Build> {
+  const build = await readBuild(await readJson(request));
+  if (build.name !== name) {
+    throw new Fault(
+      "invalid_request",
+      `The build is of ${build.name}, and the path names ${name}.`,
+    );
+  }
+  if (JSON.stringify(build).length > limits.buildBytes) {
+    throw new Fault(
+      "too_large",
+      `The manifest and lists of ${name} are too large (limit ${limits.buildBytes} characters).`,
+    );
+  }
+  return build;
+}
+
+const json = (value: object): Response =>
+  new Response(JSON.stringify(value), { headers: jsonHeaders });

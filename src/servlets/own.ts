@@ -1,0 +1,42 @@
+import { Fault } from "../errors.ts";
+import type { CallContext } from "../call-context.ts";
+import type { CallToolResult, Json, Tool } from "../model.ts";
+import type { Outcome } from "../suspension.ts";
+import type { BundledServlet } from "./bundle.ts";
+import type { Servlet } from "./servlet.ts";
+
+/** A tool of the server itself. */
+export interface OwnTool {
+  tool: Omit<Tool, "name">;
+  run(args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
+}
+
+/** A servlet that is part of the server: it has these tools, and no code of its own. */
+export function ownServlet(
+  name: string,
+  tools: Readonly<Record<string, OwnTool>>,
+): [BundledServlet, Servlet] {
+  const listed = Object.entries(tools).map(([own, { tool }]) => ({ ...tool, name: own }));
+  const lists = { tools: listed, resources: [], resourceTemplates: [], prompts: [] };
+  const refuse = () => Promise.reject(new Fault("method_not_found", `${name} has only tools.`));
+  const servlet: Servlet = {
+    reads: false,
+    completes: false,
+    lists: (kind) => kind === "tools",
+    list: (kind) => Promise.resolve(lists[kind]),
+    async callTool(own, args, call) {
+      try {
+        return await tools[own]!.run(args, call);
+      } catch (error) {
+        // A model can correct its call.
+        const { code, message } = Fault.from(error);
+        if (code !== "invalid_params" && code !== "conflict") throw error;
+        return { content: [{ type: "text", text: message }], isError: true };
+      }
+    },
+    readResource: refuse,
+    getPrompt: refuse,
+    complete: refuse,
+  };
+  return [{ name, dialect: "hyper-v2", hash: name, exports: [], manifest: {}, lists }, servlet];
+}

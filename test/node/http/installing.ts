@@ -1,0 +1,96 @@
+/** A server that servlets can be installed on, and builds to install. */
+import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestHarness } from "wrangler";
+import type { Build } from "../../../src/builds/build.ts";
+import { buildOf } from "../../../src/bundle/build-files.ts";
+import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { OBJECTS } from "../objects.ts";
+
+/** Serves the Worker of the tests with a bucket of builds and a loader. */
+export async function serveInstalling(vars: Record<string, string> = {}) {
+  const harness = createTestHarness({
+    workers: [
+      {
+        config: {
+          name: "installing",
+          main: "test/worker/index.ts",
+          compatibility_date: "2026-09-01",
+          compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
+          durable_objects: {
+            bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
+          },
+          migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
+          r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
+          worker_loaders: [{ binding: "LOADER" }],
+          vars: { SEASON: "plums", ...vars },
+        },
+      },
+    ],
+  });
+  const { url } = await harness.listen();
+  return { url: new URL("/mcp", url), close: () => harness.close() };
+}
+
+/** A servlet in TypeScript, built. */
+export async function built(name: string, source: string, manifest: object = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "build-"));
+  try {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, "servlet.ts"), source);
+    await writeFile(join(folder, name, "servlet.json"), JSON.stringify(manifest));
+    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+    return buildOf(member!);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What an operator sends to a server. */
+export class Operator {
+  readonly #url: URL;
+  readonly #headers: Record<string, string>;
+
+  constructor(url: URL, headers: Record<string, string> = {}) {
+    this.#url = url;
+    this.#headers = headers;
+  }
+
+  send(
+    method: string,
+    path: string,
+    body?: Uint8Array<ArrayBuffer> | string | object,
+  ): Promise<Response> {
+    const raw = body instanceof Uint8Array || typeof body === "string" ? body : undefined;
+    return fetch(new URL(`/operator/${path}`, this.#url), {
+      method,
+      headers: {
+        ...this.#headers,
+        ...(raw === undefined && { "content-type": "application/json" }),
+      },
+      body: raw ?? (body === undefined ? null : JSON.stringify(body)),
+    });
+  }
+
+  async json(method: string, path: string, body?: Uint8Array<ArrayBuffer> | string | object) {
+    const response = await this.send(method, path, body);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${response.status} ${text}`);
+    return (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+  }
+
+  /** Sends the parts that are missing, then installs or publishes. */
+  async put(
+    { build, code }: { build: Build; code: Map<string, Uint8Array<ArrayBuffer>> },
+    what: "servlet" | "build" | "replay" = "servlet",
+  ) {
+    const path = `${what}/${build.name}`;
+    const method = what === "replay" ? "POST" : "PUT";
+    const first = await this.json(method, path, build);
+    const missing = (first["missing"] ?? []) as string[];
+    if (missing.length === 0) return first;
+    for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!);
+    return this.json(method, path, build);
+  }
+}

@@ -1,0 +1,99 @@
+import { createHash } from "node:crypto";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { built, Operator, serveInstalling } from "./installing.ts";
+
+/** Agents see what is served, and those of operators install and uninstall, after their user has agreed. */
+
+const hash = (key: string) => createHash("sha256").update(key).digest("hex");
+let server: Awaited<ReturnType<typeof serveInstalling>>;
+beforeAll(async () => {
+  server = await serveInstalling({
+    API_KEYS: JSON.stringify({
+      boss: { hash: hash("boss"), scopes: ["operator", "*:*"] },
+      guest: { hash: hash("guest"), scopes: ["hello:*"] },
+      anybody: hash("anybody"),
+    }),
+  });
+});
+afterAll(() => server.close());
+
+const SOURCE = `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: {
+  shout: { description: "Shouts.", input: { type: "object", properties: {} }, handler: () => "HEY" },
+} });`;
+
+async function connected(key: string, action: "accept" | "decline" = "accept") {
+  const client = new Client(
+    { name: "test", version: "1.0.0" },
+    {
+      versionNegotiation: { mode: { pin: "2026-07-28" } },
+      capabilities: { elicitation: { form: {} } },
+    },
+  );
+  const questions: string[] = [];
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    questions.push(params.message);
+    return { action, ...(action === "accept" && { content: {} }) };
+  });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(server.url, { requestInit }));
+  const call = async (name: string, args: object = {}) => {
+    const result = await client.callTool({ name, arguments: { ...args } });
+    return { isError: result.isError, ...(result.content as { text: string }[])[0]! };
+  };
+  const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+  return { client, call, names, questions };
+}
+
+const EVENTUALLY = { timeout: 15_000, interval: 200 };
+
+test("an operator's agent installs what was published once its user agrees, and uninstalls it", async () => {
+  const operator = new Operator(server.url, { authorization: "Bearer boss" });
+  await operator.put(await built("loud", SOURCE, { allowed_hosts: ["example.com"] }), "build");
+  const boss = await connected("boss");
+  expect(JSON.parse((await boss.call("list_servlets")).text)).toMatchObject({
+    installable: ["loud"],
+  });
+  expect((await boss.call("install_servlet", { name: "quiet" })).text).toContain("Published: loud");
+
+  const shy = await connected("boss", "decline");
+  expect(await shy.call("install_servlet", { name: "loud" })).toMatchObject({
+    isError: true,
+    text: "loud was not installed: the user has declined.",
+  });
+  expect(await boss.names()).not.toContain("shout");
+
+  const installed = await boss.call("install_servlet", { name: "loud" });
+  expect(JSON.parse(installed.text)).toEqual({
+    name: "loud",
+    version: 1,
+    isNew: true,
+    tools: ["shout"],
+  });
+  expect(boss.questions[0]).toContain("Its tools: shout.");
+  expect(boss.questions[0]).toContain("It may reach these hosts: example.com.");
+  await expect.poll(boss.names, EVENTUALLY).toContain("shout");
+  expect((await boss.call("shout")).text).toBe("HEY");
+
+  await boss.call("uninstall_servlet", { name: "loud" });
+  await expect.poll(boss.names, EVENTUALLY).not.toContain("shout");
+  await Promise.all([boss.client.close(), shy.client.close()]);
+});
+
+test.each(["guest", "anybody"])(
+  "others (%s) see what is served to them, and cannot install",
+  async (key) => {
+    const { client, call, names } = await connected(key);
+    const offered = await names();
+    expect(offered).toContain("list_servlets");
+    expect(offered).not.toContain("install_servlet");
+    const { servlets } = JSON.parse((await call("list_servlets")).text);
+    const seen = new Set(servlets.map((one: { name: string }) => one.name));
+    expect([seen.has("hello"), seen.has("approval")]).toEqual([true, key === "anybody"]);
+    await expect(call("install_servlet", { name: "loud" })).rejects.toThrow(
+      /install_servlet|scope/,
+    );
+    await client.close();
+  },
+);
