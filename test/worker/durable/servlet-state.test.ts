@@ -208,8 +208,8 @@ test("a call that was answered twice has an ending for each answer", async () =>
     throw new Error("it does not wait");
   const [key] = Object.keys(waiting.reason.asks);
   const { head, entries, pending } = waiting.recorded!;
-  const answered = async (text: string) => {
-    const answers = { [key!]: { result: { action: "accept", content: { text } } } };
+  const answered = async (given: string) => {
+    const answers = { [key!]: { result: { action: "accept", content: { text: given } } } };
     const entry = { ...pending!, answer: JSON.stringify(answers), at: head.time };
     const recorded = { head, entries: [...entries, entry], notices: 0 };
     const { content } = (await servlet.callTool(
