@@ -21,6 +21,7 @@ export default defineConfig({
             miniflare: {
               bindings: settings,
               kvNamespaces: ["OAUTH_KV"],
+              r2Buckets: ["BUILDS"],
               ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),

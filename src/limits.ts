@@ -421,9 +421,9 @@ export const limits = {
   installedServlets: 300,
   /** How long a build is kept that is served no more: no call waits longer than `taskMs`. */
   oldBuildMs: 8 * 86_400_000,
-  /** Tasks that wait of which operators can know, and those that are tried with another build at once. */
+  /** Waiting tasks that are noted for operators, and those that one `replay` runs. */
   waitingTasks: 10_000,
-  rehearsedTasks: 200,
+  replayedTasks: 200,
   /** How often old builds are looked for, and parts that no build has any more are deleted when so old. */
   sweepMs: 86_400_000,
   /** Old builds that an isolate remembers. */

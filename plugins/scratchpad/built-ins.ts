@@ -1,11 +1,13 @@
 /** Keeps the language whole for the servlet, which shares its global scope with the scripts. */
 interface Prototype {
   of: object;
+  /** Its own prototype. */
+  above: object | null;
   keys: PropertyKey[];
   members: PropertyDescriptor[];
 }
 
-const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
 const { ownKeys } = Reflect;
 const prototypes: Prototype[] = [];
 
@@ -29,7 +31,7 @@ function hiddenPrototypes(): object[] {
 function remember(prototype: object): void {
   const keys = ownKeys(prototype);
   const members = keys.map((key) => getOwnPropertyDescriptor(prototype, key)!);
-  prototypes.push({ of: prototype, keys, members });
+  prototypes.push({ of: prototype, above: getPrototypeOf(prototype), keys, members });
 }
 
 /** Adds globals, and has no script replace any: a script that declares one of that name does not begin. */
@@ -52,7 +54,8 @@ export function protectGlobals(added: Record<string, unknown>): void {
  */
 export function mendBuiltIns(): void {
   for (let one = 0; one < prototypes.length; one++) {
-    const { of, keys, members } = prototypes[one]!;
+    const { of, above, keys, members } = prototypes[one]!;
+    if (getPrototypeOf(of) !== above) setPrototypeOf(of, above);
     for (let at = 0; at < keys.length; at++) {
       const member = members[at]!;
       const now = getOwnPropertyDescriptor(of, keys[at]!);

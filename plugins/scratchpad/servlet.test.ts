@@ -109,6 +109,21 @@ test("scripts cannot break the tools by what no global has", async () => {
   expect(await run("console.log(...[1, 2]); [...new Map([[3, 4]]).keys()]")).toBe("1 2\n[ 3 ]");
 });
 
+test("scripts cannot break the tools by what built-in classes inherit from", async () => {
+  const broken = `
+    Object.setPrototypeOf(Array.prototype, null);
+    Object.setPrototypeOf(Map.prototype, { get size() { throw 1; } });
+    Object.setPrototypeOf(Object.getPrototypeOf(async () => {}), null);
+  `;
+  expect(await run(broken)).not.toMatch(/^error/);
+  expect(
+    await run(
+      "[Array, Map].map((one) => Object.getPrototypeOf(one.prototype) === Object.prototype)",
+    ),
+  ).toBe("[ true, true ]");
+  expect(await run("(async () => {}).call !== undefined")).toBe("true");
+});
+
 test("what it shows is bounded", async () => {
   const many = await run('for (let i = 0; i < 1e5; i++) console.log("line", i)');
   expect(many.length).toBeLessThan(60_000);

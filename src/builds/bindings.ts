@@ -14,7 +14,7 @@ export function bucketOf(env: object): BuildBucket | undefined {
 /** The binding that makes isolates for servlets; undefined if it is not bound. */
 export const loaderOf = (env: object) => bindingOf(env, "LOADER") as WorkerLoader | undefined;
 
-/** The object that knows what is installed; undefined if it is not bound. */
+/** The object that has all installed servlets; undefined if it is not bound. */
 export function installsOf(env: object): (() => DurableObjectStub<InstallsObject>) | undefined {
   const objects = namespaceOf<InstallsObject>(env, "INSTALLS");
   return objects && (() => objects.getByName("installs"));

@@ -13,7 +13,7 @@ export class BuildBucket {
     this.#bucket = bucket;
   }
 
-  /** Stores a part. Throws `invalid_request` for bytes that are others than their digest says, and `too_large`. */
+  /** Stores a part. Throws `invalid_request` if its bytes do not match the digest, `too_large` beyond `limits.partBytes`. */
   async putPart(digest: string, body: ReadableStream<Uint8Array>, length: number): Promise<void> {
     if (!isDigest(digest)) {
       throw new Fault("invalid_request", "A part is named by its SHA-256 in hex.");
@@ -32,16 +32,16 @@ export class BuildBucket {
     } catch (cause) {
       throw new Fault(
         "invalid_request",
-        `The part was not stored: it was cut off, or its bytes are others than its digest ${digest} says. Send it again.`,
+        `The part was not stored: it was cut off, or its bytes do not match its digest ${digest}. Send it again.`,
         { cause },
       );
     }
   }
 
-  /** The digests of these for which there is no part. */
-  async missing(digests: readonly string[]): Promise<string[]> {
+  /** Those of the digests whose part is missing, or was put before `since` (Unix ms). */
+  async missing(digests: readonly string[], since = 0): Promise<string[]> {
     const found = await Promise.all(digests.map((digest) => this.#bucket.head(partKey(digest))));
-    return digests.filter((_, at) => found[at] === null);
+    return digests.filter((_, at) => (found[at]?.uploaded.getTime() ?? -1) < since);
   }
 
   /** The bytes of a part. Throws `unavailable` where it is missing. */
@@ -51,10 +51,12 @@ export class BuildBucket {
     throw new Fault("unavailable", "The code of this servlet is missing. Install it again.");
   }
 
+  /** Stores a build under its hash, over the one before. */
   async putBuild(build: Build): Promise<void> {
     await this.#bucket.put(buildKey(build.hash), JSON.stringify(build));
   }
 
+  /** The build with this hash; undefined if it is not kept. Throws `invalid_params` for one that cannot be read. */
   async build(hash: string): Promise<Build | undefined> {
     const found = await this.#bucket.get(buildKey(hash));
     return found === null ? undefined : readBuild(await found.json());
@@ -70,7 +72,7 @@ export class BuildBucket {
     await this.#bucket.delete(buildKey(hash));
   }
 
-  /** Deletes the parts that are not among these digests, and were there before this Unix time in ms. */
+  /** Deletes the parts that are not among these digests and were put before `before` (Unix ms). */
   async deletePartsBut(digests: ReadonlySet<string>, before: number): Promise<void> {
     const all = await this.#list("parts/");
     const old = all.filter(

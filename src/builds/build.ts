@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { sha256 } from "../digest.ts";
 import { Fault } from "../errors.ts";
 import { isObject } from "../model.ts";
-import type { BundledServlet, Parts } from "../servlets/bundle.ts";
+import type { PreparedServlet, Parts } from "../servlets/bundle.ts";
 import { dialectNames } from "../servlets/dialects.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -32,8 +32,8 @@ const buildSchema = z.strictObject({
 });
 
 /** A servlet without its code, as it is sent and stored. */
-export type Build = Omit<BundledServlet, "module" | "base" | "patch" | "files"> &
-  Required<Pick<BundledServlet, "parts">>;
+export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files"> &
+  Required<Pick<PreparedServlet, "parts">>;
 
 /** The hash of a program with these parts: a waiting call goes on with no other. */
 export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<string> {
@@ -43,15 +43,22 @@ export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<
 /** The build in this JSON. Throws `invalid_params` for one whose form or hash is wrong. */
 export async function readBuild(given: unknown): Promise<Build> {
   const read = buildSchema.safeParse(given);
-  const wrong = (what: string) => new Fault("invalid_params", `The build is not valid: ${what}.`);
-  if (!read.success) {
-    const [issue] = read.error.issues;
-    throw wrong(`${issue?.path.join(".")} ${issue?.message}`);
-  }
+  if (!read.success) throw invalidBuild(describeIssue(read.error.issues[0]));
   const build = read.data as unknown as Build;
-  if (build.hash !== (await hashOf(build.parts))) throw wrong("hash does not fit its parts");
+  if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not fit its parts");
   return build;
 }
+
+/** A build that cannot be used, and why. */
+export const invalidBuild = (why: string) =>
+  new Fault(
+    "invalid_params",
+    `The build is not valid: ${why}. Make it with \`npm run servlets -- install\`.`,
+  );
+
+/** The place and message of an issue of zod. */
+export const describeIssue = (issue?: { path: PropertyKey[]; message: string }): string =>
+  [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 
 /** The digests of a build's parts, each once. */
 export const digestsOf = ({ parts }: Build): string[] => [...new Set(Object.values(parts))];

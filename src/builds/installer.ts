@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
 import { merge } from "../servlets/catalog.ts";
 import { keepsState } from "../servlets/manifest.ts";
@@ -6,12 +7,12 @@ import type { Registry } from "../servlets/registry.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
-import { digestsOf, type Build } from "./build.ts";
+import { digestsOf, invalidBuild, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
 
-/** A version that is served from now on. */
-export interface InstalledVersion {
+/** The version that an install has made, or found. */
+export interface InstallResult {
   name: string;
   version: number;
   hash: string;
@@ -28,8 +29,8 @@ export interface InstallerParts {
   tasks: DurableObjectNamespace<TaskObject> | undefined;
 }
 
-/** How many of the calls that wait could go on with another build, and why others could not. */
-export interface Rehearsal {
+/** The number of waiting calls, how many of them could go on with another build, and why the others could not. */
+export interface ReplayReport {
   waiting: number;
   goOn: number;
   reasons: string[];
@@ -51,19 +52,19 @@ export class Installer {
     this.#registry = registry;
   }
 
-  /** The digests of a build's parts that the bucket lacks. */
+  /** The digests of the parts to send: the bucket lacks them, or a sweep could delete them meanwhile. */
   missing(build: Build): Promise<string[]> {
-    return this.bucket.missing(digestsOf(build));
+    return this.bucket.missing(digestsOf(build), Date.now() - limits.sweepMs / 2);
   }
 
-  /** Keeps a build for calls that wait, and for agents that may install it. Throws `invalid_params` for one that cannot be loaded. */
+  /** Keeps a build for waiting calls, and for agents that may install it. Throws `invalid_params` if it cannot be loaded. */
   async publish(build: Build, by: string): Promise<void> {
     await this.#keep(build);
     await this.installs().publish(build.name, build.hash, by);
   }
 
-  /** Serves a build. Throws `invalid_params` for one that cannot be loaded, `conflict` for one that clashes with others. */
-  async install(build: Build, by: string): Promise<InstalledVersion> {
+  /** Serves a build. Throws `invalid_params` if it cannot be loaded, `conflict` if it clashes with others. */
+  async install(build: Build, by: string): Promise<InstallResult> {
     const { name, hash, manifest } = build;
     if (keepsState(manifest)) {
       throw new Fault(
@@ -76,21 +77,21 @@ export class Installer {
     return { name, hash, ...unsettled(await this.installs().install(build, by)) };
   }
 
-  /** Tries the tasks that wait for a servlet with another build of it. */
-  async rehearse(build: Build): Promise<Rehearsal> {
-    const rehearsal: Rehearsal = { waiting: 0, goOn: 0, reasons: [] };
+  /** Replays the tasks that wait for a servlet with another build of it. Throws `invalid_params` for one that cannot be loaded. */
+  async replay(build: Build): Promise<ReplayReport> {
+    const report: ReplayReport = { waiting: 0, goOn: 0, reasons: [] };
     const tasks = this.#tasks;
-    if (tasks === undefined) return rehearsal;
+    if (tasks === undefined) return report;
     await this.#demandLoadable(build);
     const text = JSON.stringify(build);
     for (const id of await this.installs().waiting(build.name)) {
-      const reason = await tasks.get(tasks.idFromString(id)).rehearse(text);
+      const reason = await tasks.get(tasks.idFromString(id)).replay(text);
       if (reason === null) continue;
-      rehearsal.waiting++;
-      if (reason === undefined) rehearsal.goOn++;
-      else if (!rehearsal.reasons.includes(reason)) rehearsal.reasons.push(reason);
+      report.waiting++;
+      if (reason === undefined) report.goOn++;
+      else if (!report.reasons.includes(reason)) report.reasons.push(reason);
     }
-    return rehearsal;
+    return report;
   }
 
   async #keep(build: Build): Promise<void> {
@@ -101,12 +102,7 @@ export class Installer {
   async #demandLoadable(build: Build): Promise<void> {
     const exports = new Set(await this.#loader.check(build));
     const lacking = build.exports.find((name) => !exports.has(name));
-    if (lacking !== undefined) {
-      throw new Fault(
-        "invalid_params",
-        `The build is not valid: its module exports no ${lacking}.`,
-      );
-    }
+    if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
   }
 
   async #refuseClashes(build: Build): Promise<void> {

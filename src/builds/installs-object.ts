@@ -2,44 +2,50 @@ import type { Settled } from "../durable/remote-hooks.ts";
 import type { Build } from "./build.ts";
 
 /** A version of an installed servlet, without its build. */
-export interface Version {
+export interface InstalledVersion {
   version: number;
   hash: string;
   /** ISO 8601. */
   installed: string;
-  /** The name of who has installed it. */
+  /** The name of the operator who installed it. */
   by: string;
 }
 
-/** What is installed; `generation` grows with each change. */
-export interface Installed {
+/** The builds of all installed servlets; `generation` grows with each change. */
+export interface InstalledBuilds {
   generation: number;
   /** Each as JSON. */
   builds: string[];
 }
 
-/** RPC type of the object that knows what is installed. */
+/** RPC type of the object that has all installed servlets. */
 export interface InstallsObject extends Rpc.DurableObjectBranded {
-  /** What is installed; undefined if that is still this generation. */
-  since(generation: number): Promise<Installed | undefined>;
+  /** The installed builds; undefined if nothing has changed since this generation. */
+  since(generation: number): Promise<InstalledBuilds | undefined>;
+  /**
+   * Serves a build as a new version. Fails with `conflict` if the bundle has a servlet of that name, and beyond
+   * `limits.installedServlets`.
+   */
   install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>>;
   /** Remembers which build of a servlet may be installed by its name. */
   publish(name: string, hash: string, by: string): Promise<void>;
-  /** Those builds. */
+  /** Forgets that. Fails with `invalid_request` if no build of that name is published. */
+  unpublish(name: string): Promise<Settled<void>>;
   published(): Promise<{ name: string; hash: string; by: string }[]>;
-  /** Serves an earlier version again: this one, or else the one before. */
-  rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>>;
+  /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept. */
+  rollBack(name: string, to: number): Promise<Settled<{ version: number; hash: string }>>;
+  /** Removes all versions. Fails with `invalid_request` if no servlet of that name is installed. */
   uninstall(name: string): Promise<Settled<void>>;
-  /** The versions of a servlet with their builds as JSON, the newest first, and which is served. */
+  /** The versions of a servlet with their builds as JSON, the newest first, and the number of the one that is served. */
   versions(
     name: string,
-  ): Promise<{ current: number | null; versions: (Version & { build: string })[] }>;
+  ): Promise<{ current: number | null; versions: (InstalledVersion & { build: string })[] }>;
   /** The served version of each installed servlet. */
-  list(): Promise<(Version & { name: string; tools: number })[]>;
+  list(): Promise<(InstalledVersion & { name: string; tools: number })[]>;
   /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
   waits(task: string, servlet: string, until: number): Promise<void>;
-  /** The ids of those that wait for a servlet; some may have ended. */
+  /** The ids of tasks that wait for a servlet; some may have ended. */
   waiting(servlet: string): Promise<string[]>;
-  /** Keeps an old build for longer: a call has gone on with it. */
+  /** Keeps an old build longer, because a call has gone on with it. */
   needed(hash: string): Promise<void>;
 }

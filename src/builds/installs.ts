@@ -7,9 +7,10 @@ import { namespaceOf } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Bundle } from "../servlets/bundle.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
 import { digestsOf, type Build } from "./build.ts";
-import type { Installed, InstallsObject, Version } from "./installs-object.ts";
+import type { InstalledBuilds, InstalledVersion, InstallsObject } from "./installs-object.ts";
 
 const TABLES = `
   CREATE TABLE IF NOT EXISTS versions (
@@ -32,8 +33,8 @@ interface Row extends Record<string, SqlStorageValue> {
 }
 
 /**
- * Knows what is installed: one object for the whole server. A change is one transaction, after which all isolates serve
- * it within `limits.installsStaleMs`; only then do clients hear of it. It also deletes the builds that nothing needs.
+ * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
+ * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
  */
 export function installsObject(bundle: Bundle) {
   return class Installs extends DurableObject implements InstallsObject {
@@ -45,7 +46,7 @@ export function installsObject(bundle: Bundle) {
       this.#sql.exec(TABLES);
     }
 
-    async since(generation: number): Promise<Installed | undefined> {
+    async since(generation: number): Promise<InstalledBuilds | undefined> {
       if (generation < 0) await this.#planSweep();
       const now = this.#fact("generation");
       if (now === generation) return undefined;
@@ -56,12 +57,12 @@ export function installsObject(bundle: Bundle) {
       return settled(() => {
         const { name, hash } = build;
         const text = canonicalJson(build);
-        const current = this.#served().find((row) => row.name === name);
+        const current = this.#servedOf(name);
         if (current?.build === text) return { version: current.nr, isNew: false };
-        if (bundle.servlets.some((one) => one.name === name)) {
+        if (RESERVED_NAMES.has(name) || bundle.servlets.some((one) => one.name === name)) {
           throw new Fault(
             "conflict",
-            `The bundle of this server has a servlet ${name}. Install yours under another name.`,
+            `This server has a servlet ${name} of its own. Install yours under another name.`,
           );
         }
         const { count } = this.#sql
@@ -89,25 +90,31 @@ export function installsObject(bundle: Bundle) {
       this.#sql.exec("INSERT OR REPLACE INTO published VALUES (?, ?, ?)", name, hash, by);
     }
 
+    unpublish(name: string): Promise<Settled<void>> {
+      return settled(() => {
+        const { rowsWritten } = this.#sql.exec("DELETE FROM published WHERE name = ?", name);
+        if (rowsWritten === 0) {
+          throw new Fault("invalid_request", `No build of ${name} is published.`);
+        }
+      });
+    }
+
     async published() {
       const query = "SELECT * FROM published ORDER BY name";
       return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
     }
 
-    rollBack(name: string, to: number | null): Promise<Settled<{ version: number; hash: string }>> {
+    rollBack(name: string, to: number): Promise<Settled<{ version: number; hash: string }>> {
       return settled(() => {
         const rows = this.#versionsOf(name);
-        const current = this.#served().find((row) => row.name === name);
-        const found = rows.find(({ nr }) =>
-          to === null ? nr < (current?.nr ?? Infinity) : nr === to,
-        );
+        const found = rows.find(({ nr }) => nr === to);
         if (found === undefined) {
           const known = rows.map(({ nr }) => nr).join(", ");
           throw new Fault(
             "invalid_request",
             known === ""
               ? `No version of ${name} is kept.`
-              : `There is no such version of ${name}. Those that are kept: ${known}.`,
+              : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
           );
         }
         this.#change(() => {
@@ -131,7 +138,7 @@ export function installsObject(bundle: Bundle) {
 
     async versions(name: string) {
       const rows = this.#versionsOf(name);
-      const current = this.#served().find((row) => row.name === name)?.nr ?? null;
+      const current = this.#servedOf(name)?.nr ?? null;
       return { current, versions: rows.map((row) => ({ ...versionIn(row), build: row.build })) };
     }
 
@@ -151,7 +158,7 @@ export function installsObject(bundle: Bundle) {
     async waiting(servlet: string): Promise<string[]> {
       const query =
         "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
-      const values = [servlet, Date.now(), limits.rehearsedTasks];
+      const values = [servlet, Date.now(), limits.replayedTasks];
       return this.#sql
         .exec<{ task: string }>(query, ...values)
         .toArray()
@@ -163,7 +170,7 @@ export function installsObject(bundle: Bundle) {
       this.#sql.exec("INSERT OR REPLACE INTO retired VALUES (?, ?)", hash, until);
     }
 
-    /** Changes what is served, and has it announced when every isolate knows it. */
+    /** Changes what is served, and notifies clients once every isolate knows it. */
     #change(work: () => void): void {
       const { storage } = this.ctx;
       storage.transactionSync(() => {
@@ -189,7 +196,7 @@ export function installsObject(bundle: Bundle) {
       await this.ctx.storage.setAlarm(this.#fact("announce") || this.#fact("sweep"));
     }
 
-    /** Tells all clients that lists have changed. */
+    /** Notifies all clients that lists have changed. */
     async #announce(): Promise<void> {
       const hubs = namespaceOf<Hub>(this.env, "HUBS");
       const changes = ["tools", "prompts", "resources"].map((list) => ({
@@ -198,7 +205,7 @@ export function installsObject(bundle: Bundle) {
       await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
     }
 
-    /** Sees to it that there will be a sweep, also where nothing is ever installed. */
+    /** Plans the first sweep: servers on which nothing is ever installed have old builds, too. */
     async #planSweep(): Promise<void> {
       const { storage } = this.ctx;
       if ((await storage.getAlarm()) !== null) return;
@@ -224,13 +231,15 @@ export function installsObject(bundle: Bundle) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
           continue;
         }
-        const build = await bucket.build(hash);
+        const build = await bucket.build(hash).catch(report);
+        // Its parts cannot be known, so none may be deleted.
+        if (build instanceof Fault) return;
         for (const digest of build ? digestsOf(build) : []) kept.add(digest);
       }
       await bucket.deletePartsBut(kept, now - limits.sweepMs);
     }
 
-    /** True if nothing can wait for an old build any more. */
+    /** True if no call can wait for this old build any more. Notes when that will be, if that is not known yet. */
     #isOver(hash: string, now: number): boolean {
       const [row] = this.#sql
         .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
@@ -243,6 +252,10 @@ export function installsObject(bundle: Bundle) {
     #served(): Row[] {
       const query = "SELECT versions.* FROM versions JOIN served USING (name, nr) ORDER BY name";
       return this.#sql.exec<Row>(query).toArray();
+    }
+
+    #servedOf(name: string): Row | undefined {
+      return this.#served().find((row) => row.name === name);
     }
 
     #versionsOf(name: string): Row[] {
@@ -264,7 +277,7 @@ export function installsObject(bundle: Bundle) {
 
 const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
 
-const versionIn = ({ nr, hash, at, by }: Row): Version => ({
+const versionIn = ({ nr, hash, at, by }: Row): InstalledVersion => ({
   version: nr,
   hash,
   installed: new Date(at).toISOString(),

@@ -10,7 +10,7 @@ import { sha256 } from "../digest.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
-import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
+import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
 import { isolationOf } from "../servlets/connect.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { partsOf, setupOf } from "../servlets/setup.ts";
@@ -39,7 +39,7 @@ export class ServletLoader {
   }
 
   async run(
-    servlet: BundledServlet,
+    servlet: PreparedServlet,
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending> {
@@ -89,7 +89,7 @@ export class ServletLoader {
   }
 
   /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
-  async check(servlet: BundledServlet): Promise<string[]> {
+  async check(servlet: PreparedServlet): Promise<string[]> {
     const runner = await this.#runner(servlet);
     return unsettled(
       await runner.check().catch((error: unknown): never => {
@@ -99,7 +99,7 @@ export class ServletLoader {
     );
   }
 
-  #failed({ name }: BundledServlet, error: unknown): never {
+  #failed({ name }: PreparedServlet, error: unknown): never {
     if (error instanceof Fault) throw error;
     logError(error);
     throw new Fault(
@@ -109,7 +109,7 @@ export class ServletLoader {
     );
   }
 
-  async #runner(servlet: BundledServlet) {
+  async #runner(servlet: PreparedServlet) {
     const { loader } = this.#parts;
     const { restorable, checked } = isolationOf(servlet, this.#deployment);
     const version = await (this.#version ??= this.#versionOf());
@@ -121,7 +121,7 @@ export class ServletLoader {
     return (await sha256(`${JSON.stringify(limits)} ${this.#parts.runner.script}`)).toHex();
   }
 
-  async #code(servlet: BundledServlet): Promise<WorkerLoaderWorkerCode> {
+  async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {
     const { bucket, runner } = this.#parts;
     const { parts, hash, startsOnce = false } = servlet;
     if (parts === undefined) throw new Error(`the build of ${servlet.name} has no parts`);

@@ -1,22 +1,39 @@
 import { limits } from "../limits.ts";
-import { fuelOf } from "../servlets/manifest.ts";
-import { printable } from "../text.ts";
+import type { Lists } from "../model.ts";
+import { fuelOf, memoryBytes, type Manifest } from "../servlets/manifest.ts";
+import { mebibytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
-/** What a servlet may do, in lines for people who decide about it. */
+/** What a servlet may do and offers, in lines for people who decide about it. Values of settings are left out. */
 export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
-  const { allowed_hosts, allowed_secrets, allowed_paths, env_vars, memory_limit } = manifest;
-  const secrets = allowed_secrets?.map(({ service, user }) => `${service} (${user})`);
-  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
+  const { allowed_hosts, allowed_secrets, allowed_paths, env_vars = {} } = manifest;
+  const secrets = allowed_secrets?.map(({ service, user }) => `${service}/${user}`);
   const all: [string, readonly string[] | undefined][] = [
-    ["Its tools", lists?.tools.map(({ name }) => name) ?? ["known when it runs"]],
+    ...offersOf(lists),
     ["It may reach these hosts", allowed_hosts],
     ["It may read these secrets", secrets],
-    ["It gets these settings", env_vars && Object.keys(env_vars)],
+    ["It gets these settings", Object.keys(env_vars)],
     ["It has these folders", allowed_paths],
-    ["It may take", [`${memory_limit ?? "64Mi"} of memory`, `${seconds} s of computing a call`]],
+    ["It may take", [boundsOf(manifest)]],
   ];
   return all.flatMap(([what, names = []]) =>
     names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
   );
+}
+
+function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
+  if (lists === undefined) return [["It lists its tools", ["when it runs"]]];
+  return [
+    ["Its tools", lists.tools.map(({ name }) => name)],
+    ["Its prompts", lists.prompts.map(({ name }) => name)],
+    ["Its resources", lists.resources.map(({ uri }) => uri)],
+    ["Its resource templates", lists.resourceTemplates.map(({ uriTemplate }) => uriTemplate)],
+  ];
+}
+
+/** How much memory and computing a call may take, in words. */
+export function boundsOf(manifest: Manifest): string {
+  const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
+  return `${mebibytes(memory)} of memory, ${seconds} s of computing in a call`;
 }

@@ -1,6 +1,6 @@
 /**
- * What is loaded into an isolate of its own, with the code of one servlet: the room `src/wasm`, and the hooks by which
- * a call reaches the isolate that has made it. It has no network, no bindings, and nothing of other servlets.
+ * Runs one servlet in an isolate of its own, which has no network, no bindings, and nothing of other servlets. The hooks
+ * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/bundle/runner-script.ts.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { CallCredentials } from "../call-context.ts";
@@ -16,7 +16,7 @@ import {
 import { Fault, report } from "../errors.ts";
 import { configureLimits } from "../limits.ts";
 import type { Recorded } from "../record.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { guestCredentials } from "../servlets/config.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
 import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
@@ -35,7 +35,7 @@ export interface LoadedRun {
   id: string;
   export: string;
   input: string;
-  servlet: Pick<BundledServlet, "name" | "manifest">;
+  servlet: Pick<PreparedServlet, "name" | "manifest">;
   setup: PlainSetup;
   /** The secrets that its manifest lets it have, by service and user. */
   secrets: readonly { service: string; user: string; value: string }[];
@@ -77,14 +77,14 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
     run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>> {
       const stop = new AbortController();
       running.set(run.id, stop);
-      const told: Promise<unknown>[] = [];
+      const sent: Promise<unknown>[] = [];
       const ended = settled(async () => {
         try {
-          const setup = setupFrom(run, { hooks, signal: stop.signal, told });
+          const setup = setupFrom(run, { hooks, signal: stop.signal, sent });
           return plainEnding(await callExport(program, run.export, run.input, setup));
         } finally {
           running.delete(run.id);
-          await Promise.all(told);
+          await Promise.all(sent);
         }
       });
       // A guest that is suspended must come to its end, even if its caller is gone.
@@ -114,24 +114,24 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
 
 function setupFrom(
   { servlet, setup, secrets, credentials, recorded, seed, there }: LoadedRun,
-  by: { hooks: LoadedHooks; signal: AbortSignal; told: Promise<unknown>[] },
+  by: { hooks: LoadedHooks; signal: AbortSignal; sent: Promise<unknown>[] },
 ) {
-  const { hooks, signal, told } = by;
+  const { hooks, signal, sent } = by;
   return {
     ...setup,
-    ...contextOf(hooks, there, told),
+    ...contextOf(hooks, there, sent),
     world: {
       ...liveWorld,
       fetch: async (request: Request) => {
         const { signal: stop, url, method, headers, body } = request;
-        const sent = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
-        return unsettled(await Promise.race([sent, aborted(stop)]));
+        const reply = hooks.fetch(new Request(url, { method, headers, body, redirect: "manual" }));
+        return unsettled(await Promise.race([reply, aborted(stop)]));
       },
     },
     secret: (service: string, user: string) =>
       secrets.find((one) => one.service === service && one.user === user)?.value,
     signal: () => signal,
-    log: (level: LogLevel, text: string) => void told.push(hooks.log(level, text).catch(report)),
+    log: (level: LogLevel, text: string) => void sent.push(hooks.log(level, text).catch(report)),
     ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
     recorded,
     seed,

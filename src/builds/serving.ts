@@ -3,7 +3,7 @@ import type { TaskObject } from "../durable/task-object.ts";
 import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Bundle, BundledServlet } from "../servlets/bundle.ts";
+import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
@@ -13,8 +13,8 @@ import { ServletLoader } from "./loaded.ts";
 import { ownServlets } from "./tools.ts";
 
 /**
- * What this isolate serves: the bundle, and what was installed since, which it asks for at most every
- * `limits.installsMs`. Calls cost nothing more, and each uses the registry that it began with.
+ * Knows what this isolate serves: the bundle and the installed servlets, for which it asks at most every
+ * `limits.installsMs`. A call costs no extra read, and uses the registry that it began with.
  */
 export class Serving {
   readonly deployment: Deployment;
@@ -23,7 +23,7 @@ export class Serving {
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
-  readonly #old = new Map<string, { servlet: BundledServlet; at: number }>();
+  readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const plain = { ...deploymentOf(settings, env), ...stateful(env) };
@@ -85,7 +85,7 @@ export class Serving {
       this.#known.at = asked;
       return;
     }
-    // Another request may have been told later news meanwhile.
+    // Another request may have got later news meanwhile.
     if (news.generation < this.#known.generation) return;
     const { own = new Map() } = this.deployment;
     const names = new Set(this.#bundle.servlets.map(({ name }) => name));
@@ -99,7 +99,7 @@ export class Serving {
   }
 
   /** A build that is not served, from the bucket. */
-  async #oldBuild(hash: string): Promise<BundledServlet | undefined> {
+  async #oldBuild(hash: string): Promise<PreparedServlet | undefined> {
     const known = this.#old.get(hash);
     if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
     const servlet = await this.installer!.bucket.build(hash);

@@ -14,84 +14,86 @@ import { permissionsOf } from "./permissions.ts";
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
 /** These servlets, and what runs them. */
-export function ownServlets(installer: Installer, registry: () => Promise<Registry>) {
-  const list: OwnTool = {
-    tool: {
-      title: "List servlets",
-      description:
-        "Lists the servlets that this server serves to you, and their tools. To operators it also lists which others can be installed.",
-      inputSchema: { type: "object" },
-      annotations: { readOnlyHint: true, openWorldHint: false },
-    },
-    async run(_args, { principal, session }) {
-      const served = await (await registry()).for({ principal, session }).catalog();
-      const versions = new Map(
-        (await installer.installs().list()).map((one) => [one.name, one.version]),
-      );
-      const servlets = [...Map.groupBy(served.tools.values(), ({ servlet }) => servlet)].map(
-        ([{ name: servlet, manifest }, entries]) => ({
-          name: servlet,
-          ...(manifest.description !== undefined && { description: manifest.description }),
-          ...(versions.has(servlet) && { installed: `version ${versions.get(servlet)}` }),
-          tools: entries.map(({ tool }) => tool.name),
-        }),
-      );
-      if (!mayOperate(principal)) return said({ servlets });
-      const published = await installer.installs().published();
-      const names = new Set((await registry()).whole.servlets.map((one) => one.name));
-      const others = published.filter((one) => !names.has(one.name));
-      return said({ servlets, installable: others.map((one) => one.name) });
-    },
-  };
-  const install: OwnTool = {
-    tool: {
-      title: "Install a servlet",
-      description:
-        "Serves a servlet that an operator has published here, or its newest build. The user is asked, and told what it may do.",
-      inputSchema: { type: "object", properties: { name }, required: ["name"] },
-      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
-    },
-    async run(args, call) {
-      const build = await publishedBuild(installer, String(args["name"]));
-      const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${permissionsOf(build).join("\n")}`;
-      const agreed = await asked(question, build.hash, call);
-      if (agreed instanceof Suspended) return agreed;
-      if (agreed !== true) return failed(`${build.name} was not installed: ${agreed}`);
-      const { version, isNew } = await installer.install(build, call.principal.name);
-      return said({
-        name: build.name,
-        version,
-        isNew,
-        tools: build.lists?.tools.map((one) => one.name) ?? [],
-      });
-    },
-  };
-  const uninstall: OwnTool = {
-    tool: {
-      title: "Uninstall a servlet",
-      description: "Serves an installed servlet no more. The user is asked.",
-      inputSchema: { type: "object", properties: { name }, required: ["name"] },
-      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
-    },
-    async run(args, call) {
-      const wanted = String(args["name"]);
-      const installed = await installer.installs().list();
-      const found = installed.find((one) => one.name === wanted);
-      if (found === undefined) {
-        return failed(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
-      }
-      const agreed = await asked(`Uninstall the servlet ${wanted}?`, found.hash, call);
-      if (agreed instanceof Suspended) return agreed;
-      if (agreed !== true) return failed(`${wanted} is still installed: ${agreed}`);
-      unsettled(await installer.installs().uninstall(wanted));
-      return said({ name: wanted });
-    },
-  };
-  return new Map([
-    ownServlet(SERVER_SERVLET, { list_servlets: list }),
-    ownServlet(OPERATOR_SERVLET, { install_servlet: install, uninstall_servlet: uninstall }),
+export const ownServlets = (installer: Installer, registry: () => Promise<Registry>) =>
+  new Map([
+    ownServlet(SERVER_SERVLET, { list_servlets: listServlets(installer, registry) }),
+    ownServlet(OPERATOR_SERVLET, {
+      install_servlet: installServlet(installer),
+      uninstall_servlet: uninstallServlet(installer),
+    }),
   ]);
-}
+
+const listServlets = ({ installs }: Installer, registry: () => Promise<Registry>): OwnTool => ({
+  tool: {
+    title: "List servlets",
+    description:
+      "Lists the servlets that this server serves to you, and their tools. To operators it also lists those that can be installed, also where an older build is.",
+    inputSchema: { type: "object" },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  async run(_args, { principal, session }) {
+    const all = await registry();
+    const { tools } = await all.for({ principal, session }).catalog();
+    const versions = new Map((await installs().list()).map((one) => [one.name, one.version]));
+    const servlets = [...Map.groupBy(tools.values(), ({ servlet }) => servlet)].map(
+      ([{ name: servlet, manifest }, entries]) => ({
+        name: servlet,
+        ...(manifest.description !== undefined && { description: manifest.description }),
+        ...(versions.has(servlet) && { installed: `version ${versions.get(servlet)}` }),
+        tools: entries.map(({ tool }) => tool.name),
+      }),
+    );
+    if (!mayOperate(principal)) return resultOf({ servlets });
+    // Names of the bundle are taken; of those that are installed, another build may be published.
+    const taken = new Set(all.whole.servlets.map((one) => (one.module ? one.name : one.hash)));
+    const others = (await installs().published()).filter(
+      (one) => !taken.has(one.name) && !taken.has(one.hash),
+    );
+    return resultOf({ servlets, installable: others.map((one) => one.name) });
+  },
+});
+
+const installServlet = (installer: Installer): OwnTool => ({
+  tool: {
+    title: "Install a servlet",
+    description:
+      "Serves a servlet that an operator has published here, or its newest build. The user is asked, and told what it may do.",
+    inputSchema: { type: "object", properties: { name }, required: ["name"] },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  },
+  async run(args, call) {
+    const build = await publishedBuild(installer, String(args["name"]));
+    const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${permissionsOf(build).join("\n")}`;
+    const agreed = await agreement(question, build.hash, call);
+    if (agreed instanceof Suspended) return agreed;
+    if (agreed !== true) return errorOf(`${build.name} was not installed: ${agreed}`);
+    const { version, isNew } = await installer.install(build, call.principal.name);
+    const tools = build.lists?.tools.map((one) => one.name) ?? [];
+    return resultOf({ name: build.name, version, isNew, tools });
+  },
+});
+
+const uninstallServlet = ({ installs }: Installer): OwnTool => ({
+  tool: {
+    title: "Uninstall a servlet",
+    description: "Stops serving an installed servlet. The user is asked.",
+    inputSchema: { type: "object", properties: { name }, required: ["name"] },
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+  },
+  async run(args, call) {
+    const wanted = String(args["name"]);
+    const installed = await installs().list();
+    const found = installed.find((one) => one.name === wanted);
+    if (found === undefined) {
+      return errorOf(`No servlet ${wanted} is installed. Installed: ${namesOf(installed)}.`);
+    }
+    const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
+    if (agreed instanceof Suspended) return agreed;
+    if (agreed !== true) return errorOf(`${wanted} is still installed: ${agreed}`);
+    unsettled(await installs().uninstall(wanted));
+    return resultOf({ name: wanted });
+  },
+});
 
 /** The build that may be installed by this name. Throws `invalid_params` that names those that may. */
 async function publishedBuild({ bucket, installs }: Installer, wanted: string): Promise<Build> {
@@ -99,16 +101,19 @@ async function publishedBuild({ bucket, installs }: Installer, wanted: string): 
   const found = published.find((one) => one.name === wanted);
   const build = found && (await bucket.build(found.hash));
   if (build !== undefined) return build;
+  const why = found
+    ? `The build of ${wanted} that was published is gone.`
+    : `No servlet ${wanted} was published here. Published: ${namesOf(published)}.`;
   throw new Fault(
     "invalid_params",
-    `No servlet ${wanted} was published here. Published: ${namesOf(published)}. An operator can publish it: npm run servlets -- publish ${wanted}`,
+    `${why} An operator can publish it: npm run servlets -- publish ${wanted}`,
   );
 }
 
 /**
  * True if the user agrees; else why not. What is asked about is in `state`, so that an answer counts for nothing else.
  */
-async function asked(
+async function agreement(
   message: string,
   state: string,
   { input, ask, signal }: CallContext,
@@ -134,12 +139,12 @@ const namesOf = (all: readonly { name: string }[]): string =>
 
 const mayOperate = ({ scopes = [] }: Principal): boolean => scopes.includes(OPERATOR_SCOPE);
 
-const said = (structuredContent: Json): CallToolResult => ({
+const resultOf = (structuredContent: Json): CallToolResult => ({
   content: [{ type: "text", text: JSON.stringify(structuredContent) }],
   structuredContent,
 });
 
-const failed = (text: string): CallToolResult => ({
+const errorOf = (text: string): CallToolResult => ({
   content: [{ type: "text", text }],
   isError: true,
 });

@@ -1,7 +1,7 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
-import { COMPATIBILITY_DATE } from "./runner.ts";
+import { COMPATIBILITY_DATE } from "./runner-script.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. `runner` is the path of `runnerScript`. */
 export function bundleSource(members: readonly Member[], out: string, runner?: string): string {

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { sourceIn, type Source } from "./source.ts";
 
@@ -23,6 +24,11 @@ export interface Found {
 export async function scan(folders: readonly string[], refusals: Refusals): Promise<Found[]> {
   const found = new Map<string, Found>();
   const add = (one: Found) => {
+    if (RESERVED_NAMES.has(one.name)) {
+      throw new Refusal(
+        `${one.place}: the name ${one.name} is the server's own: rename the servlet`,
+      );
+    }
     const other = found.get(one.name);
     if (other !== undefined) {
       throw new Refusal(

@@ -88,7 +88,7 @@ async function compileAssemblyScript(entry: string): Promise<Built> {
   const inputs = new Set<string>();
   let output: Uint8Array | undefined;
   const flags = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
-  let told = "";
+  let diagnostics = "";
   const { error } = await asc.main([relative(".", entry), ...flags], {
     readFile: async (name, baseDir) => {
       const path = join(baseDir, name);
@@ -102,12 +102,12 @@ async function compileAssemblyScript(entry: string): Promise<Built> {
     listFiles: () => null,
     stderr: {
       write: (chunk: string | Uint8Array) => {
-        told += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
+        diagnostics += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
       },
     },
   });
   if (error !== null || output === undefined) {
-    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${told.trim()}`);
+    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics.trim()}`);
   }
   return { output: new Uint8Array(output), inputs: [...inputs] };
 }
@@ -128,7 +128,7 @@ async function compileC(files: string[]): Promise<Built> {
   // The compiler itself is loaded first: only then does it not write its progress to the console.
   await clang(undefined, {}, { fetchProgress() {} });
   const decoder = new TextDecoder();
-  let told = "";
+  let diagnostics = "";
   const tree: Tree = {};
   // The compiler has a file system of its own; paths in it, and so in messages, are those outside.
   const inside = (file: string) => file.replaceAll("\\", "/").replace(/^\//, "");
@@ -142,7 +142,7 @@ async function compileC(files: string[]): Promise<Built> {
       fetchProgress() {},
       stdout() {},
       stderr: (bytes: Uint8Array | null) => {
-        if (bytes !== null) told += decoder.decode(bytes, { stream: true });
+        if (bytes !== null) diagnostics += decoder.decode(bytes, { stream: true });
       },
     });
     const output = made?.["servlet.wasm"];
@@ -150,7 +150,7 @@ async function compileC(files: string[]): Promise<Built> {
   } catch {
     // The compiler's message is on stderr.
   }
-  throw new Refusal(`${files[0]}: clang did not compile it:\n${told.trim()}`);
+  throw new Refusal(`${files[0]}: clang did not compile it:\n${diagnostics.trim()}`);
 }
 
 /** Puts a file into a tree of folders. */

@@ -12,19 +12,28 @@ export function shared<T>(path: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-/** Does the work on all items, as many at a time as the machine has cores; results in order. */
+/**
+ * Does the work on all items, so many at a time: by default as the machine has cores. Results are in order. None is begun
+ * once one has failed.
+ */
 export async function inTurns<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
+  atOnce = availableParallelism(),
 ): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const turn = async () => {
     while (next < items.length) {
       const at = next++;
-      results[at] = await work(items[at]!);
+      try {
+        results[at] = await work(items[at]!);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, turn));
+  await Promise.all(Array.from({ length: atOnce }, turn));
   return results;
 }

@@ -1,6 +1,6 @@
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { unsettled, type StateObject } from "./remote-hooks.ts";
 import type { StateSummary } from "./state-export.ts";
@@ -22,7 +22,7 @@ export interface OperatedStates {
 }
 
 /** The states of a Worker with these bindings. */
-export function operatedStates(env: object, servlets: readonly BundledServlet[]): OperatedStates {
+export function operatedStates(env: object, servlets: readonly PreparedServlet[]): OperatedStates {
   const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
   const objectOf = async (servlet: string, scope: Scope) => {
     if (objects === undefined) {

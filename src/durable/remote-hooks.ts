@@ -95,9 +95,9 @@ const gone = () =>
     "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
   );
 
-/** The part of a call's context that is somewhere else. `told` gets what is on its way there. */
-export const contextOf = (hooks: RemoteHooks, there: HooksThere, told: Promise<unknown>[]) => ({
-  notify: (notification: Notification) => void told.push(hooks.notify(notification).catch(report)),
+/** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
+export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
+  notify: (notification: Notification) => void sent.push(hooks.notify(notification).catch(report)),
   ask: (asks: Asks) => answered(hooks.ask(asks)),
   ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
   ...(there.sending && { sending: () => answered(hooks.sending()) }),

@@ -8,7 +8,7 @@ import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { memoryBytes } from "../servlets/manifest.ts";
 import { mebibytes } from "../text.ts";
 import {
@@ -34,7 +34,7 @@ export interface StateStorage {
 
 /** How an export of a servlet is run in its state. */
 export interface ScopeRun {
-  servlet: BundledServlet;
+  servlet: PreparedServlet;
   program: Program;
   export: string;
   input: string;
@@ -99,7 +99,7 @@ export class ScopeState {
   }
 
   /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
-  filesFor(servlet: BundledServlet, now: number): Files | undefined {
+  filesFor(servlet: PreparedServlet, now: number): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
@@ -148,7 +148,7 @@ export class ScopeState {
   }
 
   /** A new instance in the stored state. */
-  async #load(program: Program, guest: Guest, servlet: BundledServlet): Promise<Kept> {
+  async #load(program: Program, guest: Guest, servlet: PreparedServlet): Promise<Kept> {
     const instance = await makeInstance(program, guest);
     try {
       return { instance, ...this.rows.load(instance, buildOf(servlet)) };
@@ -219,7 +219,7 @@ export class ScopeState {
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
-}: BundledServlet): string => [hash, ...paths].join(" ");
+}: PreparedServlet): string => [hash, ...paths].join(" ");
 
 const tooLarge = (bytes: number) =>
   new Fault(

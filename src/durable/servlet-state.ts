@@ -4,7 +4,7 @@ import { isAnonymous } from "../callers.ts";
 import { Fault, report } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
-import type { BundledServlet, Bundle } from "../servlets/bundle.ts";
+import type { PreparedServlet, Bundle } from "../servlets/bundle.ts";
 import { connected, programOf } from "../servlets/connect.ts";
 import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
@@ -77,17 +77,17 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const servlet = servletOf(bundle, run.servlet);
         const stop = new AbortController();
         this.#running.set(run.id, stop);
-        const told: Promise<unknown>[] = [];
+        const sent: Promise<unknown>[] = [];
         try {
           const { there } = run;
-          const call = { ...contextOf(hooks, there, told), signal: () => stop.signal };
+          const call = { ...contextOf(hooks, there, sent), signal: () => stop.signal };
           return await this.#inTurn(stop.signal, () =>
             this.#call(servlet, { ...run, isDurable: there.repeats }, call),
           );
         } finally {
           this.#running.delete(run.id);
           // Its caller hears all of them before it hears how the call has ended.
-          await Promise.all(told);
+          await Promise.all(sent);
         }
       });
     }
@@ -128,7 +128,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       }
     }
 
-    async #call(servlet: BundledServlet, run: Run, call: Context): Promise<PlainEnding> {
+    async #call(servlet: PreparedServlet, run: Run, call: Context): Promise<PlainEnding> {
       const { deployment } = this.#share.serving;
       const state = await this.#open();
       const { state: scope } = servlet.manifest;
@@ -161,7 +161,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Keeps it for a while from now on. Nobody can come back to a session that is over, or as an anonymous caller. */
-    async #keep({ manifest }: BundledServlet, caller: string | undefined): Promise<void> {
+    async #keep({ manifest }: PreparedServlet, caller: string | undefined): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
       const { storage } = this.ctx;
@@ -258,12 +258,12 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 }
 
 /** How long what is kept for this caller stays after its last call, in ms; undefined where it stays until it is deleted. */
-function lifetimeOf({ state }: BundledServlet["manifest"], caller: string | undefined) {
+function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | undefined) {
   if (state === "session") return limits.sessionStateMs;
   return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
 }
 
-function servletOf({ servlets }: Bundle, name: string): BundledServlet {
+function servletOf({ servlets }: Bundle, name: string): PreparedServlet {
   const servlet = servlets.find((one) => one.name === name);
   if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
   return servlet;

@@ -2,7 +2,7 @@ import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { Audience, Lists } from "../model.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
@@ -12,7 +12,7 @@ import { scopeOf, stateName } from "./state-scopes.ts";
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
 export function stateful(env: object) {
   const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
-  const objectFor = async (servlet: BundledServlet, viewer: Viewer) => {
+  const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(
         "unavailable",
@@ -52,7 +52,7 @@ export function stateful(env: object) {
       }
     },
     ...(objects && {
-      async listStateful(servlet: BundledServlet, viewer: Viewer) {
+      async listStateful(servlet: PreparedServlet, viewer: Viewer) {
         const state = await objectFor(servlet, viewer);
         return JSON.parse(unsettled(await state.lists(servlet.name, viewer))) as Lists;
       },
@@ -61,7 +61,7 @@ export function stateful(env: object) {
 }
 
 /** Who has the same state. */
-function audienceOf({ manifest }: BundledServlet, { principal, session }: Viewer): Audience {
+function audienceOf({ manifest }: PreparedServlet, { principal, session }: Viewer): Audience {
   if (manifest.state === "server") return { everybody: true };
   const caller = callerKey(principal) ?? "";
   if (manifest.state !== "session") return { caller };

@@ -3,7 +3,7 @@ import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
 import { limits } from "../limits.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import {
   FRAME_BYTES,
   STATE_FILE_VERSION,
@@ -35,7 +35,7 @@ const NONE = new Uint8Array();
 /** The files as they are, for who looks at them without changing them. */
 const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
 
-export function summaryOf(state: ScopeState, servlet: BundledServlet): StateSummary {
+export function summaryOf(state: ScopeState, servlet: PreparedServlet): StateSummary {
   const { rows } = state;
   const changed = rows.changedAt;
   const summary: StateSummary = {

@@ -73,7 +73,7 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
   cancel(principal: string): Promise<boolean>;
   /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
-  rehearse(build: string): Promise<string | null | undefined>;
+  replay(build: string): Promise<string | null | undefined>;
   /** Subscribes a session to the task's progress. */
   adopt(principal: Principal, session: string): Promise<void>;
 }

@@ -9,7 +9,7 @@ import type { Answers, Asks } from "../asks.ts";
 import type { Part } from "../parts.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Build } from "../builds/build.ts";
-import { noteWaiting, rehearsed } from "./task-rehearsal.ts";
+import { noteWaiting, replayed } from "./task-replay.ts";
 import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
 import { timeOf } from "./alarms.ts";
@@ -75,8 +75,8 @@ export function taskObject(share: Share) {
       });
     }
 
-    rehearse(build: string): Promise<string | null | undefined> {
-      return rehearsed(this.#store, JSON.parse(build) as Build, this.#serving);
+    replay(build: string): Promise<string | null | undefined> {
+      return replayed(this.#store, JSON.parse(build) as Build, this.#serving);
     }
 
     /** Ends a call that asks what no answer could help: its build is gone. Nobody is to answer in vain. */

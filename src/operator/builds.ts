@@ -1,6 +1,7 @@
-/** What operators do with builds: send their parts, publish, install and roll back. */
+/** The operations on builds: send parts, publish, install, roll back, replay. */
 import { readJson, jsonHeaders } from "../body.ts";
 import { readBuild, type Build } from "../builds/build.ts";
+import { demandServable } from "../builds/servable.ts";
 import type { Installer } from "../builds/installer.ts";
 import type { Serving } from "../builds/serving.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
@@ -8,7 +9,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isObject, type Principal } from "../model.ts";
 
-/** What keeps and installs builds. Throws `unavailable` that names what is not bound. */
+/** The installer. Throws `unavailable` that names the missing bindings. */
 export function installerOf({ installer }: Serving): Installer {
   if (installer !== undefined) return installer;
   throw new Fault(
@@ -24,12 +25,18 @@ export async function putPart(request: Request, digest: string, { bucket }: Inst
   return new Response(null, { status: 204 });
 }
 
-/** `PUT build/NAME` with a build: keeps it, for calls that wait and for those who may install it. */
+/** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
 export async function publish(request: Request, name: string, installer: Installer, by: Principal) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) await installer.publish(build, by.name);
   return json({ hash: build.hash, missing });
+}
+
+/** `DELETE build/NAME`: agents can no longer install it. */
+export async function unpublish(_request: Request, name: string, { installs }: Installer) {
+  unsettled(await installs().unpublish(name));
+  return json({ name });
 }
 
 /** `PUT servlet/NAME` with a build: serves it. */
@@ -39,11 +46,11 @@ export async function install(request: Request, name: string, installer: Install
   return json(missing.length > 0 ? { missing } : await installer.install(build, by.name));
 }
 
-/** `POST replay/NAME` with a build: tries the calls that wait with it. */
+/** `POST replay/NAME` with a build: replays the waiting calls with it. */
 export async function replay(request: Request, name: string, installer: Installer) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
-  return json(missing.length > 0 ? { missing } : await installer.rehearse(build));
+  return json(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
 /** `GET servlet/` and `GET servlet/NAME`. */
@@ -54,12 +61,12 @@ export async function showInstalled(_request: Request, name: string, { installs 
   return json({ name, current, versions: read });
 }
 
-/** `POST servlet/NAME` with `{"rollback": VERSION}`, or null for the one before. */
+/** `POST servlet/NAME` with `{"rollback": VERSION}`. */
 export async function rollBack(request: Request, name: string, { installs }: Installer) {
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
-  if (to !== null && typeof to !== "number") {
-    throw new Fault("invalid_request", 'Send {"rollback": 2}, or null for the version before.');
+  if (typeof to !== "number") {
+    throw new Fault("invalid_request", 'The body is not valid: send {"rollback": 2}.');
   }
   return json({ name, ...unsettled(await installs().rollBack(name, to)) });
 }
@@ -85,6 +92,7 @@ async function buildIn(request: Request, name: string): Promise<Build> {
       `The manifest and lists of ${name} are too large (limit ${limits.buildBytes} characters).`,
     );
   }
+  demandServable(build);
   return build;
 }
 

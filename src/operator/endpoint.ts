@@ -3,16 +3,25 @@ import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
 import type { OperatedStates } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
-import { install, publish, putPart, replay, rollBack, showInstalled, uninstall } from "./builds.ts";
+import {
+  install,
+  publish,
+  putPart,
+  replay,
+  rollBack,
+  showInstalled,
+  uninstall,
+  unpublish,
+} from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 
 /** The parts that operators use. */
 export interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
-  servlets: readonly BundledServlet[];
+  servlets: readonly PreparedServlet[];
   states: OperatedStates;
   /** Throws `unavailable` where nothing can be installed. */
   installer(): Installer;
@@ -37,7 +46,7 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   },
   "state-file": { GET: exportState },
   part: { PUT: withInstaller(putPart) },
-  build: { PUT: withInstaller(publish) },
+  build: { PUT: withInstaller(publish), DELETE: withInstaller(unpublish) },
   replay: { POST: withInstaller(replay) },
   servlet: {
     GET: withInstaller(showInstalled),
@@ -49,8 +58,8 @@ const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
 
 /**
  * Answers a request of an operator: `/operator/WHAT/NAME`. `state` shows (GET), replaces (PUT) or deletes what a servlet
- * keeps in the scope that the query names, `state-file` gives it as a file; `part`, `build` and `servlet` are in
- * builds.ts.
+ * keeps in the scope that the query names, `state-file` gives it as a file; `part`, `build`,
+ * `replay` and `servlet` are in builds.ts.
  */
 export async function operatorEndpoint(request: Request, operated: Operated): Promise<Response> {
   await operated.admit?.();

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { oncePer } from "../once-per.ts";
 import type { ToolDefinition } from "../model.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Catalog, ToolEntry } from "../servlets/catalog.ts";
 import { compareVersions } from "../servlets/toolkit.ts";
 import { printableLines } from "../text.ts";
@@ -59,12 +59,12 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
 });
 
 /** Definitions of a servlet with dynamic lists. */
-function defineNow(servlet: BundledServlet, entries: readonly ToolEntry[]) {
+function defineNow(servlet: PreparedServlet, entries: readonly ToolEntry[]) {
   const tools = entries.map(({ own, tool }) => ({ ...tool, name: own }));
   const { definitions, warnings } = define(servlet, { tools });
   for (const warning of warnings) warn(servlet, warning);
   return definitions;
 }
 
-const warn = ({ name }: BundledServlet, text: string) =>
+const warn = ({ name }: PreparedServlet, text: string) =>
   console.warn(`[${name}] ${printableLines(text)}`);

@@ -1,7 +1,7 @@
 import { html, raw } from "hono/html";
 import { printable, printableText } from "../text.ts";
 import type { Catalog } from "../servlets/catalog.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 
 interface PageContent {
   title: string;
@@ -9,7 +9,7 @@ interface PageContent {
   /** The URL to give to a client. */
   endpoint: string;
   /** The servlets to list; undefined if visitors may not see them. */
-  offers: { servlets: readonly BundledServlet[]; catalog: Catalog } | undefined;
+  offers: { servlets: readonly PreparedServlet[]; catalog: Catalog } | undefined;
   /** True if anybody may call and AUTH is not set to none. */
   isExposed: boolean;
   /** The means of authentication; empty where none is required. */
@@ -61,7 +61,7 @@ export function page({ title, version, endpoint, offers, isExposed, proof }: Pag
     </html>`;
 }
 
-function section(servlet: BundledServlet, catalog: Catalog) {
+function section(servlet: PreparedServlet, catalog: Catalog) {
   const entries = [
     ...[...catalog.tools.values()]
       .filter((entry) => entry.servlet === servlet)

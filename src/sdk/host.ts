@@ -47,7 +47,8 @@ declare global {
   var __servlet: Entry;
 }
 
-const NO_WORDS = new Uint32Array(0);
+/** None: a typed array takes the engine long to make. */
+export const NO_WORDS = new Uint32Array(0);
 
 /** The state of the call that runs; `begin` makes it new. */
 export const running = {

@@ -1,4 +1,4 @@
-import { type Entry, messageOf, running, traceOf } from "./host.ts";
+import { type Entry, messageOf, NO_WORDS, running, traceOf } from "./host.ts";
 import { isThenable } from "./results.ts";
 import { clearTimers, runTimer } from "./timers.ts";
 
@@ -45,7 +45,7 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
     begin(name) {
       running.call = true;
       running.startedAt = Date.now();
-      running.words = new Uint32Array(0);
+      running.words = NO_WORDS;
       clearTimers();
       rejections.clear();
       settled = undefined;

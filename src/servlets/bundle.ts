@@ -2,13 +2,13 @@ import type { Lists, ToolDefinition } from "../model.ts";
 import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** One servlet as the bundle step found it. */
-export interface BundledServlet {
+/** A servlet as the bundle step has prepared it: one of the bundle, or one that is kept as a build. */
+export interface PreparedServlet {
   name: string;
   dialect: DialectName;
   /**
-   * The prepared wasm; absent where it is not in the bundle, but in the bucket of builds. Servlets in TypeScript share
-   * an engine and its base, and each has a patch of its own.
+   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an engine and its
+   * base, and each has a patch of its own.
    */
   module?: WebAssembly.Module;
   base?: ArrayBuffer;
@@ -40,12 +40,12 @@ export interface Parts {
 
 /** All servlets that are served. */
 export interface Served {
-  servlets: readonly BundledServlet[];
+  servlets: readonly PreparedServlet[];
 }
 
 /** The module that `npm run bundle` writes. */
 export interface Bundle extends Served {
-  servlets: readonly (BundledServlet & { module: WebAssembly.Module })[];
-  /** What runs a servlet in an isolate of its own: `src/builds/runner.ts`, bundled, and its compatibility date. */
+  servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
+  /** The script that runs a servlet in an isolate of its own (`src/builds/runner.ts`), and its compatibility date. */
   runner?: { script: string; compatibilityDate: string };
 }

@@ -5,7 +5,7 @@ import { oncePer } from "../once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import type { May } from "./scopes.ts";
 import { templateMatcher, type TemplateMatcher } from "./templates.ts";
@@ -13,7 +13,7 @@ import { newest } from "./toolkit.ts";
 
 /** The servlet that an entry comes from. */
 export interface Source {
-  servlet: BundledServlet;
+  servlet: PreparedServlet;
   /** The servlet's own name for it. */
   own: string;
 }
@@ -30,12 +30,12 @@ export interface PromptEntry extends Source {
 }
 
 interface ResourceEntry {
-  servlet: BundledServlet;
+  servlet: PreparedServlet;
   resource: Resource;
 }
 
 interface TemplateEntry {
-  servlet: BundledServlet;
+  servlet: PreparedServlet;
   template: ResourceTemplate;
   matches: TemplateMatcher;
 }
@@ -64,10 +64,10 @@ export interface Clash {
  * `shown` are the servlets of which not only `versions` has entries.
  */
 export function merge(
-  servlets: readonly { servlet: BundledServlet; lists: Lists }[],
+  servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
   may: May = () => true,
-  shown: readonly BundledServlet[] = newest(servlets.map(({ servlet }) => servlet)),
+  shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
   const tools = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
@@ -78,7 +78,7 @@ export function merge(
 
   for (const { servlet, lists } of servlets) {
     const { manifest } = servlet;
-    const add = <T extends { servlet: BundledServlet }>(
+    const add = <T extends { servlet: PreparedServlet }>(
       kind: keyof Lists,
       into: Map<string, T>,
       name: string,
@@ -172,7 +172,7 @@ const TASK_SUPPORT = {
 } as const;
 
 /** True if the manifest hides a resource of the servlet. */
-export function isSkipped({ manifest }: BundledServlet, uri: string): boolean {
+export function isSkipped({ manifest }: PreparedServlet, uri: string): boolean {
   return wholeMatch(manifest.skip_resources)(uri);
 }
 
@@ -196,7 +196,7 @@ export function listedName(own: string, prefix: string | undefined): string {
 }
 
 /** The bundle step has checked the schemas of static lists; those of dynamic lists are checked leniently. */
-function checksOf({ lists }: BundledServlet, { name, inputSchema, outputSchema }: Tool) {
+function checksOf({ lists }: PreparedServlet, { name, inputSchema, outputSchema }: Tool) {
   const use = lists === undefined ? { isLenient: true, formats: FORMATS } : {};
   return {
     input: checkOf(inputSchema, { ...use, name: `inputSchema of ${name}` }),

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import type { CallCredentials } from "../call-context.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import { hiding } from "./redaction.ts";
 
 /** Config, secrets and tokens of a servlet, from the deployment and from callers. */
@@ -10,7 +10,7 @@ type Variables = Readonly<Record<string, string>>;
 
 /** The servlet's config, with the Worker's variables in it. */
 export function configOf(
-  { name, manifest }: BundledServlet,
+  { name, manifest }: PreparedServlet,
   variables: Variables,
 ): Record<string, string> {
   const expand = (text: string) =>
@@ -37,7 +37,7 @@ interface Asked {
   user: string;
 }
 
-const allowedTo = ({ manifest }: Pick<BundledServlet, "manifest">, { service, user }: Asked) =>
+const allowedTo = ({ manifest }: Pick<PreparedServlet, "manifest">, { service, user }: Asked) =>
   manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
 
 /** The Worker secret that holds an entry of the keyring by default. */
@@ -46,7 +46,7 @@ export const variableOf = ({ service, user }: Asked): string =>
 
 /** A secret of the deployment, if the manifest allows it to the servlet. */
 export function secretOf(
-  servlet: BundledServlet,
+  servlet: PreparedServlet,
   variables: Variables,
   asked: Asked,
 ): string | undefined {
@@ -56,7 +56,7 @@ export function secretOf(
 
 /** A caller's credentials, as the servlet looks them up. */
 export function guestCredentials(
-  servlet: Pick<BundledServlet, "manifest">,
+  servlet: Pick<PreparedServlet, "manifest">,
   credentials: CallCredentials,
 ): GuestCredentials {
   const { secrets, tokens, userId } = credentials;

@@ -2,7 +2,7 @@ import { Fault } from "../errors.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
@@ -10,13 +10,13 @@ import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
 
 /** What becomes of the instances of a servlet. */
-export function isolationOf({ manifest, restorable }: BundledServlet, { isolation }: Deployment) {
+export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
   const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
   return { restorable: restorable === true && !isFresh, checked: isolation === "checked" };
 }
 
 /** The program of a servlet whose code is in the bundle. */
-export function programOf(bundled: BundledServlet, deployment: Deployment): Program {
+export function programOf(bundled: PreparedServlet, deployment: Deployment): Program {
   const { module } = bundled;
   if (module === undefined) throw new Error(`the code of ${bundled.name} is not in the bundle`);
   const { userFunctions } = dialects[bundled.dialect];
@@ -24,7 +24,7 @@ export function programOf(bundled: BundledServlet, deployment: Deployment): Prog
 }
 
 /** A servlet that is configured by its manifest and this deployment. */
-export function connected(bundled: BundledServlet, deployment: Deployment): Servlet {
+export function connected(bundled: PreparedServlet, deployment: Deployment): Servlet {
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
@@ -66,7 +66,7 @@ export const outdated = (servlet?: string) =>
   );
 
 /** Applies the manifest's `single_use_state` to a suspended call. */
-export function interrupted<T>({ manifest }: BundledServlet, outcome: Outcome<T>): Outcome<T> {
+export function interrupted<T>({ manifest }: PreparedServlet, outcome: Outcome<T>): Outcome<T> {
   if (outcome instanceof Suspended) outcome.isSingleUse = manifest.single_use_state === true;
   return outcome;
 }

@@ -4,7 +4,7 @@ import type { Lists, Principal } from "../model.ts";
 import { printable, printableJson } from "../text.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import type { Scopes } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
 
@@ -60,22 +60,22 @@ export interface Deployment {
   scopes?: Scopes;
   /** Runs an export of a servlet that keeps state, where that is; without it such servlets begin anew in each call. */
   runStateful?(
-    servlet: BundledServlet,
+    servlet: PreparedServlet,
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
-  listStateful?(servlet: BundledServlet, viewer: Viewer): Promise<Lists>;
+  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Lists>;
   /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own. */
   runLoaded?(
-    servlet: BundledServlet,
+    servlet: PreparedServlet,
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
   /** What runs the servlets of the server itself. */
-  own?: ReadonlyMap<BundledServlet, Servlet>;
+  own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
-  oldBuild?(hash: string): Promise<BundledServlet | undefined>;
+  oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

@@ -1,7 +1,7 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import type { BundledServlet, Served } from "./bundle.ts";
+import type { PreparedServlet, Served } from "./bundle.ts";
 import { joined, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
@@ -19,7 +19,7 @@ interface Offered {
 /** Dependencies of a `Lister`. */
 interface ListerParts {
   deployment: Deployment;
-  servletOf(bundled: BundledServlet): Servlet;
+  servletOf(bundled: PreparedServlet): Servlet;
   /** What the callers' scopes grant; absent if that is everything. */
   may: May | undefined;
 }
@@ -29,17 +29,17 @@ const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: 
 /** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */
 export class Lister {
   /** Servlets whose lists depend on their state. */
-  readonly stateful: readonly BundledServlet[];
+  readonly stateful: readonly PreparedServlet[];
   /** True if lists of other servlets are dynamic. */
   readonly isDynamic: boolean;
-  readonly #others: readonly BundledServlet[];
-  readonly #newest: readonly BundledServlet[];
+  readonly #others: readonly PreparedServlet[];
+  readonly #newest: readonly PreparedServlet[];
   readonly #parts: ListerParts;
   #shared: { value: Catalog; until: number } | undefined;
 
   constructor({ servlets }: Served, parts: ListerParts) {
     const { listStateful } = parts.deployment;
-    const isStateful = ({ lists, manifest }: BundledServlet) =>
+    const isStateful = ({ lists, manifest }: PreparedServlet) =>
       lists === undefined && keepsState(manifest) && listStateful !== undefined;
     this.stateful = servlets.filter(isStateful);
     this.#others = servlets.filter((servlet) => !isStateful(servlet));
@@ -80,8 +80,8 @@ export class Lister {
 
   /** Asks servlets for their lists. Those of one that fails are empty. */
   async #merge(
-    servlets: readonly BundledServlet[],
-    ask: (servlet: BundledServlet) => Promise<Lists>,
+    servlets: readonly PreparedServlet[],
+    ask: (servlet: PreparedServlet) => Promise<Lists>,
     onFailure?: (fault: Fault) => void,
   ): Promise<Catalog> {
     const { deployment, may } = this.#parts;

@@ -2,7 +2,7 @@ import { Fault } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import type { CallToolResult, Json, Tool } from "../model.ts";
 import type { Outcome } from "../suspension.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import type { Servlet } from "./servlet.ts";
 
 /** A tool of the server itself. */
@@ -15,7 +15,7 @@ export interface OwnTool {
 export function ownServlet(
   name: string,
   tools: Readonly<Record<string, OwnTool>>,
-): [BundledServlet, Servlet] {
+): [PreparedServlet, Servlet] {
   const listed = Object.entries(tools).map(([own, { tool }]) => ({ ...tool, name: own }));
   const lists = { tools: listed, resources: [], resourceTemplates: [], prompts: [] };
   const refuse = () => Promise.reject(new Fault("method_not_found", `${name} has only tools.`));

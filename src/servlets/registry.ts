@@ -11,7 +11,7 @@ import type {
   ReadResourceResult,
 } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
-import type { BundledServlet, Served } from "./bundle.ts";
+import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,
   findResource,
@@ -31,7 +31,7 @@ import { newest } from "./toolkit.ts";
 
 /** The servlet that completes an argument, and the request in its own names. */
 interface Completer {
-  servlet: BundledServlet;
+  servlet: PreparedServlet;
   request: CompletionRequest;
 }
 
@@ -42,7 +42,7 @@ type Narrower = { all: Registry; may: May };
 export class Registry {
   readonly #bundle: Served;
   readonly #deployment: Deployment;
-  readonly #servlets: Map<BundledServlet, Servlet>;
+  readonly #servlets: Map<PreparedServlet, Servlet>;
   readonly #narrower: Narrower | undefined;
   readonly #narrow = new Map<string, Registry>();
   readonly #lister: Lister;
@@ -131,7 +131,7 @@ export class Registry {
   }
 
   /** The newest version of each toolkit, which MCP clients see. */
-  readonly servlets: readonly BundledServlet[];
+  readonly servlets: readonly PreparedServlet[];
 
   /** All entries. Without a caller, those that all callers share. */
   async catalog(): Promise<Catalog> {
@@ -260,7 +260,7 @@ export class Registry {
   }
 
   /** The servlets that handle changed roots, among those that offer their caller anything. */
-  async rootsListeners(): Promise<BundledServlet[]> {
+  async rootsListeners(): Promise<PreparedServlet[]> {
     const { versions, prompts, resources, templates } = await this.catalog();
     const offered = [...versions, ...prompts.values(), ...resources.values(), ...templates];
     const offering = new Set(offered.map(({ servlet }) => servlet));
@@ -289,7 +289,7 @@ export class Registry {
   }
 
   /** The servlet of a catalog entry. */
-  servlet(bundled: BundledServlet): Servlet {
+  servlet(bundled: PreparedServlet): Servlet {
     const servlet = this.#servlets.get(bundled) ?? connected(bundled, this.#deployment);
     this.#servlets.set(bundled, servlet);
     return servlet;

@@ -15,6 +15,9 @@ export type May = (servlet: string, name: string) => boolean;
 export const SERVER_SERVLET = "server";
 export const OPERATOR_SERVLET = "server-operator";
 
+/** Names that no other servlet may have: grants of its tools would not be checked, or nobody could use them. */
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([SERVER_SERVLET, OPERATOR_SERVLET]);
+
 /** The grants of a caller without scopes: all but what needs one. */
 export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
 

@@ -2,7 +2,7 @@ import { callerKey } from "../callers.ts";
 import type { CallContext, CallCredentials, Trace } from "../call-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
-import type { BundledServlet } from "./bundle.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import { configOf, guestCredentials, secretOf } from "./config.ts";
 import type { Deployment } from "./deployment.ts";
 import { fuelOf, keepsState } from "./manifest.ts";
@@ -23,9 +23,9 @@ export const partsOf = (call: CallContext): CallParts => ({
   credentials: call.credentials,
 });
 
-const configs = new WeakMap<Deployment, Map<BundledServlet, Record<string, string>>>();
+const configs = new WeakMap<Deployment, Map<PreparedServlet, Record<string, string>>>();
 
-function knownConfig(bundled: BundledServlet, deployment: Deployment): Record<string, string> {
+function knownConfig(bundled: PreparedServlet, deployment: Deployment): Record<string, string> {
   let known = configs.get(deployment);
   if (known === undefined) configs.set(deployment, (known = new Map()));
   let config = known.get(bundled);
@@ -35,7 +35,7 @@ function knownConfig(bundled: BundledServlet, deployment: Deployment): Record<st
 
 /** Host services that a guest of this servlet may use in a call. */
 export function setupOf(
-  bundled: BundledServlet,
+  bundled: PreparedServlet,
   deployment: Deployment,
   call: CallParts & Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending">,
 ): Setup {

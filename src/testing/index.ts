@@ -17,7 +17,7 @@ import type {
 } from "../model.ts";
 import { answered, type Entry, type Head, type Keeper, type Recorded } from "../record.ts";
 import { Suspended, Wait, type Outcome } from "../suspension.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
@@ -105,7 +105,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   }
   const { found, dialect, prepared, startsOnce, archives } = member;
   // Without lists it is asked for them.
-  const servlet: BundledServlet = {
+  const servlet: PreparedServlet = {
     name: found.name,
     dialect,
     module: await WebAssembly.compile(prepared.wasm),
@@ -199,7 +199,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
 }
 
 /** Loads SQLite only where it is needed: older versions of Node have none. */
-async function statesOf(servlet: BundledServlet): Promise<States> {
+async function statesOf(servlet: PreparedServlet): Promise<States> {
   const { Database } = await import("./database.ts");
   return new States(servlet, () => new Database());
 }

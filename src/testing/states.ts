@@ -7,7 +7,7 @@ import { mountOf } from "../files/guest-paths.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { bytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { programOf } from "../servlets/connect.ts";
 import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -34,11 +34,11 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The state of a servlet under test, in databases in memory. */
 export class States {
-  readonly #servlet: BundledServlet;
+  readonly #servlet: PreparedServlet;
   readonly #kept = new Map<string, Kept>();
   readonly #newStorage: () => StateStorage;
 
-  constructor(servlet: BundledServlet, newStorage: () => StateStorage) {
+  constructor(servlet: PreparedServlet, newStorage: () => StateStorage) {
     this.#servlet = servlet;
     this.#newStorage = newStorage;
   }

@@ -10,6 +10,12 @@ export interface Image {
   runs: { at: number; bytes: Uint8Array }[];
 }
 
+/** The state with a patch (patch.ts), of which only the patched blocks take memory. */
+export interface Patched extends Image {
+  /** Bytes of these blocks. */
+  ownBytes: number;
+}
+
 /** Bytes of a page of memory. */
 export const PAGE = 65536;
 
@@ -137,11 +143,11 @@ function putBack(memory: Uint8Array, runs: Image["runs"], from: number, to: numb
     const { at, bytes } = runs[index]!;
     const begin = Math.max(at, from);
     const end = Math.min(at + bytes.length, to);
-    memory.fill(0, written, begin);
+    if (written < begin) memory.fill(0, written, begin);
     memory.set(bytes.subarray(begin - at, end - at), begin);
     written = end;
   }
-  memory.fill(0, written, to);
+  if (written < to) memory.fill(0, written, to);
 }
 
 /** The index of the first run that ends after an address. */

@@ -33,7 +33,7 @@ export class Journal {
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
   /** Notifications that earlier runs have sent. */
-  readonly #told: number;
+  readonly #notified: number;
   /** True if the keeper does not have it yet. */
   #isNew: boolean;
   #at = 0;
@@ -65,7 +65,7 @@ export class Journal {
     });
     this.#isNew = recorded === undefined;
     this.#kept = this.#entries.length;
-    this.#told = recorded?.notices ?? 0;
+    this.#notified = recorded?.notices ?? 0;
     this.#world = world;
     this.#keeper = keeper;
   }
@@ -86,7 +86,7 @@ export class Journal {
 
   /** Counts a notification; true if no earlier run has sent it. */
   notice(): boolean {
-    return ++this.#notices > this.#told;
+    return ++this.#notices > this.#notified;
   }
 
   random(bytes: Uint8Array): void {
@@ -170,7 +170,7 @@ export class Journal {
 
   /** The record of this run, for the next one. */
   recorded(): Recorded {
-    const notices = Math.max(this.#notices, this.#told);
+    const notices = Math.max(this.#notices, this.#notified);
     const head = this.#head();
     const pending = this.#pending && { pending: this.#pending };
     return { head, entries: this.#entries, notices, ...pending };

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import type { Guest } from "./guest.ts";
-import type { Body } from "./image.ts";
+import type { Body, Patched } from "./image.ts";
 import { assemblyScriptFunctions } from "./assemblyscript.ts";
 import { extismFunctions } from "./extism.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
@@ -31,6 +31,8 @@ export interface Instance {
   hasStarted?: boolean;
   /** Of an engine's instance: the patch of the servlet that it is. */
   patch?: ArrayBuffer;
+  /** How it is with this patch, once it serves the same servlet again. */
+  patched?: Patched | undefined;
   /** Looked up when it is first put back. */
   body?: Body;
 }

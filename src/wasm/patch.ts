@@ -13,8 +13,10 @@ import {
   growTo,
   memoryOf,
   PAGE,
+  type Patched,
 } from "./image.ts";
 import type { Instance } from "./link.ts";
+import { BLOCK } from "./marks.ts";
 
 /** Bits of a head that count the words of its run. */
 const COUNT_BITS = 10;
@@ -100,4 +102,31 @@ export function undoPatch(memory: Uint8Array, before: Uint8Array, patch: ArrayBu
     for (const end = to + count; to < end; to++) words[to] = to < old.length ? old[to]! : 0;
     from += 1 + count;
   }
+}
+
+/** How a memory is that is in a patch's state; it shares what is as it was `before`. */
+export function patchedImage(memory: Uint8Array, before: Uint8Array, patch: ArrayBuffer): Patched {
+  const { pages, globals, runs } = decoded(patch);
+  const image: Patched = { pages, globals, runs: [], ownBytes: 0 };
+  let [from, to, end] = [0, 0, 0];
+  const push = (until: number) => {
+    if (from < to) image.runs.push({ at: from, bytes: memory.slice(from, to) });
+    image.ownBytes += to - from;
+    const same = before.subarray(to, until);
+    if (same.length > 0) image.runs.push({ at: to, bytes: same });
+  };
+  for (let at = 0; at < runs.length; at += 1 + (runs[at]! & MOST_WORDS)) {
+    const count = runs[at]! & MOST_WORDS;
+    const begin = end + (runs[at]! >>> COUNT_BITS);
+    end = begin + count;
+    if (count === 0) continue;
+    const block = Math.floor((begin * 4) / BLOCK) * BLOCK;
+    if (block > to) {
+      push(block);
+      from = block;
+    }
+    to = Math.ceil((end * 4) / BLOCK) * BLOCK;
+  }
+  push(before.length);
+  return image;
 }

@@ -11,7 +11,7 @@ import {
 } from "./image.ts";
 import { Journal } from "./journal.ts";
 import { instantiate, run, type Code, type Instance } from "./link.ts";
-import { applyPatch, undoPatch } from "./patch.ts";
+import { applyPatch, patchedImage, undoPatch } from "./patch.ts";
 import { startWorld } from "./world.ts";
 
 /** A prepared servlet, or a prepared engine and the patches that make a servlet of it. */
@@ -65,7 +65,6 @@ export async function borrow(program: Program, guest: Guest): Promise<Instance> 
   const pool = pools.get(keyOf(program));
   const waiting = program.restorable === true ? waitingIn(pool, program) : undefined;
   if (waiting !== undefined) {
-    idleBytes -= bytesOf(waiting);
     waiting.guest = guest;
     return waiting;
   }
@@ -74,15 +73,30 @@ export async function borrow(program: Program, guest: Guest): Promise<Instance> 
 
 /** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
 function waitingIn(pool: Pool | undefined, program: Program): Instance | undefined {
-  if (pool === undefined || program.base === undefined) return pool?.idle.pop();
+  if (pool === undefined) return undefined;
+  if (program.base === undefined) return take(pool, -1);
+  const before = pool.pristine.runs[0]!.bytes;
   const at = pool.idle.findLastIndex(({ patch }) => patch === program.patch);
-  if (at >= 0) return pool.idle.splice(at, 1)[0];
-  const other = pool.idle.pop();
-  if (other === undefined) return undefined;
-  undoPatch(currentBody(other).memory, pool.pristine.runs[0]!.bytes, other.patch!);
-  putOn(program, other);
-  if (program.checked === true) check(program, pool, other);
-  return other;
+  const instance = take(pool, at);
+  if (instance === undefined) return undefined;
+  const { memory } = currentBody(instance);
+  if (at >= 0) {
+    // Where calls take turns, an image that serves one of them would cost more than it saves.
+    instance.patched ??= patchedImage(memory, before, instance.patch!);
+    return instance;
+  }
+  undoPatch(memory, before, instance.patch!);
+  instance.patched = undefined;
+  putOn(program, instance);
+  if (program.checked === true) check(program, pool, instance);
+  return instance;
+}
+
+/** Takes an instance out of those that wait: that at an index, or at -1 the last. */
+function take({ idle }: Pool, at: number): Instance | undefined {
+  const [instance] = idle.splice(at, 1);
+  if (instance !== undefined) idleBytes -= bytesOf(instance);
+  return instance;
 }
 
 /** Makes an instance of an engine one of a servlet. */
@@ -120,8 +134,8 @@ export function giveBack(program: Program, instance: Instance): void {
   const bytes = bytesOf(instance);
   if (pool.idle.length >= limits.idleInstances || bytes > limits.idleBytes) return;
   if (body.marks === undefined && bytes > limits.restoredBytes) return;
-  restore(body, pool.pristine);
-  putOn(program, instance);
+  restore(body, instance.patched ?? pool.pristine);
+  if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
   instance.guest = undefined;
   pool.idle.push(instance);
@@ -160,7 +174,8 @@ export function idleInstances(program: Program): number {
   return pools.get(keyOf(program))?.idle.length ?? 0;
 }
 
-const bytesOf = ({ body }: Instance) => body!.memory.length + body!.kernel.length;
+const bytesOf = ({ body, patched }: Instance) =>
+  body!.memory.length + body!.kernel.length + (patched?.ownBytes ?? 0);
 
 /** Finds out how a program's instances look before their first call. */
 async function newPool(program: Program): Promise<Pool> {

@@ -4,6 +4,16 @@ import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
 import { bundle } from "./bundle.gen.ts";
 
-export const { Attempts, CallRecord, Hub, KeyRing, Quota, ServletState, Session, States, Task } =
-  durableObjects(bundle);
+export const {
+  Attempts,
+  CallRecord,
+  Hub,
+  Installs,
+  KeyRing,
+  Quota,
+  ServletState,
+  Session,
+  States,
+  Task,
+} = durableObjects(bundle);
 export default createApp(bundle, env);

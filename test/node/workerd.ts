@@ -9,7 +9,12 @@ import { OBJECTS } from "./objects.ts";
 
 const binary: string = createRequire(import.meta.url)("workerd").default;
 
-const KINDS: Record<string, string> = { ".js": "esModule", ".wasm": "wasm", ".bin": "data" };
+const KINDS: Record<string, string> = {
+  ".js": "esModule",
+  ".wasm": "wasm",
+  ".bin": "data",
+  ".txt": "text",
+};
 
 /** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
 export interface Served {
@@ -30,7 +35,7 @@ export async function buildWorker(entry: string, folder: string): Promise<string
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*", "plugin.wasm"],
-    loader: { ".wasm": "copy", ".bin": "copy" },
+    loader: { ".wasm": "copy", ".bin": "copy", ".txt": "copy" },
   });
   return folder;
 }
@@ -60,7 +65,7 @@ export interface Options {
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
   const { variables = {}, durable, objects = OBJECTS, internet, log } = options;
   const port = options.port ?? (await freePort());
-  const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin)$/.test(name));
+  const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin|txt)$/.test(name));
   const modules = files
     .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
     .map((name) => `(name = "${name}", ${KINDS[extname(name)]} = embed "${name}")`);

@@ -11,7 +11,7 @@ import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
 import { Refusal } from "../refusal.ts";
-import { runnerScript } from "../runner.ts";
+import { runnerScript } from "../runner-script.ts";
 import { table } from "./table.ts";
 
 const { values, positionals } = parseArgs({
@@ -35,9 +35,7 @@ try {
   );
   console.log(table(members));
   for (const name of newBuilds(members, before)) {
-    const what =
-      "is another build than before: what it keeps in memory begins anew, its files stay";
-    console.log(`note: ${name} ${what}`);
+    console.log(`note: ${name} has a new build: its memory starts anew, its files stay`);
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   console.log(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
@@ -45,11 +43,12 @@ try {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nThe bundle was not made.\n${error.message}`);
   // While somebody works on a servlet, the others are served on; a deployment never goes on.
-  if (process.env["WRANGLER_COMMAND"] === "dev") console.error("The last one is served on.");
+  if (process.env["WRANGLER_COMMAND"] === "dev")
+    console.error("The server goes on with the last one.");
   else process.exitCode = 1;
 }
 
-/** A file that would stay the same is left alone, so that nobody who watches it is woken. */
+/** Leaves a file alone that would stay the same: writing it would wake its watchers. */
 async function writeIfNew(path: string, content: string): Promise<void> {
   const old = await readIfThere(path);
   if (old === undefined || new TextDecoder().decode(old) !== content)

@@ -1,4 +1,4 @@
-/** What the command `import` says. */
+/** The report of the command `import`. */
 import { join } from "node:path";
 import { printableText } from "../../text.ts";
 import { written } from "../sources/origin.ts";
@@ -6,7 +6,7 @@ import type { Plan } from "../hyper-mcp/plan.ts";
 
 interface Result {
   folder: string;
-  /** What of the config belongs to no plugin and could not be mapped. */
+  /** Settings outside of any plugin that could not be mapped. */
   unmapped: readonly string[];
   isDryRun: boolean;
 }

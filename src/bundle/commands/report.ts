@@ -85,9 +85,9 @@ export function report(examined: Examined): string {
 const isMain = (file: string) => /servlet\.\w+$/.test(file);
 
 /** A label and a text that is wrapped beside it. */
-function row(label: string, text: string): string {
+export function row(label: string, text: string): string {
   const lines: string[] = [];
-  let line = label.padEnd(INDENT);
+  let line = `${label.padEnd(INDENT - 1)} `;
   for (const word of printable(text).split(" ")) {
     if (line.length + word.length > WIDTH) {
       lines.push(line);

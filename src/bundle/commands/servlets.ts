@@ -1,10 +1,12 @@
 /** The command `npm run servlets`: makes, lists and inspects servlets, and operates what they keep. */
+import { printableText } from "../../text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
 import { newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
+import { installs, INSTALLS_USAGE } from "./installs.ts";
 import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
@@ -16,6 +18,7 @@ npm run servlets -- inspect SERVLET   shows all about one, also where it would b
 npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: docs/hyper-mcp.md
                                       [--dry-run] [--state caller] [--literals]
 ${SOURCES_USAGE}
+${INSTALLS_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
@@ -57,6 +60,16 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
     case "update":
     case "remove":
       await sources(command, args, { folders, cache, progress });
+      return;
+    case "install":
+    case "installed":
+    case "publish":
+    case "unpublish":
+    case "replay":
+    case "rollback":
+    case "uninstall":
+    case "versions":
+      console.log(printableText(await installs(command, args, { folders, cache, progress })));
       return;
     case "state":
       console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));

@@ -1,5 +1,4 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
-import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 import { printable } from "../../text.ts";
 import { Refusal, Refusals } from "../refusal.ts";
@@ -9,6 +8,7 @@ import { readPin } from "../sources/lock.ts";
 import { signerOf, updateOf } from "../sources/update.ts";
 import { examine, locate } from "./examine.ts";
 import { report } from "./report.ts";
+import { asked } from "./terminal.ts";
 
 export const SOURCES_USAGE = `npm run servlets -- add SOURCE          adds a servlet from oci://, https://, s3://, file:// or a path,
                                       pinned in servlets.lock.json
@@ -126,13 +126,4 @@ async function update(
     console.log(`${found.name} ${isAccepted ? "is updated" : "stays as it is; --yes takes it"}`);
   }
   failed.throwAll();
-}
-
-/** The answer of whoever sits at the terminal; no where nobody does. */
-async function asked(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) return false;
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(question);
-  terminal.close();
-  return /^y(es)?$/i.test(answer.trim());
 }

@@ -8,6 +8,7 @@ import * as z from "zod";
 import { framesIn } from "../../state-file.ts";
 import { mebibytes, printable } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
+import { request, requestJson } from "./operator.ts";
 
 export const STATE_USAGE = `npm run servlets -- state show NAME              what a servlet keeps: its size, last change and files
 npm run servlets -- state export NAME FILE       writes all of it to a file
@@ -44,11 +45,12 @@ interface Options {
 /** Runs the command; returns what is printed. Throws a `Refusal`. */
 export async function state(args: string[]): Promise<string> {
   const { positionals, values } = parsed(args);
+  const server = { url: values.on, flag: "--on" } as const;
   const [command = "", name, file, ...more] = positionals;
   if (command === "delete" && name === undefined && values.caller !== undefined) {
     const query = new URLSearchParams({ caller: values.caller });
-    const response = await request(values, `state?${query}`, { method: "DELETE" });
-    const { servlets } = z.object({ servlets: z.array(z.string()) }).parse(await response.json());
+    const deleted = z.object({ servlets: z.array(z.string()) });
+    const { servlets } = await requestJson(server, `state?${query}`, deleted, { method: "DELETE" });
     const of = servlets.length === 0 ? "no servlet keeps any" : `of ${servlets.join(", ")}`;
     return printable(`Deleted the state of the caller ${values.caller}: ${of}.`);
   }
@@ -67,18 +69,20 @@ export async function state(args: string[]): Promise<string> {
   });
   switch (command) {
     case "show":
-      return described(name, await summaryIn(await request(values, `state/${own}?${query}`)));
+      return described(name, await requestJson(server, `state/${own}?${query}`, summarySchema));
     case "export":
-      await download(await request(values, `state-file/${own}?${query}`), file!);
+      await download(await request(server, `state-file/${own}?${query}`), file!);
       return `Written to ${file}. It is not encrypted: keep it as you would keep the data in it.`;
     case "import": {
       const body = await opened(file!);
-      const answer = await request(values, `state/${own}?${query}`, { method: "PUT", body });
-      return `Imported.\n${described(name, await summaryIn(answer))}`;
+      const put = { method: "PUT", body };
+      const summary = await requestJson(server, `state/${own}?${query}`, summarySchema, put);
+      return `Imported.\n${described(name, summary)}`;
     }
     case "delete": {
-      const answer = await request(values, `state/${own}?${query}`, { method: "DELETE" });
-      const { scope } = z.object({ scope: z.string() }).parse(await answer.json());
+      const deleted = z.object({ scope: z.string() });
+      const init = { method: "DELETE" };
+      const { scope } = await requestJson(server, `state/${own}?${query}`, deleted, init);
       return printable(`Deleted the state of ${name} for ${whose(scope)}.`);
     }
     default:
@@ -112,44 +116,6 @@ async function opened(file: string): Promise<Blob> {
 }
 
 const usage = () => new Refusal(STATE_USAGE);
-
-const errorSchema = z.object({ error: z.string() });
-
-/** Asks the server. Throws a `Refusal` with what it says. */
-async function request({ on }: Options, path: string, init: RequestInit = {}): Promise<Response> {
-  if (!URL.canParse(on)) throw new Refusal(`--on: ${on} is not a URL, such as https://my-server`);
-  const url = new URL(`/operator/${path}`, on);
-  const { EDGE_SERVLETS_KEY: key } = process.env;
-  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (key && url.protocol !== "https:" && !isLocal) {
-    throw new Refusal(`--on: ${on} is not https, so the key would be sent unencrypted.`);
-  }
-  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
-  const response = await fetch(url, { ...init, headers, redirect: "error" }).catch(
-    (error: unknown) => {
-      const { cause = error } = error as Error;
-      throw new Refusal(
-        `${url.origin} cannot be reached (${(cause as Error).message}). Is it running? To use another server: --on URL`,
-      );
-    },
-  );
-  if (response.ok) return response;
-  const text = await response.text();
-  let message = `It has answered ${response.status}. Is it a server of this project and version?`;
-  try {
-    message = errorSchema.parse(JSON.parse(text)).error;
-  } catch {
-    // Something else has answered.
-  }
-  const hint =
-    response.status === 401
-      ? " Set EDGE_SERVLETS_KEY: npm run keys -- create NAME --scopes operator"
-      : "";
-  throw new Refusal(printable(`${url.origin}: ${message}${hint}`));
-}
-
-const summaryIn = async (response: Response): Promise<Summary> =>
-  summarySchema.parse(await response.json());
 
 /** Writes a file once all of it is there. */
 async function download(response: Response, file: string): Promise<void> {

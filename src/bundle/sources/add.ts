@@ -90,14 +90,16 @@ export async function policyOf(source: string, trust: Trust): Promise<Policy> {
   const isKeyless = identity !== undefined || issuer !== undefined;
   if (!isImage(source)) {
     if (key === undefined && !isKeyless) return { by: "nobody" };
-    throw new Refusal(`${source}: only oci:// sources are signed: leave out who has signed it`);
+    throw new Refusal(
+      `${source}: only oci:// sources can be signed: leave out --key, --identity and --issuer`,
+    );
   }
   if (key !== undefined && isKeyless) {
     throw new Refusal("Give either --key, or --identity and --issuer");
   }
   if (key !== undefined) {
     const pem = await readFile(key, "utf8").catch(() => {
-      throw new Refusal(`${key}: there is no such file: give the public key's`);
+      throw new Refusal(`${key}: there is no such file: give the path of the public key`);
     });
     return { by: "key", key: publicKey(pem).export({ type: "spki", format: "pem" }) };
   }
@@ -105,7 +107,7 @@ export async function policyOf(source: string, trust: Trust): Promise<Policy> {
     return { by: "identity", identity, issuer, ...(trustedRoot && { trustedRoot }) };
   }
   if (isKeyless)
-    throw new Refusal("Give both, --identity and --issuer: who signed, and who vouches");
+    throw new Refusal("Give both --identity (who signed) and --issuer (who vouches for them)");
   if (allowUnsigned) return { by: "nobody" };
   throw new Refusal(
     `${source}: say who must have signed it, by --key cosign.pub or by --identity and --issuer, or give --allow-unsigned`,

@@ -52,7 +52,7 @@ async function chosen(repository: Repository, all: Descriptor[], source: string)
   const one = images.find(fits) ?? images.find(isCommon) ?? images[0];
   const found = one && (await repository.manifest(one.digest));
   if (found === undefined || found.manifest.manifests !== undefined) {
-    throw new Refusal(`${source}: its index names no image that is there`);
+    throw new Refusal(`${source}: none of the images in its index exists`);
   }
   return found.manifest;
 }

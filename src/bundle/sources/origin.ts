@@ -44,7 +44,7 @@ export async function open(source: string, folder: string, pinned?: string): Pro
       // On Windows a path may begin with a letter and a colon.
       if (isAbsolute(source)) return open(pathToFileURL(source).href, folder);
       throw new Refusal(
-        `${source}: it is no source that is known: write oci://, https://, s3://, file:// or a path`,
+        `${source}: it is not a known kind of source: write oci://, https://, s3://, file:// or a path`,
       );
   }
 }
@@ -64,7 +64,7 @@ function pathOf(source: string): string {
   try {
     return fileURLToPath(source);
   } catch (error) {
-    throw new Refusal(`${source}: it is not a file of this machine: ${(error as Error).message}`);
+    throw new Refusal(`${source}: it is not a path on this machine: ${(error as Error).message}`);
   }
 }
 

@@ -1,10 +1,8 @@
 /** What has changed at the sources of servlets since they were pinned. */
-import { diff } from "node:util";
 import { dirname, resolve } from "node:path";
-import { canonicalJson } from "../../digest.ts";
-import type { Lists } from "../../model.ts";
 import { printable } from "../../text.ts";
 import { bundleAll } from "../bundle.ts";
+import { compare, offered, type View } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
 import type { Found } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
@@ -86,59 +84,13 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Each thing that a servlet offers, as lines of JSON, and each host function that it calls. */
-async function viewOf(
-  found: Found,
-  wasm: Uint8Array,
-  options: Options,
-): Promise<Map<string, string[]>> {
+async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise<View> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")
     .map(({ module, name }): [string, string[]] => [`host function ${module}.${name}`, []]);
-  const lists = member?.lists === undefined ? [] : entriesOf(member.lists);
+  const lists = member?.lists === undefined ? [] : offered(member.lists);
   return new Map([...lists, ...functions]);
-}
-
-function entriesOf({ tools, resources, resourceTemplates, prompts }: Lists): [string, string[]][] {
-  const lines = (entry: object) =>
-    JSON.stringify(JSON.parse(canonicalJson(entry)), null, 2)
-      .split("\n")
-      .slice(1, -1);
-  return [
-    ...tools.map((one): [string, string[]] => [`tool ${one.name}`, lines(one)]),
-    ...resources.map((one): [string, string[]] => [`resource ${one.uri}`, lines(one)]),
-    ...resourceTemplates.map((one): [string, string[]] => [
-      `resource template ${one.uriTemplate}`,
-      lines(one),
-    ]),
-    ...prompts.map((one): [string, string[]] => [`prompt ${one.name}`, lines(one)]),
-  ];
-}
-
-/** What is gone, new and different, as the lines of a diff. */
-function compare(before: Map<string, string[]>, after: Map<string, string[]>): string[] {
-  const all = [...new Set([...before.keys(), ...after.keys()])];
-  const changes = all.flatMap((what) => {
-    const old = before.get(what);
-    const now = after.get(what);
-    if (old === undefined) return [`+ ${what}`, ...now!.map((line) => `+ ${line}`)];
-    if (now === undefined) return [`- ${what}`];
-    const lines = changedLines(old, now);
-    return lines.length === 0 ? [] : [`  ${what}`, ...lines];
-  });
-  return changes.length > 0 ? changes : ["  It offers what it has offered; only its code differs."];
-}
-
-/** Lines that are compared: comparing takes memory by the square of those that differ. */
-const COMPARED = 2000;
-
-function changedLines(old: string[], now: string[]): string[] {
-  const mark = (sign: string, lines: string[]) => lines.map((line) => `${sign} ${line}`);
-  if (old.join("\n") === now.join("\n")) return [];
-  if (Math.max(old.length, now.length) > COMPARED) return [...mark("-", old), ...mark("+", now)];
-  return diff(old, now).flatMap(([kind, line]) =>
-    kind === 0 ? [] : mark(kind > 0 ? "-" : "+", [line]),
-  );
 }
 
 /** What its manifest allows it, which an update leaves as it is. */

@@ -32,9 +32,9 @@ export async function tool(name: string, args: string[]): Promise<void> {
   try {
     await run(process.execPath, [join(installed, "bin", name), ...args], { maxBuffer: 1 << 26 });
   } catch (error) {
-    const told =
+    const output =
       error instanceof Error && "stderr" in error ? String(error.stderr).trim() : String(error);
-    throw new Refusal(`${name}: ${told}`);
+    throw new Refusal(`${name}: ${output}`);
   }
 }
 

@@ -114,8 +114,10 @@ class WatchedJournal extends Journal {
 /** An instance that several calls are made in, one after another. */
 class Warming {
   readonly asked = new Set<string>();
-  /** True if a call has left something in the kernel or in its variables. */
+  /** True if its start has left something in the kernel or in its variables. */
   leftSomething = false;
+  /** True if a call has set a variable: calls begin without any. */
+  setVariable = false;
   readonly #instance: Instance;
   readonly #before: Uint8Array;
   readonly #outside: { world: World; allowedHosts: readonly string[] };
@@ -149,9 +151,11 @@ class Warming {
       exports,
       idsAsGiven,
       run: async (name, input) => {
+        const guest = this.#newCall();
         try {
-          return await callIn(this.#instance, name, input, this.#newCall(), { fuel });
+          return await callIn(this.#instance, name, input, guest, { fuel });
         } finally {
+          this.setVariable ||= guest.vars.size > 0;
           this.#clearKernel();
         }
       },
@@ -236,7 +240,7 @@ export async function warmUp(asked: Asked): Promise<WarmUp> {
   if (listed && !isEngine) {
     await listAll(warming.connect(asked)).catch(() => warming.asked.add("a list"));
     // Lists that depend on the world are asked for in a call; it begins as if they never had been.
-    if (warming.takeAsked().length > 0) ({ warming } = await start(asked));
+    if (warming.takeAsked().length > 0 || warming.setVariable) ({ warming } = await start(asked));
   }
   for (const { tool, arguments: args = {} } of warm) {
     const failure = await warmCall(warming, asked, tool, args);
@@ -260,6 +264,7 @@ async function warmCall(warming: Warming, asked: Asked, tool: string, args: obje
     const beyond = warming.takeAsked().filter((one) => !REPEATABLE.has(one));
     if (beyond.length > 0)
       return `asks for ${beyond.join(", ")}: a warm-up may ask for the time and random numbers only`;
+    if (warming.setVariable) return "sets a variable, which would be lost: calls begin without any";
     if (result.isError !== true) return undefined;
     return `failed: ${result.content.map((part) => ("text" in part ? part.text : "")).join(" ")}`;
   } catch (error) {

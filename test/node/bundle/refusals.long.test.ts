@@ -112,6 +112,12 @@ describe("lists", () => {
     await expect(bundle(files)).rejects.toThrow(/another servlet a .*rename one/);
   });
 
+  test("a name of the server's own servlets, whose tools need other scopes", async () => {
+    await expect(bundle({ "server.wat": lists("one") })).rejects.toThrow(
+      /server.wat: .*own: rename/,
+    );
+  });
+
   test.each(
     (
       [

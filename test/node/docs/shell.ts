@@ -8,6 +8,8 @@ import type { Block } from "./pages.ts";
 const STUBS: Record<string, string> = {
   npm: `case "$*" in
   "run servlets -- add "* | "run servlets -- update"* | "run servlets -- remove "*) exit ;;
+  "run servlets -- install"* | "run servlets -- versions "* | "run servlets -- rollback "* | \\
+  "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- replay "*) exit ;;
 esac
 case "$1 $2" in
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run bench" | "run fuzz" | \\
@@ -17,7 +19,7 @@ case "$1 $2" in
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
-  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler tail") cat > /dev/null ;;
+  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
   claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,

@@ -46,6 +46,8 @@ afterAll(async () => {
 /** The text with the URLs of the test's servers. */
 const atServers = (text: string): string =>
   text
+    // Without a key, only `wrangler dev` can tell that who operates it is on this machine.
+    .replaceAll("--on http://localhost:8787", `--on http://127.0.0.1:${servers[1].port}`)
     .replaceAll("http://localhost:8787", `http://127.0.0.1:${servers[0].port}`)
     .replaceAll(
       "https://edge-servlets.YOUR-NAME.workers.dev",
@@ -108,6 +110,7 @@ const PAGES = await Promise.all(
     "docs/access.md",
     "docs/configuration.md",
     "docs/hyper-mcp.md",
+    "docs/installing.md",
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",

@@ -3,8 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness } from "wrangler";
-import type { Build } from "../../../src/builds/build.ts";
-import { buildOf } from "../../../src/bundle/build-files.ts";
+import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { OBJECTS } from "../objects.ts";
 
@@ -81,16 +80,48 @@ export class Operator {
   }
 
   /** Sends the parts that are missing, then installs or publishes. */
-  async put(
-    { build, code }: { build: Build; code: Map<string, Uint8Array<ArrayBuffer>> },
-    what: "servlet" | "build" | "replay" = "servlet",
-  ) {
+  async put({ build, code }: BuildFiles, what: "servlet" | "build" | "replay" = "servlet") {
     const path = `${what}/${build.name}`;
     const method = what === "replay" ? "POST" : "PUT";
     const first = await this.json(method, path, build);
     const missing = (first["missing"] ?? []) as string[];
     if (missing.length === 0) return first;
-    for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!);
+    for (const digest of missing) await this.json("PUT", `part/${digest}`, code.get(digest)!.bytes);
     return this.json(method, path, build);
   }
+}
+
+/** Begins a call of a tool by a client that takes tasks. */
+export async function begun(name: string, url: URL, headers: Record<string, string> = {}) {
+  const version = "2026-07-28";
+  const meta = "io.modelcontextprotocol/";
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": version,
+      "mcp-method": "tools/call",
+      "mcp-name": name,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name,
+        arguments: { text: "" },
+        _meta: {
+          [`${meta}protocolVersion`]: version,
+          [`${meta}clientCapabilities`]: {
+            elicitation: { form: {} },
+            extensions: { [`${meta}tasks`]: {} },
+          },
+        },
+      },
+    }),
+  });
+  const { result } = (await response.json()) as { result: object };
+  return result;
 }

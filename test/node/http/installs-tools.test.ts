@@ -76,6 +76,12 @@ test("an operator's agent installs what was published once its user agrees, and 
   await expect.poll(boss.names, EVENTUALLY).toContain("shout");
   expect((await boss.call("shout")).text).toBe("HEY");
 
+  expect(JSON.parse((await boss.call("list_servlets")).text)).toMatchObject({ installable: [] });
+  await operator.put(await built("loud", SOURCE.replace("HEY", "HO")), "build");
+  expect(JSON.parse((await boss.call("list_servlets")).text)).toMatchObject({
+    installable: ["loud"],
+  });
+
   await boss.call("uninstall_servlet", { name: "loud" });
   await expect.poll(boss.names, EVENTUALLY).not.toContain("shout");
   await Promise.all([boss.client.close(), shy.client.close()]);

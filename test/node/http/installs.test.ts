@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { built, Operator, serveInstalling } from "./installing.ts";
+import { begun, built, Operator, serveInstalling } from "./installing.ts";
 
 /** Servlets are installed on a server that runs, called, replaced and removed. */
 
@@ -52,40 +52,6 @@ async function connected(onAsk?: () => Promise<void>) {
   };
   const names = async () => (await client.listTools()).tools.map(({ name }) => name);
   return { client, heard, call, names };
-}
-
-/** Begins a call of a tool by a client that takes tasks. */
-async function begun(name: string) {
-  const version = "2026-07-28";
-  const meta = "io.modelcontextprotocol/";
-  const response = await fetch(server.url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": version,
-      "mcp-method": "tools/call",
-      "mcp-name": name,
-    },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: {
-        name,
-        arguments: { text: "" },
-        _meta: {
-          [`${meta}protocolVersion`]: version,
-          [`${meta}clientCapabilities`]: {
-            elicitation: { form: {} },
-            extensions: { [`${meta}tasks`]: {} },
-          },
-        },
-      },
-    }),
-  });
-  const { result } = (await response.json()) as { result: object };
-  return result;
 }
 
 const EVENTUALLY = { timeout: 15_000, interval: 200 };
@@ -141,7 +107,7 @@ describe("a servlet that is installed", () => {
     const { names, client } = await connected();
     await operator.put(await patient("one"));
     await expect.poll(names, EVENTUALLY).toContain("patient-ask");
-    expect(await begun("patient-ask")).toMatchObject({ resultType: "task" });
+    expect(await begun("patient-ask", server.url)).toMatchObject({ resultType: "task" });
     const same = await patient(
       "one",
       "more: { description: 'More.', input: text, handler: () => 'more' },",

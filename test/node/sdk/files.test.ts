@@ -44,7 +44,7 @@ test("a folder whose names are too long together is not listed", async () => {
   expect(JSON.stringify(error)).toContain("EFBIG");
   limits.fileReadBytes = 40;
   const names = await steps(["readdir", "/data"]);
-  expect(names.flat().toSorted()).toEqual(["a long name", "another name"]);
+  expect(new Set(names.flat())).toEqual(new Set(["a long name", "another name"]));
 });
 
 test("folders are made and removed, also with what is in them", async () => {

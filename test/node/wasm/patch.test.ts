@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { PAGE } from "../../../src/wasm/image.ts";
-import { applyPatch, encodePatch, undoPatch } from "../../../src/wasm/patch.ts";
+import { bodyOf, PAGE, restore } from "../../../src/wasm/image.ts";
+import { applyPatch, encodePatch, patchedImage, undoPatch } from "../../../src/wasm/patch.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 /** The exports of an instance whose memory has so many pages. */
@@ -46,6 +46,14 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))("patches of seed %i", (
   expect(from.exports.edge_pages.value).toBe(4);
   expect(from.exports.edge_global_0.value).toBe(-1);
   expect(from.exports.edge_global_1.value).toBe(2n ** 63n - 1n);
+
+  const image = patchedImage(bytesOf(from), before, patch);
+  scribble(bytesOf(from), chance);
+  from.exports.edge_global_0.value = 9;
+  restore(bodyOf(from.exports), image);
+  expect(Buffer.compare(bytesOf(from), bytesOf(to))).toBe(0);
+  expect(from.exports.edge_global_0.value).toBe(-1);
+  expect(image.ownBytes).toBeLessThanOrEqual(bytesOf(from).length);
 
   undoPatch(bytesOf(from), before, patch);
   expect(Buffer.compare(bytesOf(from).subarray(0, before.length), before)).toBe(0);

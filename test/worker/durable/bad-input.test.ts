@@ -114,7 +114,7 @@ describe("a state", () => {
     const round = await planned({ do: "elicit" });
     const server = serverOf(changed("durable", () => ({ hash: "0".repeat(64) })));
     const answer = await goOn(round, { ask_1: accept("x") }, {}, { server });
-    expect(answer).toMatchObject(refused(/servlet durable or this server was updated.*Call again/));
+    expect(answer).toMatchObject(refused(/servlet or this server was updated.*Call again/));
   });
 
   test("is good where another servlet was deployed anew", async () => {

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { limits } from "../../../src/limits.ts";
-import type { Bundle, BundledServlet } from "../../../src/servlets/bundle.ts";
+import type { Bundle, PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post, type Answer } from "../server.ts";
 
@@ -91,7 +91,7 @@ export function textIn({ result, error }: Answer): string {
 }
 
 /** The bundle with one servlet changed. */
-export function changed(name: string, change: (servlet: BundledServlet) => object): Bundle {
+export function changed(name: string, change: (servlet: PreparedServlet) => object): Bundle {
   const servlets = bundle.servlets.map((one) =>
     one.name === name ? { ...one, ...change(one) } : one,
   );

@@ -14,7 +14,7 @@ import { bundle } from "../../bundle.gen.ts";
 import type { Asks } from "../../../src/asks.ts";
 import type { CallToolResult } from "../../../src/model.ts";
 import { Suspended, Wait } from "../../../src/suspension.ts";
-import { begin, goOn, newAddress, send, type Sent } from "./client.ts";
+import { begin, goOn, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
 
@@ -25,9 +25,10 @@ const text = async (name: string, sent: Sent = {}): Promise<string> => {
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
+let callers = 0;
 /** A caller that nobody has been yet: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
-  headers: { "cf-connecting-ip": newAddress() },
+  headers: { "cf-connecting-ip": `203.0.113.${++callers}` },
 });
 
 test("the memory of a successful call is where the next one of the same caller begins", async () => {
@@ -208,8 +209,8 @@ test("a call that was answered twice has an ending for each answer", async () =>
     throw new Error("it does not wait");
   const [key] = Object.keys(waiting.reason.asks);
   const { head, entries, pending } = waiting.recorded!;
-  const answered = async (given: string) => {
-    const answers = { [key!]: { result: { action: "accept", content: { text: given } } } };
+  const answered = async (said: string) => {
+    const answers = { [key!]: { result: { action: "accept", content: { text: said } } } };
     const entry = { ...pending!, answer: JSON.stringify(answers), at: head.time };
     const recorded = { head, entries: [...entries, entry], notices: 0 };
     const { content } = (await servlet.callTool(

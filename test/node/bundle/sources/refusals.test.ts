@@ -262,7 +262,7 @@ describe("a signature", () => {
   test("of a file, which has none", async () => {
     await writeFile(at("time.wasm"), await now());
     const trusted = add(at("time.wasm"), { identity: IDENTITY, issuer: ISSUER });
-    expect(await refused(trusted)).toMatch(/only oci:\/\/ sources are signed/);
+    expect(await refused(trusted)).toMatch(/only oci:\/\/ sources can be signed/);
   });
 
   test.each([
@@ -285,7 +285,7 @@ describe("a signature", () => {
 test.each(["file://elsewhere/time.wasm", "file:///nowhere/time.wasm", "s3://bucket"])(
   "%s is refused",
   async (place) => {
-    expect(await refused(add(place))).toMatch(/not a file of this|there is no file|not an object/);
+    expect(await refused(add(place))).toMatch(/not a path on this|there is no file|not an object/);
   },
 );
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
-import { runnerScript } from "../../../../src/bundle/runner.ts";
+import { runnerScript } from "../../../../src/bundle/runner-script.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
 import { build, sourceIn } from "../../../../src/bundle/source.ts";
 import { callExport } from "../../../../src/wasm/call.ts";

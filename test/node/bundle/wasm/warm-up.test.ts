@@ -20,6 +20,7 @@ const counting = ({ start = "", list = "", call = "", exports = "" }) => `(modul
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
   (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+ (import "extism:host/env" "var_set" (func $var_set (param i64 i64)))
   (import "extism:host/env" "error_set" (func $error (param i64)))
   (memory (export "memory") 8)
   (data (i32.const 0) "{\\"tools\\":[{\\"name\\":\\"count\\",\\"inputSchema\\":{\\"type\\":\\"object\\"}}]}")
@@ -60,6 +61,9 @@ const counting = ({ start = "", list = "", call = "", exports = "" }) => `(modul
 const START_LETTERS = "(call $letters (i32.const 138))";
 const CALL_LETTERS = "(call $letters (i32.const 143))";
 const CONFIG = "(drop (call $config (call $block (i32.const 0) (i32.const 4))))";
+
+const SET_VARIABLE =
+  "(call $var_set (call $block (i32.const 0) (i32.const 4)) (call $block (i32.const 0) (i32.const 4)))";
 
 const WARM = '"warm": [{ "tool": "count" }, { "tool": "count" }]';
 interface Case {
@@ -112,6 +116,7 @@ test("calls begin after start functions, lists and warm-up calls", async () => {
       "config-in-list": { guest: { list: CONFIG } },
       "random-in-list": { guest: { list: CALL_LETTERS } },
       "time-in-list": { guest: { list: TIME } },
+      "variable-in-list": { guest: { list: SET_VARIABLE } },
       warm: { guest: { call: CALL_LETTERS }, manifest: WARM },
       seeded: { guest: { start: START_LETTERS } },
       once: { guest: { start: START_LETTERS, call: CALL_LETTERS }, manifest: ONCE },
@@ -124,7 +129,7 @@ test("calls begin after start functions, lists and warm-up calls", async () => {
   const said = async (name: string) => texts(member(name));
 
   expect(await said("listed")).toEqual(["11 aaaa aaaa", "11 aaaa aaaa"]);
-  for (const name of ["config-in-list", "random-in-list", "time-in-list"]) {
+  for (const name of ["config-in-list", "random-in-list", "time-in-list", "variable-in-list"]) {
     expect(await said(name)).toEqual(["01 aaaa aaaa", "01 aaaa aaaa"]);
   }
 
@@ -150,6 +155,11 @@ test("calls begin after start functions, lists and warm-up calls", async () => {
 
 test("what cannot be warmed up is refused, with the reason", async () => {
   const cases: Record<string, Case & { reason: string | RegExp }> = {
+    variable: {
+      guest: { call: SET_VARIABLE },
+      manifest: WARM,
+      reason: "warm-up call of count sets a variable",
+    },
     config: {
       guest: { call: CONFIG },
       manifest: WARM,

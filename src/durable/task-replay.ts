@@ -3,14 +3,14 @@ import { Fault, report } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import { findAgain } from "../mcp/methods.ts";
 import type { Recorded } from "../record.ts";
-import type { BundledServlet } from "../servlets/bundle.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { TaskCall } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** Lets operators know that a task waits, and for which servlet. Never throws: nothing depends on it. */
+/** Notes for operators that a task waits, and for which servlet. Never throws: nothing depends on it. */
 export async function noteWaiting(store: TaskStore, serving: Serving): Promise<void> {
   try {
     const hash = store.exists && !store.isOver && (await store.read("begun"))?.head.hash;
@@ -21,25 +21,25 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
 }
 
 /** Why a task could not go on with another build; undefined if it could, null if it does not wait. */
-export async function rehearsed(
+export async function replayed(
   store: TaskStore,
-  build: BundledServlet,
+  build: PreparedServlet,
   { deployment }: Serving,
 ): Promise<string | null | undefined> {
   if (!store.exists || store.isOver) return null;
   const [call, recorded] = [await store.call(), await store.recorded()];
   if (call === undefined || recorded?.pending === undefined) return null;
-  return rehearse(call, recorded, { build, deployment });
+  return replay(call, recorded, { build, deployment });
 }
 
 /**
  * Why a call that waits could not go on with another build of its servlet; undefined if it could. It is run from its
  * record up to where it waits, and can do nothing in the world.
  */
-async function rehearse(
+async function replay(
   call: TaskCall,
   recorded: Recorded,
-  { build, deployment }: { build: BundledServlet; deployment: Deployment },
+  { build, deployment }: { build: PreparedServlet; deployment: Deployment },
 ): Promise<string | undefined> {
   const { principal, client, id, meta } = call;
   const stop = () => Promise.reject(new Wait({ kind: "task" }));

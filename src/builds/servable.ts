@@ -1,0 +1,78 @@
+/** Checks of what a bundle refuses too, for builds that come from elsewhere: one wrong entry breaks a list for all clients. */
+import * as z from "zod/mini";
+import { limits } from "../limits.ts";
+import { isObject } from "../model.ts";
+import { Schema, SchemaError } from "../schema/schema.ts";
+import { manifestSchema } from "../servlets/manifest.ts";
+import { describeIssue, invalidBuild, type Build } from "./build.ts";
+
+const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
+const text = z.string("must be a text");
+const named = {
+  name: text.check(z.minLength(1, "must not be empty")),
+  title: z.optional(text),
+  description: z.optional(text),
+  annotations: z.optional(object),
+  icons: z.optional(z.array(z.looseObject({ src: text }))),
+  _meta: z.optional(object),
+};
+const list = <T extends z.ZodMiniType>(entry: T) => z.array(entry, "must be a list");
+
+const servableSchema = z.object({
+  manifest: manifestSchema,
+  lists: z.optional(
+    z.strictObject({
+      tools: list(
+        z.looseObject({
+          ...named,
+          inputSchema: z.looseObject({ type: z.literal("object") }, "must be an object schema"),
+          outputSchema: z.optional(object),
+          execution: z.optional(object),
+        }),
+      ),
+      resources: list(z.looseObject({ ...named, uri: text, mimeType: z.optional(text) })),
+      resourceTemplates: list(
+        z.looseObject({
+          ...named,
+          uriTemplate: text.check(
+            z.maxLength(limits.templateCharacters, `is longer than ${limits.templateCharacters}`),
+          ),
+          mimeType: z.optional(text),
+        }),
+      ),
+      prompts: list(
+        z.looseObject({ ...named, arguments: z.optional(list(z.looseObject({ name: text }))) }),
+      ),
+    }),
+  ),
+  definitions: z.optional(
+    z.record(
+      z.string(),
+      z.looseObject({
+        id: text,
+        name: text,
+        description: text,
+        version: text,
+        input_schema: z.looseObject({ parameters: object }),
+        output_schema: z.nullable(object),
+      }),
+    ),
+  ),
+});
+
+/** Throws `invalid_params` for a build whose manifest, lists or definitions cannot be served. */
+export function demandServable(build: Build): void {
+  const { success, error } = servableSchema.safeParse(build);
+  if (!success) throw invalidBuild(describeIssue(error.issues[0]));
+  for (const [at, tool] of (build.lists?.tools ?? []).entries()) {
+    for (const key of ["inputSchema", "outputSchema"] as const) {
+      const schema = tool[key];
+      try {
+        if (schema !== undefined) void new Schema(schema);
+      } catch (cause) {
+        if (!(cause instanceof SchemaError)) throw cause;
+        throw invalidBuild(`lists.tools.${at}.${key} is no valid schema: ${cause.message}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Describes builds for the person who decides about them: permissions, tools, and changes. */
+import type { Build } from "../../builds/build.ts";
+import { boundsOf } from "../../builds/permissions.ts";
+import { printable } from "../../text.ts";
+import { merge } from "../../servlets/catalog.ts";
+import { variableOf } from "../../servlets/config.ts";
+import type { Manifest } from "../../servlets/manifest.ts";
+import { compare, viewOf } from "../differences.ts";
+import { row } from "./report.ts";
+
+/** Lines for the terminal. */
+export function buildReport(build: Build): string {
+  const { manifest, lists } = build;
+  const rows = [...reach(manifest), ...(lists === undefined ? [ASKED] : offers(build))];
+  return [printable(build.name), ...rows.map(([label, text]) => row(label, text))].join("\n");
+}
+
+/** The differences between two builds, as the lines of a diff. */
+export const differences = (before: Build, after: Build): string =>
+  compare(viewOf(before), viewOf(after)).map(printable).join("\n");
+
+type Row = [label: string, text: string];
+
+const ASKED: Row = ["lists", "asked for at run time, so what it offers may change at any time"];
+
+const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "none");
+
+function reach(manifest: Manifest): Row[] {
+  const { allowed_hosts = [], allowed_secrets = [], allowed_paths = [], env_vars = {} } = manifest;
+  const secrets = allowed_secrets.map(
+    (one) => `${one.service}/${one.user} (the Worker's ${one.variable ?? variableOf(one)})`,
+  );
+  return [
+    ["hosts", some(allowed_hosts)],
+    ["secrets", some(secrets)],
+    ["paths", some(allowed_paths)],
+    ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],
+    ["limits", boundsOf(manifest)],
+  ];
+}
+
+/** Its lists, under the names that clients see, with the whole descriptions: models read them. */
+function offers(build: Build): Row[] {
+  const { lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] } } = build;
+  const seen = merge([{ servlet: build, lists }], () => {}).lists;
+  const text = (description = "no description") => description.replace(/\s+/g, " ");
+  return [
+    ...seen.tools.map((one): Row => [`tool ${one.name}`, text(one.description)]),
+    ...seen.resources.map((one): Row => [`resource ${one.uri}`, text(one.description)]),
+    ...seen.resourceTemplates.map((one): Row => [
+      `template ${one.uriTemplate}`,
+      text(one.description),
+    ]),
+    ...seen.prompts.map((one): Row => [`prompt ${one.name}`, text(one.description)]),
+  ];
+}

@@ -1,0 +1,178 @@
+/**
+ * Deploys the bundle: `npm run deploy -- [ARGUMENT…]`, with the arguments of `wrangler deploy`. First the builds of the
+ * bundle go into the bucket that wrangler.toml binds as BUILDS, so that calls that wait can go on with them later.
+ */
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { unstable_readConfig } from "wrangler";
+import * as z from "zod";
+import { printableText } from "../../text.ts";
+import { buildOf } from "../build-files.ts";
+import { makeBundle, type Member } from "../bundle.ts";
+import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { Refusal } from "../refusal.ts";
+import { inTurns } from "../work.ts";
+import { servletFolders } from "./folders.ts";
+
+const CACHE = ".bundle";
+/** Says when a key was put into a bucket, and with what: another build may have the code of one before. */
+const NOTE = join(CACHE, "uploaded.json");
+const noteSchema = z.record(z.string(), z.object({ at: z.number(), file: z.string() }));
+/** Keys are not put again for so long: the server deletes none that is younger than a day (`sweepMs`). */
+const FRESH_MS = 20 * 3_600_000;
+/** Runs of wrangler at the same time. */
+const AT_ONCE = 4;
+
+const configSchema = z.object({
+  account_id: z.string().optional(),
+  r2_buckets: z.array(
+    z.object({
+      binding: z.string(),
+      bucket_name: z.string().optional(),
+      jurisdiction: z.string().optional(),
+    }),
+  ),
+  worker_loaders: z.array(z.object({ binding: z.string() })),
+});
+
+const args = process.argv.slice(2);
+const string = { type: "string" } as const;
+const { values } = parseArgs({
+  args,
+  strict: false,
+  options: {
+    config: { ...string, short: "c" },
+    env: { ...string, short: "e" },
+    "env-file": { ...string, multiple: true },
+    profile: string,
+    "dry-run": { type: "boolean" },
+    help: { type: "boolean", short: "h" },
+  },
+});
+/** Arguments that say to wrangler whose bucket it is. */
+const target = (["config", "env", "env-file", "profile"] as const).flatMap((name) =>
+  [values[name] ?? []].flat().map((value) => `--${name}=${value}`),
+);
+
+async function keepBuilds(): Promise<void> {
+  const bucket = bucketOf();
+  if (typeof bucket === "string") {
+    console.error(`note: calls that wait will fail where their servlet has changed: ${bucket}`);
+    return;
+  }
+  const progress = (what: string) => console.error(`  ${what} …`);
+  const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
+  const note = await readNote();
+  const isFresh = ({ at }: { at: number }) => Date.now() - at < FRESH_MS;
+  const all = [...(await filesOf(members))].map(([key, file]) => ({
+    key,
+    file,
+    id: `${bucket.account} ${bucket.jurisdiction} ${bucket.name}/${key}`,
+  }));
+  const missing = all.filter(({ id, file }) => {
+    const known = note[id];
+    return known === undefined || known.file !== file || !isFresh(known);
+  });
+  if (missing.length === 0) return;
+  progress(`putting ${missing.length} files of builds into the bucket ${bucket.name}`);
+  const put = async ({ key, file, id }: (typeof all)[number]) => {
+    const where = [`${bucket.name}/${key}`, "--file", file, "--remote", "--force", ...target];
+    const jurisdiction = bucket.jurisdiction ? ["--jurisdiction", bucket.jurisdiction] : [];
+    await putObject([...where, ...jurisdiction]);
+    note[id] = { at: Date.now(), file };
+    const fresh = Object.entries(note).filter(([, known]) => isFresh(known));
+    writeFileSync(NOTE, JSON.stringify(Object.fromEntries(fresh)));
+  };
+  // The first alone: wrangler may have to renew its sign-in, which only one can.
+  const [first, ...others] = missing;
+  await put(first!);
+  await inTurns(others, put, AT_ONCE);
+}
+
+/** The bucket of builds, or a text that names the missing binding. */
+function bucketOf() {
+  const { account_id, r2_buckets, worker_loaders } = configuration();
+  const found = r2_buckets.find(({ binding }) => binding === "BUILDS");
+  if (found === undefined || !worker_loaders.some(({ binding }) => binding === "LOADER")) {
+    return "the bucket BUILDS and the loader LOADER are not both bound in wrangler.toml (docs/installing.md)";
+  }
+  const { bucket_name: name, jurisdiction = "" } = found;
+  if (name === undefined) {
+    throw new Refusal("The bucket BUILDS has no bucket_name in wrangler.toml: give it one.");
+  }
+  const account = account_id ?? process.env["CLOUDFLARE_ACCOUNT_ID"] ?? "";
+  return { account, name, jurisdiction };
+}
+
+/** The configuration as `wrangler deploy` will read it. */
+function configuration() {
+  const given = (value: unknown) => (typeof value === "string" ? value : undefined);
+  let config: unknown;
+  try {
+    const named = { config: given(values.config)!, env: given(values.env)! };
+    config = unstable_readConfig(named, { hideWarnings: true });
+  } catch (error) {
+    throw new Refusal((error as Error).message);
+  }
+  return configSchema.parse(config);
+}
+
+/** The files of all builds by their keys in the bucket. */
+async function filesOf(members: readonly Member[]): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  const builds = new Map<string, string>();
+  for (const { build, code } of members.map(buildOf)) {
+    for (const [digest, { path }] of code) files.set(`parts/${digest}`, path);
+    const text = JSON.stringify(build);
+    const path = join(CACHE, "builds", `${sha256(text)}.json`);
+    await writeWhole(path, text);
+    builds.set(`builds/${build.hash}.json`, path);
+  }
+  return new Map([...files, ...builds]);
+}
+
+async function readNote(): Promise<z.infer<typeof noteSchema>> {
+  try {
+    return noteSchema.parse(JSON.parse(new TextDecoder().decode(await readIfThere(NOTE))));
+  } catch {
+    return {};
+  }
+}
+
+async function putObject(put: string[]): Promise<void> {
+  let said = "";
+  const code = await wrangler(["r2", "object", "put", ...put], (chunk) => (said += chunk));
+  if (code === 0) return;
+  throw new Refusal(
+    `${put[0]} was not put into the bucket. Wrangler says:\n${printableText(said.trim())}\n\nMake the bucket (npx wrangler r2 bucket create NAME) and sign in (npx wrangler login), if that is the matter, and run npm run deploy again: what has been put already is not put again.`,
+  );
+}
+
+/** Runs wrangler; gives its exit code. */
+function wrangler(own: string[], output: "inherit" | ((chunk: string) => void)): Promise<number> {
+  const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
+  const child = spawn(process.execPath, [join(folder, "bin/wrangler.js"), ...own], {
+    stdio: output === "inherit" ? "inherit" : ["ignore", "pipe", "pipe"],
+  });
+  if (output !== "inherit") {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", output);
+    }
+  }
+  return new Promise((done, fail) => {
+    child.once("error", fail);
+    child.once("close", (code) => done(code ?? 1));
+  });
+}
+
+try {
+  if (values["dry-run"] !== true && values.help !== true) await keepBuilds();
+  process.exitCode = await wrangler(["deploy", ...args], "inherit");
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(`\nNothing was deployed.\n${error.message}`);
+  process.exitCode = 1;
+}

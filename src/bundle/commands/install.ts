@@ -1,0 +1,150 @@
+/** The commands `npm run servlets -- install`, `publish` and `replay`: they prepare servlets here, and send them to a server. */
+import * as z from "zod";
+import { canonicalJson } from "../../digest.ts";
+import { mebibytes, printable, printableLines } from "../../text.ts";
+import { buildOf, type BuildFiles } from "../build-files.ts";
+import { bundleAll, makeBundle, type Member } from "../bundle.ts";
+import { Refusal, Refusals } from "../refusal.ts";
+import { locate } from "./examine.ts";
+import { request, requestJson, retried, type Server } from "./operator.ts";
+import { differences, buildReport } from "./build-report.ts";
+import { agreed } from "./terminal.ts";
+import { currentOf, installedOf } from "./versions.ts";
+
+export interface Options {
+  folders: readonly [string, ...string[]];
+  cache: string;
+  progress(text: string): void;
+}
+
+/** Installs one servlet, after its permissions were shown and agreed to. */
+export async function install(
+  what: string,
+  { server, yes }: { server: Server; yes: boolean },
+  options: Options,
+): Promise<string> {
+  const found = await locate(what, options.folders);
+  const current = currentOf(await installedOf(found.name, server));
+  const [member] = await bundleAll([found], options);
+  const files = buildOf(member!);
+  const { build } = files;
+  const { name } = build;
+  warn([member!]);
+  console.log(buildReport(build));
+  const isKnown = current !== undefined && canonicalJson(current.build) === canonicalJson(build);
+  if (current !== undefined && !isKnown) {
+    console.log(`\nCompared with version ${current.version}, which is installed:`);
+    console.log(differences(current.build, build));
+  }
+  // An installed build is sent again, too, which restores parts that the bucket has lost.
+  if (!isKnown && !(await agreed(`Install ${name} on ${server.url}?`, yes))) {
+    return `${name} was not installed.`;
+  }
+  const { version } = await send(
+    files,
+    { server, path: `servlet/${encodeURIComponent(name)}`, schema: servedSchema },
+    options.progress,
+  );
+  return isKnown
+    ? `${name} is installed already, as version ${version}.`
+    : `${name} is installed as version ${version}, and served everywhere within five seconds.`;
+}
+
+/** Keeps builds on the server for waiting calls, without serving them. */
+export async function publish(
+  what: string | undefined,
+  server: Server,
+  options: Options,
+): Promise<string> {
+  const members =
+    what === undefined
+      ? await makeBundle(options)
+      : await bundleAll([await locate(what, options.folders)], options);
+  warn(members);
+  const refusals = new Refusals();
+  for (const files of members.map(buildOf)) {
+    const { name } = files.build;
+    const to = { server, path: `build/${encodeURIComponent(name)}`, schema: keptSchema };
+    await refusals.collect(async () => {
+      const { hash } = await send(files, to, options.progress);
+      console.log(printable(`${name} is published: ${hash}`));
+    });
+  }
+  refusals.throwAll();
+  return `${server.url} keeps what is published for calls that wait.`;
+}
+
+/** Replays the waiting calls of a servlet with the build of the servlet `against`. */
+export async function replay(
+  name: string,
+  { against, server }: { against: string; server: Server },
+  options: Options,
+): Promise<string> {
+  const found = { ...(await locate(against, options.folders)), name };
+  const [member] = await bundleAll([found], options);
+  const path = `replay/${encodeURIComponent(name)}`;
+  const to = { method: "POST", server, path, schema: replayedSchema };
+  const { waiting, goOn, reasons } = await send(buildOf(member!), to, options.progress);
+  return [
+    `Calls of ${name} that wait: ${waiting}. Of these, ${goOn} would go on with this build.`,
+    ...reasons.map((one) => `  ${printable(one)}`),
+  ].join("\n");
+}
+
+function warn(members: readonly Member[]): void {
+  for (const { found, warnings } of members) {
+    for (const one of warnings) console.error(printableLines(`warning: ${found.name}: ${one}`));
+  }
+}
+
+const missingSchema = z.object({ missing: z.array(z.string()).min(1) });
+const servedSchema = z.object({ version: z.number() });
+const replayedSchema = z.object({
+  waiting: z.number(),
+  goOn: z.number(),
+  reasons: z.array(z.string()),
+});
+const keptSchema = z.object({ hash: z.string(), missing: z.array(z.never()) });
+
+interface Target<T> {
+  method?: string;
+  server: Server;
+  path: string;
+  /** Of the answer once no part is missing. */
+  schema: z.ZodType<T>;
+}
+
+/** Sends a build, then the parts that the server lacks, and the build again. */
+async function send<T>(
+  { build, code }: BuildFiles,
+  { method = "PUT", server, path, schema }: Target<T>,
+  progress: (text: string) => void,
+): Promise<T> {
+  const { name } = build;
+  const tell = (text: string) => progress(printable(`${name}: ${text}`));
+  const answers = z.union([schema, missingSchema]);
+  const put = () => {
+    const headers = { "content-type": "application/json" };
+    const init = { method, body: JSON.stringify(build), headers };
+    return retried(() => requestJson(server, path, answers, init), tell);
+  };
+  const missingIn = (answer: T | z.infer<typeof missingSchema>) =>
+    missingSchema.safeParse(answer).data?.missing;
+  const first = await put();
+  const missing = missingIn(first);
+  if (missing === undefined) return first as T;
+  for (const [at, digest] of missing.entries()) {
+    const part = code.get(digest);
+    if (part === undefined)
+      throw new Refusal(
+        `The server asks for a part that is not in the build of ${name}. Is it a server of this version?`,
+      );
+    tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
+    // In pieces, so that a slow line is not taken for a silent one.
+    const body = new Blob([part.bytes]);
+    await retried(() => request(server, `part/${digest}`, { method: "PUT", body }), tell);
+  }
+  const second = await put();
+  if (missingIn(second) === undefined) return second as T;
+  throw new Refusal(`The server has lost parts of ${name} that were sent. Try again.`);
+}

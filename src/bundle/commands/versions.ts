@@ -1,0 +1,131 @@
+/** The commands `npm run servlets -- versions`, `rollback`, `uninstall`, `unpublish` and `installed`. */
+import * as z from "zod";
+import type { Build } from "../../builds/build.ts";
+import { isObject } from "../../model.ts";
+import { printable } from "../../text.ts";
+import { Refusal } from "../refusal.ts";
+import { requestJson, type Server } from "./operator.ts";
+import { differences } from "./build-report.ts";
+import { agreed } from "./terminal.ts";
+
+const versionSchema = z.object({
+  version: z.number(),
+  hash: z.string(),
+  installed: z.string(),
+  by: z.string(),
+});
+const installedSchema = z.object({
+  name: z.string(),
+  current: z.nullable(z.number()),
+  versions: z.array(
+    versionSchema.extend({
+      // The server has checked it.
+      build: z.custom<Build>((value) => isObject(value) && isObject(value["manifest"])),
+    }),
+  ),
+});
+const listSchema = z.object({
+  servlets: z.array(versionSchema.extend({ name: z.string(), tools: z.number() })),
+});
+
+/** An installed servlet with the versions that are kept, the newest first. */
+export type InstalledServlet = z.infer<typeof installedSchema>;
+
+const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
+
+/** The versions of a servlet on this server; none if it is not installed. */
+export const installedOf = (name: string, server: Server): Promise<InstalledServlet> =>
+  requestJson(server, pathOf(name), installedSchema);
+
+type Version = InstalledServlet["versions"][number];
+
+export const currentOf = (all: InstalledServlet): Version | undefined =>
+  all.versions.find(({ version }) => version === all.current);
+
+/** All that is installed. */
+export async function installed(server: Server): Promise<string> {
+  const { servlets } = await requestJson(server, "servlet/", listSchema);
+  if (servlets.length === 0) return `No servlet is installed on ${server.url}.`;
+  const width = Math.max(...servlets.map(({ name }) => name.length));
+  return servlets
+    .map(({ name, tools, ...one }) => `${name.padEnd(width)}  ${described(one)}, tools: ${tools}`)
+    .map(printable)
+    .join("\n");
+}
+
+/** The versions of a servlet that are kept. */
+export async function versions(name: string, server: Server): Promise<string> {
+  const { current, versions: kept } = await demandInstalled(name, server);
+  return kept
+    .map((one) => `${one.version === current ? "→" : " "} ${described(one)}`)
+    .map(printable)
+    .join("\n");
+}
+
+const described = ({ version, hash, installed: at, by }: z.infer<typeof versionSchema>) =>
+  `version ${version}, ${hash.slice(0, 12)}, installed ${at} by ${by}`;
+
+/** Serves an earlier version again: the one before, if none is named. */
+export async function rollback(
+  name: string,
+  to: string | undefined,
+  { server, yes }: { server: Server; yes: boolean },
+): Promise<string> {
+  const all = await demandInstalled(name, server);
+  const current = currentOf(all);
+  const target = all.versions.find(({ version }) =>
+    to === undefined ? version < (current?.version ?? Infinity) : String(version) === to,
+  );
+  if (target === undefined) {
+    const kept = all.versions.map(({ version }) => version).join(", ");
+    throw new Refusal(
+      to === undefined
+        ? `${name} has no version before ${current?.version}.`
+        : `${name} has no version ${to}. Versions that are kept: ${kept}.`,
+    );
+  }
+  const { version } = target;
+  if (version === current?.version) return `${name} is served as version ${version} already.`;
+  if (current !== undefined) {
+    console.log(`Version ${version} of ${printable(name)}, compared with ${current.version}:`);
+    console.log(differences(current.build, target.build));
+  }
+  if (!(await agreed(`Serve version ${version} of ${name} on ${server.url}?`, yes))) {
+    return "Nothing was changed.";
+  }
+  await requestJson(server, pathOf(name), z.object({}), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rollback: version }),
+  });
+  return `${name} is served as version ${version} everywhere within five seconds.`;
+}
+
+/** Removes a servlet with all its versions. */
+export async function uninstall(
+  name: string,
+  { server, yes }: { server: Server; yes: boolean },
+): Promise<string> {
+  const { versions: kept } = await demandInstalled(name, server);
+  console.log(kept.map(described).map(printable).join("\n"));
+  if (!(await agreed(`Remove ${name} and these versions from ${server.url}?`, yes))) {
+    return "Nothing was changed.";
+  }
+  await requestJson(server, pathOf(name), z.object({}), { method: "DELETE" });
+  return `${name} is uninstalled, and no longer served within five seconds.`;
+}
+
+/** Forgets the published build of a servlet. */
+export async function unpublish(name: string, server: Server): Promise<string> {
+  const path = `build/${encodeURIComponent(name)}`;
+  await requestJson(server, path, z.object({}), { method: "DELETE" });
+  return `${name} is no longer published on ${server.url}.`;
+}
+
+async function demandInstalled(name: string, server: Server): Promise<InstalledServlet> {
+  const all = await installedOf(name, server);
+  if (all.versions.length > 0) return all;
+  throw new Refusal(
+    `No servlet ${name} is installed on ${server.url}. For the names: npm run servlets -- installed --to ${server.url}`,
+  );
+}

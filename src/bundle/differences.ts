@@ -1,0 +1,61 @@
+/** Differences between two versions of a servlet, for people. */
+import { diff } from "node:util";
+import type { Build } from "../builds/build.ts";
+import { canonicalJson } from "../digest.ts";
+import type { Lists } from "../model.ts";
+
+/** Each thing that a servlet offers or may do, as lines. */
+export type View = ReadonlyMap<string, string[]>;
+
+const linesOf = (entry: object) =>
+  JSON.stringify(JSON.parse(canonicalJson(entry)), null, 2)
+    .split("\n")
+    .slice(1, -1);
+
+/** What these lists offer. */
+export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists): View =>
+  new Map([
+    ...tools.map((one): [string, string[]] => [`tool ${one.name}`, linesOf(one)]),
+    ...resources.map((one): [string, string[]] => [`resource ${one.uri}`, linesOf(one)]),
+    ...resourceTemplates.map((one): [string, string[]] => [
+      `resource template ${one.uriTemplate}`,
+      linesOf(one),
+    ]),
+    ...prompts.map((one): [string, string[]] => [`prompt ${one.name}`, linesOf(one)]),
+  ]);
+
+/** All of a build but its code. */
+export const viewOf = ({ manifest, lists }: Build): View =>
+  new Map([
+    ...Object.entries(manifest).map(([key, value]): [string, string[]] => [
+      `manifest ${key}`,
+      linesOf({ [key]: value }),
+    ]),
+    ...(lists === undefined ? [] : offered(lists)),
+  ]);
+
+/** What is gone, new and different, as the lines of a diff. */
+export function compare(before: View, after: View): string[] {
+  const all = [...new Set([...before.keys(), ...after.keys()])];
+  const changes = all.flatMap((what) => {
+    const old = before.get(what);
+    const now = after.get(what);
+    if (old === undefined) return [`+ ${what}`, ...now!.map((line) => `+ ${line}`)];
+    if (now === undefined) return [`- ${what}`];
+    const lines = changedLines(old, now);
+    return lines.length === 0 ? [] : [`  ${what}`, ...lines];
+  });
+  return changes.length > 0 ? changes : ["  It offers what it has offered; only its code differs."];
+}
+
+/** Lines that are compared: comparing takes memory by the square of those that differ. */
+const COMPARED = 2000;
+
+function changedLines(old: string[], now: string[]): string[] {
+  const mark = (sign: string, lines: string[]) => lines.map((line) => `${sign} ${line}`);
+  if (old.join("\n") === now.join("\n")) return [];
+  if (Math.max(old.length, now.length) > COMPARED) return [...mark("-", old), ...mark("+", now)];
+  return diff(old, now).flatMap(([kind, line]) =>
+    kind === 0 ? [] : mark(kind > 0 ? "-" : "+", [line]),
+  );
+}

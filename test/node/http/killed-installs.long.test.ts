@@ -1,0 +1,161 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { OBJECTS } from "../objects.ts";
+import { freePort } from "../workerd.ts";
+import { built, Operator } from "./installing.ts";
+
+/** The server is killed at each step of an install: then the old or the new version is served, never neither. */
+
+/** Long enough for a client to listen again after a restart, before the change is announced. */
+const LIMITS = { installsMs: 200, installsStaleMs: 15_000 };
+
+let folder: string;
+let port: number;
+let server: ChildProcess;
+let operator: Operator;
+
+async function start() {
+  const args = ["wrangler", "dev", "--config", join(folder, "wrangler.json"), "--port", `${port}`];
+  const persisted = [
+    "--persist-to",
+    join(folder, "state"),
+    "--inspector-port",
+    `${await freePort()}`,
+  ];
+  // A group of its own, so that workerd dies with it.
+  server = spawn("npx", [...args, ...persisted], { detached: true, stdio: "ignore" });
+  const health = async () => (await fetch(`http://127.0.0.1:${port}/health`)).ok;
+  await vi.waitFor(async () => expect(await health()).toBe(true), {
+    timeout: 60_000,
+    interval: 100,
+  });
+}
+
+async function kill() {
+  const gone = once(server, "exit");
+  process.kill(-server.pid!, "SIGKILL");
+  await gone;
+}
+
+async function connected() {
+  const client = new Client(
+    { name: "test", version: "1.0.0" },
+    { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
+  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
+  return client;
+}
+
+/** Which version answers a call. */
+async function served(): Promise<string> {
+  const client = await connected();
+  try {
+    const { content } = await client.callTool({ name: "say", arguments: {} });
+    return (content as { text: string }[])[0]!.text;
+  } finally {
+    await client.close();
+  }
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "killed-"));
+  port = await freePort();
+  operator = new Operator(new URL(`http://127.0.0.1:${port}/mcp`));
+  await writeFile(
+    join(folder, "wrangler.json"),
+    JSON.stringify({
+      name: "killed",
+      main: resolve("test/worker/index.ts"),
+      compatibility_date: "2026-09-01",
+      compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
+      durable_objects: {
+        bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
+      },
+      migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
+      r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
+      worker_loaders: [{ binding: "LOADER" }],
+      vars: { SEASON: "plums", LIMITS: JSON.stringify(LIMITS) },
+    }),
+  );
+  await start();
+});
+afterAll(async () => {
+  await kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const version = (reply: string) =>
+  built(
+    "words",
+    `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: {
+  say: { description: "Says it.", input: { type: "object", properties: {} }, handler: () => "${reply}" },
+} });`,
+  );
+type Built = Awaited<ReturnType<typeof version>>;
+
+const sendParts = async ({ code }: Built) => {
+  for (const [digest, { bytes }] of code) await operator.json("PUT", `part/${digest}`, bytes);
+};
+
+/** What is done of an install before the server dies. */
+const STEPS: [string, (build: Built) => Promise<unknown>][] = [
+  [
+    "while a part is sent",
+    async ({ code }) => {
+      const [digest, { bytes }] = [...code][0]!;
+      void operator.send("PUT", `part/${digest}`, bytes).catch(() => {});
+      await new Promise((done) => setTimeout(done, 3));
+    },
+  ],
+  ["after the parts", sendParts],
+  ["after the build was kept", async (one) => operator.put(one, "build")],
+  ...[10, 40, 120].map((ms): [string, (build: Built) => Promise<unknown>] => [
+    `${ms} ms into the install`,
+    async (one) => {
+      await sendParts(one);
+      void operator.send("PUT", "servlet/words", one.build).catch(() => {});
+      await new Promise((done) => setTimeout(done, ms));
+    },
+  ]),
+];
+
+test("at each step of an install", { timeout: 150_000 }, async () => {
+  await operator.put(await version("v0"));
+  await vi.waitFor(async () => expect(await served()).toBe("v0"), 10_000);
+  let before = "v0";
+  for (const [at, [step, work]] of STEPS.entries()) {
+    const next = `v${at + 1}`;
+    const build = await version(next);
+    await work(build);
+    await kill();
+    await start();
+    expect({ step, isEither: [before, next].includes(await served()) }).toEqual({
+      step,
+      isEither: true,
+    });
+    expect(await operator.put(build)).toMatchObject({ hash: build.build.hash });
+    await vi.waitFor(async () => expect(await served()).toBe(next), 10_000);
+    before = next;
+  }
+
+  // Killed after the change, before it is announced.
+  const last = await version("last");
+  await operator.put(last);
+  await kill();
+  await start();
+  const client = await connected();
+  const heard: string[] = [];
+  const method = "notifications/tools/list_changed";
+  client.setNotificationHandler(method, () => void heard.push(method));
+  const subscription = await client.listen({ toolsListChanged: true });
+  expect(await served()).toBe("last");
+  await vi.waitFor(() => expect(heard).not.toEqual([]), 25_000);
+  await subscription.close();
+  await client.close();
+});
