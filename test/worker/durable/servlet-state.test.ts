@@ -14,7 +14,7 @@ import { bundle } from "../../bundle.gen.ts";
 import type { Asks } from "../../../src/asks.ts";
 import type { CallToolResult } from "../../../src/model.ts";
 import { Suspended, Wait } from "../../../src/suspension.ts";
-import { begin, goOn, send, type Sent } from "./client.ts";
+import { begin, goOn, newAddress, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
 
@@ -25,10 +25,9 @@ const text = async (name: string, sent: Sent = {}): Promise<string> => {
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
-let callers = 0;
 /** A caller that nobody has been yet: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
-  headers: { "cf-connecting-ip": `203.0.113.${++callers}` },
+  headers: { "cf-connecting-ip": newAddress() },
 });
 
 test("the memory of a successful call is where the next one of the same caller begins", async () => {
