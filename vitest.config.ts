@@ -33,6 +33,7 @@ export default defineConfig({
           // Files share their modules: to load them for each takes longer than most tests. Whatever a file changes in
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
           isolate: false,
+          setupFiles: "./test/worker/shared.ts",
           testTimeout: 60_000,
         },
       },
