@@ -48,7 +48,7 @@ export interface ScopeRun {
 /** A run, and what it has come to. */
 interface Running extends ScopeRun {
   files: Files | undefined;
-  /** Changes of which it tells once it is committed. */
+  /** Changes that are published once the call is committed. */
   changes: Change[];
   /** The blocks of its memory as they are stored. */
   blocks: Kept["blocks"];
@@ -79,7 +79,7 @@ export class ScopeState {
     if (before !== undefined) return before;
     const { hash } = this.rows;
     if (hash !== undefined && hash !== buildOf(servlet)) {
-      console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
+      console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
     const files = this.filesFor(servlet, setup.world.now());
@@ -98,7 +98,7 @@ export class ScopeState {
     return plainEnding(ending, running.isCommitted ? running.changes : []);
   }
 
-  /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
+  /** The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes. */
   filesFor(servlet: PreparedServlet, now: number): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
@@ -175,7 +175,7 @@ export class ScopeState {
       },
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
-        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        // A call that failed, or asks for it, loses its changes together with its instance.
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
@@ -193,7 +193,7 @@ export class ScopeState {
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
-    // Undefined where its memory is to begin anew.
+    // Undefined if its memory starts empty.
     const change =
       leaves === "changes"
         ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
@@ -215,7 +215,7 @@ export class ScopeState {
   }
 }
 
-/** What a memory can be used with: its servlet's code and folders, which it has open. */
+/** Identifies a build: memory can only be used with the same code and the same folders, which it has open. */
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
@@ -227,6 +227,6 @@ const tooLarge = (bytes: number) =>
     `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
   );
 
-/** What the caller of a servlet is told whose state cannot be opened. */
+/** The message to callers of a servlet whose state cannot be opened. */
 const corruptMessage = (servlet: string): string =>
   `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`;

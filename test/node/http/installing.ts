@@ -46,7 +46,7 @@ export async function built(name: string, source: string, manifest: object = {})
   }
 }
 
-/** What an operator sends to a server. */
+/** A client of the operator endpoints of a server. */
 export class Operator {
   readonly #url: URL;
   readonly #headers: Record<string, string>;

@@ -16,7 +16,7 @@ interface Doing {
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
-/** A caller that nobody has been yet, and what its tool does. */
+/** A new caller, and the tool that it calls. */
 function newCaller() {
   const sent: Sent = { headers: { "cf-connecting-ip": newAddress() } };
   return async (what: string, doing: Doing | { path?: never } = {}): Promise<string> => {

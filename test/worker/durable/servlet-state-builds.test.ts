@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { newAddress, prepare, send, type Sent } from "./client.ts";
 
-/** What becomes of a servlet's memory when its build changes. */
+/** A servlet's memory when its build changes. */
 prepare();
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;

@@ -29,7 +29,7 @@ const UPDATED = "notifications/resources/updated";
 
 const { HUBS: hubs } = env as unknown as { HUBS: DurableObjectNamespace<Hub> };
 
-/** A caller that nobody has been yet: anonymous, from an address of its own. */
+/** A new caller: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
   headers: { "cf-connecting-ip": newAddress() },
 });

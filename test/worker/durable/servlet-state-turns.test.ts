@@ -23,7 +23,7 @@ prepare();
 const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
 const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
 
-/** A servlet, called by one principal that nobody has been yet. */
+/** A servlet, called by a new principal. */
 function newCaller(servlet: string) {
   const { callTool } = connected(
     bundle.servlets.find(({ name }) => name === servlet)!,
