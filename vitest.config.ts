@@ -1,6 +1,10 @@
+import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { settings } from "./test/worker/settings.ts";
+
+// Hundreds of processes load the same modules: compiled once, they start in half the time.
+process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
 export default defineConfig({
   test: {

@@ -145,6 +145,9 @@ export const limits = {
    * scopes that all callers share are not counted. Four times what the files of one scope may take.
    */
   callerStateBytes: 1024 * 1024 * 1024,
+  /** Of that, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
+  memoryRoomBytes: 1024 * 1024,
+  roomMs: 10_000,
   /**
    * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
    * after such a pause. A request may make a thousand others.

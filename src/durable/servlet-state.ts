@@ -134,6 +134,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       const { state: scope } = servlet.manifest;
       await this.#keep(servlet, run.call.caller);
       const caller = scope === "server" ? undefined : run.call.caller;
+      const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
       let stored: number | undefined;
       const ending = await state.call({
         servlet,
@@ -147,6 +148,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           keeper: call.keeper,
         },
         isDurable: run.isDurable === true,
+        ...(hasFolders && { room: await this.#room.available(caller) }),
         reserve: (bytes) => {
           stored = bytes;
           return this.#room.demand(caller, bytes);
