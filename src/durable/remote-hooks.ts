@@ -200,7 +200,7 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
   /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
   held(): Promise<number>;
-  /** What is kept, without its contents. */
+  /** Sizes and times of the state. */
   summary(servlet: string): Promise<Settled<StateSummary>>;
   /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
   exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;

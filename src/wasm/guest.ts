@@ -32,7 +32,7 @@ export class Guest extends GuestMemory {
   varBytes = 0;
   /** The last HTTP response, without its body. */
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
-  /** What becomes of its servlet's state when the call has ended well; for a servlet that keeps none, nothing. */
+  /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
   leaves: "changes" | "nothing" | "new state" = "changes";
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;

@@ -90,7 +90,7 @@ export async function serveLoading({ variables, ...options }: Options = {}) {
   };
 }
 
-/** What an operator sends to a server. */
+/** A client of the operator endpoints of a server. */
 export class Operator {
   readonly #url: URL;
   readonly #headers: Record<string, string>;
