@@ -62,8 +62,8 @@ test("a servlet that returns what it asks goes on, too, and is called anew with 
 });
 
 test("a tool with an output schema gives no content that its schema refuses", async () => {
-  const call = { what: "Paint the bridge", amount: "120 EUR" };
-  const { result } = await callOf("request_approval", call, PLAIN);
+  const matter = { what: "Paint the bridge", amount: "120 EUR" };
+  const { result } = await callOf("request_approval", matter, PLAIN);
   expect(result).toMatchObject({ isError: true });
   expect(result).not.toHaveProperty("structuredContent");
   const { id, url } = result!["_meta"]["edge-servlets/waiting"];
@@ -120,7 +120,7 @@ test("a client of tasks hears that the task has ended with the link, and cannot 
   const sent = { capabilities: TASKS };
   const { result } = await callOf("plan_always", steps({ do: "sleep", ms: 5 }, ELICIT), sent);
   const taskId = result!["taskId"];
-  const task = await ended(taskId, sent);
+  const task = await endedTask(taskId, sent);
   const { id, url } = task["result"]["structuredContent"];
   expect(id).toBe(taskId);
   const forged = { ask_1: { action: "accept", content: { value: "Eve" } } };
@@ -128,10 +128,10 @@ test("a client of tasks hears that the task has ended with the link, and cannot 
   await send("tasks/cancel", { taskId }, { server, ...sent });
   await browser().answer(url, { f0: "Ada" });
   expect(saidIn(await resultOf(id))).toEqual(["slept", "Ada"]);
-  expect(await ended(taskId, sent)).toEqual(task);
+  expect(await endedTask(taskId, sent)).toEqual(task);
 });
 
-async function ended(taskId: string, sent: Json): Promise<Json> {
+async function endedTask(taskId: string, sent: Json): Promise<Json> {
   for (let look = 0; look < 500; look++) {
     const { result } = await send("tasks/get", { taskId }, { server, ...sent });
     if (result?.["status"] === "completed") return result;
