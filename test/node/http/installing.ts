@@ -5,29 +5,12 @@ import { join } from "node:path";
 import { createTestHarness } from "wrangler";
 import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { OBJECTS } from "../objects.ts";
+import { installing, testWorker } from "../objects.ts";
 
 /** Serves the Worker of the tests with a bucket of builds and a loader. */
 export async function serveInstalling(vars: Record<string, string> = {}) {
-  const harness = createTestHarness({
-    workers: [
-      {
-        config: {
-          name: "installing",
-          main: "test/worker/index.ts",
-          compatibility_date: "2026-09-01",
-          compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
-          durable_objects: {
-            bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
-          },
-          migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
-          r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
-          worker_loaders: [{ binding: "LOADER" }],
-          vars: { SEASON: "plums", ...vars },
-        },
-      },
-    ],
-  });
+  const config = { ...testWorker("installing", vars), ...installing };
+  const harness = createTestHarness({ workers: [{ config }] });
   const { url } = await harness.listen();
   return { url: new URL("/mcp", url), close: () => harness.close() };
 }
