@@ -26,6 +26,7 @@ export default defineConfig({
               bindings: settings,
               kvNamespaces: ["OAUTH_KV"],
               r2Buckets: ["BUILDS"],
+              workerLoaders: { TEST_LOADER: {} },
               ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),
