@@ -118,10 +118,22 @@ export class Operator {
   }
 }
 
-/** Begins a call of a tool by a client that takes tasks. */
-export async function begun(name: string, url: URL, headers: Record<string, string> = {}) {
+/** Sends a request of MCP, and gives its result. */
+export async function request(
+  url: URL,
+  {
+    method,
+    params = {},
+  }: { method: string; params?: { name?: string; [member: string]: unknown } },
+  headers: Record<string, string> = {},
+  capabilities: object = {},
+): Promise<object> {
   const version = "2026-07-28";
   const meta = "io.modelcontextprotocol/";
+  const _meta = {
+    [`${meta}protocolVersion`]: version,
+    [`${meta}clientCapabilities`]: capabilities,
+  };
   const response = await fetch(url, {
     method: "POST",
     headers: {
@@ -129,29 +141,20 @@ export async function begun(name: string, url: URL, headers: Record<string, stri
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "mcp-protocol-version": version,
-      "mcp-method": "tools/call",
-      "mcp-name": name,
+      "mcp-method": method,
+      ...(params.name !== undefined && { "mcp-name": params.name }),
     },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: {
-        name,
-        arguments: { text: "" },
-        _meta: {
-          [`${meta}protocolVersion`]: version,
-          [`${meta}clientCapabilities`]: {
-            elicitation: { form: {} },
-            extensions: { [`${meta}tasks`]: {} },
-          },
-        },
-      },
-    }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
   });
-  const { result } = (await response.json()) as { result: object };
-  return result;
+  return ((await response.json()) as { result: object }).result;
 }
+
+/** Begins a call of a tool by a client that takes tasks. */
+export const begun = (name: string, url: URL, headers: Record<string, string> = {}) =>
+  request(url, { method: "tools/call", params: { name, arguments: { text: "" } } }, headers, {
+    elicitation: { form: {} },
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  });
 
 /** Sends a call to a server of `serveLoading`, and breaks the connection when `until` is settled. */
 export async function left({ port }: URL, params: object, until: Promise<unknown>): Promise<void> {
