@@ -56,6 +56,19 @@ export const invalidBuild = (why: string) =>
     `The build is not valid: ${why}. Make it with \`npm run servlets -- install\`.`,
   );
 
+/** A build cannot have this name: a servlet of the bundle or of the server itself has it. */
+export const nameTaken = (name: string) =>
+  new Fault(
+    "conflict",
+    `This server has a servlet ${name} of its own. Install yours under another name.`,
+  );
+
+/** Another operator has made this version the served one (0: none) since the one who asks has looked. */
+export const changedMeanwhile = (name: string, current: number) => {
+  const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;
+  return new Fault("conflict", `${name} was changed meanwhile: ${now}. Look, and try again.`);
+};
+
 /** The place and message of an issue of zod. */
 export const describeIssue = (issue?: { path: PropertyKey[]; message: string }): string =>
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");

@@ -9,7 +9,7 @@ import { limits } from "../limits.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
-import { digestsOf, type Build } from "./build.ts";
+import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import type { InstalledBuilds, InstalledVersion, InstallsObject } from "./installs-object.ts";
 
 const TABLES = `
@@ -53,17 +53,19 @@ export function installsObject(bundle: Bundle) {
       return { generation: now, builds: this.#served().map(({ build }) => build) };
     }
 
-    install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>> {
+    install(
+      build: Build,
+      by: string,
+      seen?: number,
+    ): Promise<Settled<{ version: number; isNew: boolean }>> {
       return settled(() => {
         const { name, hash } = build;
         const text = canonicalJson(build);
         const current = this.#servedOf(name);
         if (current?.build === text) return { version: current.nr, isNew: false };
+        this.#demandSeen(name, seen);
         if (RESERVED_NAMES.has(name) || bundle.servlets.some((one) => one.name === name)) {
-          throw new Fault(
-            "conflict",
-            `This server has a servlet ${name} of its own. Install yours under another name.`,
-          );
+          throw nameTaken(name);
         }
         const { count } = this.#sql
           .exec<{ count: number }>("SELECT COUNT(*) AS count FROM served")
@@ -104,7 +106,11 @@ export function installsObject(bundle: Bundle) {
       return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
     }
 
-    rollBack(name: string, to: number): Promise<Settled<{ version: number; hash: string }>> {
+    rollBack(
+      name: string,
+      to: number,
+      seen?: number,
+    ): Promise<Settled<{ version: number; hash: string }>> {
       return settled(() => {
         const rows = this.#versionsOf(name);
         const found = rows.find(({ nr }) => nr === to);
@@ -117,6 +123,7 @@ export function installsObject(bundle: Bundle) {
               : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
           );
         }
+        this.#demandSeen(name, seen);
         this.#change(() => {
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
         });
@@ -124,11 +131,12 @@ export function installsObject(bundle: Bundle) {
       });
     }
 
-    uninstall(name: string): Promise<Settled<void>> {
+    uninstall(name: string, seen?: number): Promise<Settled<void>> {
       return settled(() => {
         if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
           throw new Fault("invalid_request", `No servlet ${name} is installed.`);
         }
+        this.#demandSeen(name, seen);
         this.#change(() => {
           this.#sql.exec("DELETE FROM served WHERE name = ?", name);
           this.#sql.exec("DELETE FROM versions WHERE name = ?", name);
@@ -256,6 +264,12 @@ export function installsObject(bundle: Bundle) {
 
     #servedOf(name: string): Row | undefined {
       return this.#served().find((row) => row.name === name);
+    }
+
+    /** So that nobody replaces what another operator has installed meanwhile. */
+    #demandSeen(name: string, seen: number | undefined): void {
+      const current = this.#servedOf(name)?.nr ?? 0;
+      if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
     }
 
     #versionsOf(name: string): Row[] {

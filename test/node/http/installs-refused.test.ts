@@ -143,6 +143,25 @@ describe("a part is refused", () => {
   });
 });
 
+test("a name of the bundle is refused before any part is asked for", async () => {
+  const { build } = await buildWith(new Uint8Array([...HEADER, 0, 2, 1, 0x62]), { name: "hello" });
+  expect(await refused("PUT", "servlet/hello", build)).toMatch(/^409 This server has a servlet/);
+});
+
+test("what another operator has changed meanwhile is not replaced", async () => {
+  const later = await built("words", source("say", "goodbye"));
+  for (const [digest, { bytes }] of later.code) await operator.json("PUT", `part/${digest}`, bytes);
+  const changed = /^409 words was changed meanwhile: version 1 is served now\. Look, and try again/;
+  expect(await refused("PUT", "servlet/words?seen=0", later.build)).toMatch(changed);
+  expect(await refused("PUT", "servlet/words?seen=2", later.build)).toMatch(changed);
+  expect(await refused("POST", "servlet/words?seen=2", { rollback: 1 })).toMatch(changed);
+  expect(await refused("DELETE", "servlet/words?seen=2")).toMatch(changed);
+  // The same build again is no change.
+  expect(await operator.json("PUT", "servlet/words?seen=0", words.build)).toMatchObject({
+    isNew: false,
+  });
+});
+
 describe("code is refused", () => {
   test.each([
     ["that is no wasm", new TextEncoder().encode("not wasm"), /^400 .*cannot be loaded/],
