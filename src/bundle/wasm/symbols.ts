@@ -98,7 +98,7 @@ export class Symbols {
     } else if (opcode === I32_CONST) {
       this.#stack.push({ ...this.#unknown(), constant: signed(reader) });
     } else if (opcode === GLOBAL_GET) {
-      this.#stack.push({ ...known(this.#globals, reader.number(), this.#unknown) });
+      this.#stack.push({ ...entryOf(this.#globals, reader.number(), this.#unknown) });
     } else if (opcode === GLOBAL_SET) {
       const { root, distance } = this.#pop();
       this.#globals.set(reader.number(), { root, distance });
@@ -106,7 +106,7 @@ export class Symbols {
       const second = this.#pop();
       this.#stack.push(this.#sum(this.#pop(), second, opcode === I32_SUB));
     } else if (opcode === I32_WRAP) {
-      this.#stack.push({ ...known(this.#lower, this.#pop().root, this.#unknown) });
+      this.#stack.push({ ...entryOf(this.#lower, this.#pop().root, this.#unknown) });
     } else if (opcode === I64_EXTEND) {
       const { root, distance } = this.#pop();
       const extended = this.#unknown();
@@ -151,7 +151,7 @@ export class Symbols {
   #pop = (): Symbol => this.#stack.pop() ?? this.#unknown();
 
   #valueOf(local: number): Value {
-    return known(this.#locals, local, this.#unknown);
+    return entryOf(this.#locals, local, this.#unknown);
   }
 
   #assign(local: number, value: Value): void {
@@ -202,7 +202,7 @@ export class Symbols {
 }
 
 /** The entry of a key; a new one where there is none. */
-function known(values: Map<number, Value>, key: number, unknown: () => Value): Value {
+function entryOf(values: Map<number, Value>, key: number, unknown: () => Value): Value {
   const found = values.get(key) ?? unknown();
   values.set(key, found);
   return found;
