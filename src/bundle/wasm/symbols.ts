@@ -1,21 +1,15 @@
 /**
  * Follows the values that a function computes, as far as is needed to see that two stores have the same
- * base address, or bases that are a constant apart. Symbols of equal root and distance are equal values; a
- * value of which nothing is known has a root of its own.
+ * base address. Equal symbols are equal values; a value of which nothing is known has a symbol of its own.
  */
 import { Reader } from "./bytes.ts";
 import type { FunctionBody } from "./function-body.ts";
 import { OP, readInstruction, type Instruction } from "./instructions.ts";
 import { CLOSING, OPENING } from "./paths.ts";
 
-/** A value of 32 bits: the number of its root, and how far it is from that. */
-interface Value {
-  root: number;
-  distance: number;
-}
-
-/** A value on the stack, the local that it was read from, and its constant, where it has them. */
-export interface Symbol extends Value {
+/** A value on the stack: its number, the local that it was read from, and its constant, where it has them. */
+export interface Symbol {
+  value: number;
   local?: number;
   constant?: number;
 }
@@ -28,7 +22,7 @@ interface Scope {
   /** How many results it leaves. */
   results: number;
   /** The values of the locals where it began. */
-  locals: Map<number, Value>;
+  locals: Map<number, number>;
   /** The locals that are set in it. */
   assigned: Set<number>;
 }
@@ -36,23 +30,13 @@ interface Scope {
 const LOCAL_GET = 0x20;
 const LOCAL_SET = 0x21;
 const LOCAL_TEE = 0x22;
-const GLOBAL_GET = 0x23;
-const GLOBAL_SET = 0x24;
 const I32_CONST = 0x41;
-const I32_ADD = 0x6a;
-const I32_SUB = 0x6b;
-const I32_WRAP = 0xa7;
-const I64_EXTEND = 0xad;
 
 /** The state of the machine before the next instruction, where it is known. */
 export class Symbols {
   /** The top of the stack; below it, nothing is known. */
   #stack: Symbol[] = [];
-  #locals = new Map<number, Value>();
-  /** The values of globals since the last call or join. */
-  #globals = new Map<number, Value>();
-  /** The lower halves of values of 64 bits, by their roots: Go keeps addresses in those. */
-  #lower = new Map<number, Value>();
+  #locals = new Map<number, number>();
   #scopes: Scope[] = [];
   #next = 0;
   #loops: Set<number>[];
@@ -77,10 +61,8 @@ export class Symbols {
   }
 
   /** True if the local still holds the value that was read from it. */
-  isCurrent({ root, distance, local }: Symbol): boolean {
-    if (local === undefined) return false;
-    const now = this.#valueOf(local);
-    return now.root === root && now.distance === distance;
+  isCurrent({ value, local }: Symbol): boolean {
+    return local !== undefined && this.#valueOf(local) === value;
   }
 
   /** Takes in one instruction; `operands` are the bytes after its opcode. */
@@ -89,29 +71,14 @@ export class Symbols {
     const reader = new Reader(operands);
     if (opcode === LOCAL_GET) {
       const local = reader.number();
-      this.#stack.push({ ...this.#valueOf(local), local });
+      this.#stack.push({ value: this.#valueOf(local), local });
     } else if (opcode === LOCAL_SET || opcode === LOCAL_TEE) {
       const local = reader.number();
-      const { root, distance } = this.#pop();
-      this.#assign(local, { root, distance });
-      if (opcode === LOCAL_TEE) this.#stack.push({ root, distance, local });
+      const { value } = this.#pop();
+      this.#assign(local, value);
+      if (opcode === LOCAL_TEE) this.#stack.push({ value, local });
     } else if (opcode === I32_CONST) {
       this.#stack.push({ ...this.#unknown(), constant: signed(reader) });
-    } else if (opcode === GLOBAL_GET) {
-      this.#stack.push({ ...entryOf(this.#globals, reader.number(), this.#unknown) });
-    } else if (opcode === GLOBAL_SET) {
-      const { root, distance } = this.#pop();
-      this.#globals.set(reader.number(), { root, distance });
-    } else if (opcode === I32_ADD || opcode === I32_SUB) {
-      const second = this.#pop();
-      this.#stack.push(this.#sum(this.#pop(), second, opcode === I32_SUB));
-    } else if (opcode === I32_WRAP) {
-      this.#stack.push({ ...entryOf(this.#lower, this.#pop().root, this.#unknown) });
-    } else if (opcode === I64_EXTEND) {
-      const { root, distance } = this.#pop();
-      const extended = this.#unknown();
-      this.#lower.set(extended.root, { root, distance });
-      this.#stack.push(extended);
     } else if (OPENING.has(opcode)) {
       this.#open(opcode, operands);
     } else if (opcode === OP.else || opcode === OP.catch || opcode === OP.catchAll) {
@@ -120,7 +87,6 @@ export class Symbols {
       this.#close();
     } else {
       const effect = this.#effectOf(instruction);
-      if (opcode === OP.call || effect === undefined) this.#globals.clear();
       if (effect === undefined) {
         this.#stack = [];
         return;
@@ -139,22 +105,18 @@ export class Symbols {
     return known && { pops: known[0], pushes: known[1] };
   }
 
-  #unknown = (): Symbol => ({ root: this.#next++, distance: 0 });
-
-  #sum(one: Symbol, other: Symbol, isDifference: boolean): Symbol {
-    const isSwapped = one.constant !== undefined && !isDifference;
-    const [{ root, distance }, { constant }] = isSwapped ? [other, one] : [one, other];
-    if (constant === undefined) return this.#unknown();
-    return { root, distance: (isDifference ? distance - constant : distance + constant) | 0 };
-  }
+  #unknown = (): Symbol => ({ value: this.#next++ });
 
   #pop = (): Symbol => this.#stack.pop() ?? this.#unknown();
 
-  #valueOf(local: number): Value {
-    return entryOf(this.#locals, local, this.#unknown);
+  #valueOf(local: number): number {
+    const known = this.#locals.get(local);
+    if (known !== undefined) return known;
+    this.#locals.set(local, this.#next);
+    return this.#next++;
   }
 
-  #assign(local: number, value: Value): void {
+  #assign(local: number, value: number): void {
     this.#locals.set(local, value);
     this.#scopes.at(-1)?.assigned.add(local);
   }
@@ -172,16 +134,13 @@ export class Symbols {
       assigned: new Set(),
     });
     this.#stack = [];
-    if (opcode !== OP.loop) return;
-    this.#forget(this.#loops.shift()!);
-    this.#globals.clear();
+    if (opcode === OP.loop) this.#forget(this.#loops.shift()!);
   }
 
   /** `else` begins where `if` did; a handler begins after any part of what it guards. */
   #branch(opcode: number): void {
     const { locals, assigned } = this.#scopes.at(-1);
     this.#stack = [];
-    this.#globals.clear();
     if (opcode === OP.else) this.#locals = new Map(locals);
     else this.#forget(assigned);
   }
@@ -189,7 +148,6 @@ export class Symbols {
   #close(): void {
     const scope = this.#scopes.pop();
     if (scope === undefined) return;
-    this.#globals.clear();
     this.#stack = scope.below;
     for (let at = 0; at < scope.results; at++) this.#stack.push(this.#unknown());
     this.#forget(scope.assigned);
@@ -197,15 +155,8 @@ export class Symbols {
   }
 
   #forget(locals: Iterable<number>): void {
-    for (const local of locals) this.#locals.set(local, this.#unknown());
+    for (const local of locals) this.#locals.set(local, this.#next++);
   }
-}
-
-/** The entry of a key; a new one where there is none. */
-function entryOf(values: Map<number, Value>, key: number, unknown: () => Value): Value {
-  const found = values.get(key) ?? unknown();
-  values.set(key, found);
-  return found;
 }
 
 /** For each loop, in the order of their beginnings: the locals that are set in it. */
@@ -250,6 +201,8 @@ effects.length = 256;
 between(0x01, 0x01, [0, 0]); // nop
 between(0x1a, 0x1a, [1, 0]); // drop
 between(0x1b, 0x1c, [3, 1]); // select
+between(0x23, 0x23, [0, 1]); // global.get
+between(0x24, 0x24, [1, 0]);
 between(0x25, 0x25, [1, 1]); // table.get
 between(0x26, 0x26, [2, 0]);
 between(0x28, 0x35, [1, 1]); // loads

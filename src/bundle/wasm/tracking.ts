@@ -8,8 +8,8 @@
  * marked and put back like any other: all that a guest can learn is that some call needed more memory.
  *
  * **Marks.** A store is followed by a mark of the block that it begins in; nothing in between can end the
- * call. None is needed where a store that always runs before writes at most `SPILL` bytes below, as their base
- * addresses are the same or a constant apart; its mark may be moved down to its base for that.
+ * call. None is needed where a store that always runs before has the same base address and a lower or equal
+ * offset, within `SPILL` bytes; its mark may be moved down to lower offsets for that.
  */
 import { concatenate } from "../../wasm/image.ts";
 import { marksOf, SPILL } from "../../wasm/marks.ts";
@@ -135,7 +135,7 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
   const symbols = new Symbols(body, tracker.functionOf);
   const scratch = new Scratch(body);
   /** The marks that are certain to have been set, by memory and base, for each open block. */
-  const known: Map<string, Mark & { distance: number }>[] = [new Map()];
+  const known: Map<string, Mark>[] = [new Map()];
   while (reader.at < code.length) {
     const at = reader.at;
     const instruction = readInstruction(reader);
@@ -165,25 +165,22 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
       const block = (base.constant + offset) >>> BLOCK_SHIFT;
       const key = `${memory} block ${block}`;
       if (known.some((marks) => marks.has(key))) return [bytes];
-      known.at(-1).set(key, { memory, local: 0, offset, end, distance: 0 });
+      known.at(-1).set(key, { memory, local: 0, offset, end });
       return [bytes, [0x41, 0, 0x41, 1, ...storeMark(memory, block, tracker)]];
     }
-    const key = `${memory} ${base.root}`;
+    const key = `${memory} ${base.value}`;
     const earlier = known.findLast((marks) => marks.has(key))?.get(key);
     if (earlier !== undefined) {
-      // From the base of the earlier one. Where the sum of base and offset is beyond 32 bits, this store traps.
-      const from = ((base.distance - earlier.distance) | 0) + offset;
-      const low = Math.min(earlier.offset, from);
-      const high = Math.max(earlier.end, from + store.bytes);
-      if (from >= 0 && high - low <= SPILL) {
+      const low = Math.min(earlier.offset, offset);
+      const high = Math.max(earlier.end, end);
+      if (high - low <= SPILL) {
         earlier.offset = low;
         earlier.end = high;
         return [bytes];
       }
     }
     const isCurrent = symbols.isCurrent(base);
-    const local = isCurrent ? base.local! : scratch.of(I32);
-    const mark = { memory, local, offset, end, distance: base.distance };
+    const mark = { memory, local: isCurrent ? base.local! : scratch.of(I32), offset, end };
     known.at(-1).set(key, mark);
     if (isCurrent) return [bytes, mark];
     const value = leb(scratch.of(store.type, 1));
