@@ -2,7 +2,6 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
 import { merge } from "../servlets/catalog.ts";
-import { keepsState } from "../servlets/manifest.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
@@ -65,13 +64,7 @@ export class Installer {
 
   /** Serves a build. Throws `invalid_params` if it cannot be loaded, `conflict` if it clashes with others. */
   async install(build: Build, by: string): Promise<InstallResult> {
-    const { name, hash, manifest } = build;
-    if (keepsState(manifest)) {
-      throw new Fault(
-        "conflict",
-        `The servlet ${name} keeps state, which only servlets of the bundle can: put it into plugins/ and deploy.`,
-      );
-    }
+    const { name, hash } = build;
     await this.#refuseClashes(build);
     await this.#keep(build);
     return { name, hash, ...unsettled(await this.installs().install(build, by)) };

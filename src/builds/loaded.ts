@@ -3,6 +3,7 @@ import {
   hooksThere,
   settled,
   unsettled,
+  type RunContext,
   type Settled,
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
@@ -13,11 +14,13 @@ import type { CallContext } from "../call-context.ts";
 import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
 import { isolationOf } from "../servlets/connect.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import { partsOf, setupOf } from "../servlets/setup.ts";
+import { keepsState } from "../servlets/manifest.ts";
+import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import type { BuildBucket } from "./bucket.ts";
-import type { LoadedCode, RunnerEntrypoint } from "./runner.ts";
+import type { LoadedCode, LoadedRun, RunnerEntrypoint } from "./runner.ts";
+import type { StateFacet } from "./state-runner.ts";
 
 /** Where servlets are loaded from, and by what. */
 export interface LoaderParts {
@@ -29,13 +32,13 @@ export interface LoaderParts {
 /** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
 export class ServletLoader {
   readonly #parts: LoaderParts;
-  readonly #deployment: Deployment;
+  readonly deployment: Deployment;
   /** Part of the names of the isolates: another server's code or limits must not find them. */
-  #version: Promise<string> | undefined;
+  #known: Promise<string> | undefined;
 
   constructor(parts: LoaderParts, deployment: Deployment) {
     this.#parts = parts;
-    this.#deployment = deployment;
+    this.deployment = deployment;
   }
 
   async run(
@@ -43,46 +46,31 @@ export class ServletLoader {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending> {
+    const whole = { ...call, ...partsOf(call) };
+    const setup = setupOf(servlet, this.deployment, whole);
+    const { recorded, input } = call;
+    const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
+    const runner = await this.#runner(servlet);
+    const ending = await this.stoppable(servlet, runner, call, (id) =>
+      runner.run({ ...values, id }, new Hooks(call, setup)),
+    );
+    return endingOf(ending);
+  }
+
+  /** Runs something that is cancelled by its id, until it ends or its call is cancelled. */
+  async stoppable<T>(
+    servlet: PreparedServlet,
+    runner: { cancel(id: string): Promise<void> },
+    call: Pick<CallContext, "signal">,
+    start: (id: string) => Promise<Settled<T>>,
+  ): Promise<T> {
     const signal = call.signal();
     if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
-    const { manifest, name } = servlet;
-    const setup = setupOf(servlet, this.#deployment, { ...call, ...partsOf(call) });
-    const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
-    const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
-      const value = setup.secret(service, user);
-      return value === undefined ? [] : [{ service, user, value }];
-    });
     const id = crypto.randomUUID();
-    const runner = await this.#runner(servlet);
     const cancel = () => void runner.cancel(id).catch(() => {});
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const settlement = await runner
-        .run(
-          {
-            ...run,
-            id,
-            servlet: { name, manifest },
-            setup: {
-              config,
-              allowedHosts,
-              resends: resends === true,
-              logLevel,
-              trace,
-              caller,
-              fuel,
-              fuelUsed,
-            },
-            secrets,
-            credentials: call.credentials,
-            recorded: call.recorded,
-            seed: call.input?.seed,
-            there: hooksThere(call),
-          },
-          new Hooks(call, setup),
-        )
-        .catch((error: unknown) => this.#failed(servlet, error));
-      return endingOf(unsettled(settlement));
+      return unsettled(await start(id).catch((error: unknown) => failed(servlet, error)));
     } finally {
       signal.removeEventListener("abort", cancel);
     }
@@ -99,51 +87,91 @@ export class ServletLoader {
     );
   }
 
-  #failed({ name }: PreparedServlet, error: unknown): never {
-    if (error instanceof Fault) throw error;
-    logError(error);
-    throw new Fault(
-      "unavailable",
-      `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
-      { cause: error },
-    );
-  }
-
   async #runner(servlet: PreparedServlet) {
-    const { loader } = this.#parts;
-    const { restorable, checked } = isolationOf(servlet, this.#deployment);
-    const version = await (this.#version ??= this.#versionOf());
-    const name = [servlet.hash, version, restorable, checked].join(" ");
-    return loader.get(name, () => this.#code(servlet)).getEntrypoint<RunnerEntrypoint>("Runner");
+    const { name, code } = await this.#isolate(servlet);
+    return this.#parts.loader.get(name, code).getEntrypoint<RunnerEntrypoint>("Runner");
   }
 
-  async #versionOf(): Promise<string> {
-    return (await sha256(`${JSON.stringify(limits)} ${this.#parts.runner.script}`)).toHex();
+  /**
+   * The class of the facets that keep the state of a servlet, in its isolate; of one that is not installed, a class that
+   * only looks at what is kept. `name` is another for other code.
+   */
+  async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
+    const { name, code } = await (servlet ? this.#isolate(servlet) : this.#empty());
+    return {
+      name,
+      load: () =>
+        this.#parts.loader
+          .get(name, code)
+          .getDurableObjectClass<StateFacet>("State", { props: { key } }),
+    };
+  }
+
+  /** An isolate with a servlet's code. */
+  async #isolate(servlet: PreparedServlet) {
+    const { restorable, checked } = isolationOf(servlet, this.deployment);
+    const files = JSON.stringify(servlet.parts?.files ?? {});
+    const name = [servlet.hash, await this.#version(), restorable, checked, files].join(" ");
+    return { name, code: () => this.#code(servlet) };
+  }
+
+  /** One without any. */
+  async #empty() {
+    const main = `import { stateOf } from "./runner.js";
+export const State = stateOf(${JSON.stringify({ limits })});
+`;
+    return { name: `none ${await this.#version()}`, code: () => this.#codeOf(main, {}, true) };
+  }
+
+  #version(): Promise<string> {
+    return (this.#known ??= sha256(JSON.stringify([limits, this.#parts.runner])).then((digest) =>
+      digest.toHex(),
+    ));
   }
 
   async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {
-    const { bucket, runner } = this.#parts;
+    const { bucket } = this.#parts;
     const { parts, hash, startsOnce = false } = servlet;
     if (parts === undefined) throw new Error(`the build of ${servlet.name} has no parts`);
-    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#deployment), limits };
-    const patches = [];
-    for (const name of ["base", "patch"] as const) {
-      const digest = parts[name];
-      if (digest !== undefined) patches.push({ name, data: await bucket.part(digest) });
-    }
-    const imports = patches.map(({ name }) => `import ${name} from "./${name}.bin";\n`).join("");
-    const given = ["module", ...patches.map(({ name }) => name)].join(", ");
+    const modules: Modules = { "module.wasm": { wasm: await bucket.part(parts.module) } };
+    /** The names of modules, by those of the variables that they are imported as. */
+    const imports = { module: "module.wasm" };
+    const data = async (name: string, digest: string | undefined) => {
+      if (digest === undefined) return;
+      modules[`${name}.bin`] = { data: await bucket.part(digest) };
+      Object.assign(imports, { [name]: `${name}.bin` });
+    };
+    await data("base", parts.base);
+    await data("patch", parts.patch);
+    const code = Object.keys(imports);
+    const archives = Object.entries(parts.files ?? {});
+    for (const [nth, [, digest]] of archives.entries()) await data(`files${nth}`, digest);
+    const files = archives.map(
+      ([host, digest], nth) =>
+        `${JSON.stringify(host)}: { digest: ${JSON.stringify(digest)}, archive: files${nth} }`,
+    );
+    const facts = { hash, startsOnce, ...isolationOf(servlet, this.deployment), limits };
+    const keeps = keepsState(servlet.manifest);
+    const main = `import { runnerOf${keeps ? ", stateOf" : ""} } from "./runner.js";
+${Object.entries(imports)
+  .map(([name, from]) => `import ${name} from "./${from}";`)
+  .join("\n")}
+const code = { ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${code.join(", ")} };
+export const Runner = runnerOf(code);
+${keeps ? `export const State = stateOf({ ...code, files: { ${files.join(", ")} } });` : ""}
+`;
+    return this.#codeOf(main, modules, keeps);
+  }
+
+  #codeOf(main: string, modules: Modules, keeps: boolean): WorkerLoaderWorkerCode {
+    const { script, stateScript, compatibilityDate } = this.#parts.runner;
     return {
-      compatibilityDate: runner.compatibilityDate,
+      compatibilityDate,
       mainModule: "main.js",
       modules: {
-        "main.js": `import { runnerOf } from "./runner.js";
-import module from "./module.wasm";
-${imports}export const Runner = runnerOf({ ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${given} });
-`,
-        "runner.js": { js: runner.script },
-        "module.wasm": { wasm: await bucket.part(parts.module) },
-        ...Object.fromEntries(patches.map(({ name, data }) => [`${name}.bin`, { data }])),
+        ...modules,
+        "main.js": main,
+        "runner.js": { js: keeps ? stateScript : script },
       },
       env: {},
       globalOutbound: null,
@@ -152,11 +180,47 @@ ${imports}export const Runner = runnerOf({ ...${JSON.stringify(facts satisfies O
   }
 }
 
+type Modules = WorkerLoaderWorkerCode["modules"];
+
+/** Throws what is said of a call that has ended without an answer. */
+function failed({ name }: PreparedServlet, error: unknown): never {
+  if (error instanceof Fault) throw error;
+  logError(error);
+  throw new Fault(
+    "unavailable",
+    `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
+    { cause: error },
+  );
+}
+
+/** A run of a servlet's export as it is sent to its isolate. */
+export function loadedRun(
+  { name, manifest }: PreparedServlet,
+  call: RunContext & CallParts,
+  setup: Setup,
+  run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed">,
+): Omit<LoadedRun, "id"> {
+  const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
+  const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
+    const value = setup.secret(service, user);
+    return value === undefined ? [] : [{ service, user, value }];
+  });
+  const isResent = resends === true;
+  return {
+    ...run,
+    servlet: { name, manifest },
+    setup: { config, allowedHosts, resends: isResent, logLevel, trace, caller, fuel, fuelUsed },
+    secrets,
+    credentials: call.credentials,
+    there: hooksThere(call),
+  };
+}
+
 /** The hooks of a call whose guest is in another isolate. */
-class Hooks extends CallHooks {
+export class Hooks extends CallHooks {
   readonly #setup: Setup;
 
-  constructor(call: CallContext, setup: Setup) {
+  constructor(call: RunContext, setup: Setup) {
     super(call, call.signal());
     this.#setup = setup;
   }

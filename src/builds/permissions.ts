@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import { fuelOf, memoryBytes, type Manifest } from "../servlets/manifest.ts";
-import { mebibytes, printable } from "../text.ts";
+import { fuelOf, type Manifest } from "../servlets/manifest.ts";
+import { mebibytes, memoryBytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
 /** What a servlet may do and offers, in lines for people who decide about it. Values of settings are left out. */

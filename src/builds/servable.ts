@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
-import { manifestSchema } from "../servlets/manifest.ts";
+import { keepsState, manifestSchema } from "../servlets/manifest.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
 const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
@@ -64,6 +64,12 @@ const servableSchema = z.object({
 export function demandServable(build: Build): void {
   const { success, error } = servableSchema.safeParse(build);
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
+  const { manifest, restorable } = build;
+  if (keepsState(manifest)) {
+    if (restorable !== true) throw invalidBuild("manifest.state: its memory cannot be kept");
+  } else if ((manifest.allowed_paths ?? []).length > 0) {
+    throw invalidBuild("manifest.allowed_paths needs manifest.state");
+  }
   for (const [at, tool] of (build.lists?.tools ?? []).entries()) {
     for (const key of ["inputSchema", "outputSchema"] as const) {
       const schema = tool[key];

@@ -6,7 +6,7 @@ import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
-import { fuelOf, keepsState, memoryBytes } from "../servlets/manifest.ts";
+import { fuelOf, keepsState } from "../servlets/manifest.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
