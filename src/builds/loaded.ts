@@ -7,37 +7,25 @@ import {
   type Settled,
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
-import { sha256 } from "../digest.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
-import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
-import { isolationOf } from "../servlets/connect.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import { keepsState } from "../servlets/manifest.ts";
 import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
-import type { BuildBucket } from "./bucket.ts";
-import type { LoadedCode, LoadedRun, RunnerEntrypoint } from "./runner.ts";
+import { Isolates, type LoaderParts } from "./isolates.ts";
+import type { LoadedRun, RunnerEntrypoint } from "./runner.ts";
 import type { StateFacet } from "./state-runner.ts";
-
-/** Where servlets are loaded from, and by what. */
-export interface LoaderParts {
-  loader: WorkerLoader;
-  bucket: BuildBucket;
-  runner: NonNullable<Bundle["runner"]>;
-}
 
 /** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
 export class ServletLoader {
-  readonly #parts: LoaderParts;
+  readonly #isolates: Isolates;
   readonly deployment: Deployment;
-  /** Part of the names of the isolates: another server's code or limits must not find them. */
-  #known: Promise<string> | undefined;
 
   constructor(parts: LoaderParts, deployment: Deployment) {
-    this.#parts = parts;
+    this.#isolates = new Isolates(parts, deployment);
     this.deployment = deployment;
   }
 
@@ -88,8 +76,8 @@ export class ServletLoader {
   }
 
   async #runner(servlet: PreparedServlet) {
-    const { name, code } = await this.#isolate(servlet);
-    return this.#parts.loader.get(name, code).getEntrypoint<RunnerEntrypoint>("Runner");
+    const isolate = await this.#isolates.of(servlet);
+    return isolate.get().getEntrypoint<RunnerEntrypoint>("Runner");
   }
 
   /**
@@ -97,90 +85,13 @@ export class ServletLoader {
    * only looks at what is kept. `name` is another for other code.
    */
   async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
-    const { name, code } = await (servlet ? this.#isolate(servlet) : this.#empty());
+    const { name, get } = await (servlet ? this.#isolates.of(servlet) : this.#isolates.empty());
     return {
       name,
-      load: () =>
-        this.#parts.loader
-          .get(name, code)
-          .getDurableObjectClass<StateFacet>("State", { props: { key } }),
-    };
-  }
-
-  /** An isolate with a servlet's code. */
-  async #isolate(servlet: PreparedServlet) {
-    const { restorable, checked } = isolationOf(servlet, this.deployment);
-    const files = JSON.stringify(servlet.parts?.files ?? {});
-    const name = [servlet.hash, await this.#version(), restorable, checked, files].join(" ");
-    return { name, code: () => this.#code(servlet) };
-  }
-
-  /** One without any. */
-  async #empty() {
-    const main = `import { stateOf } from "./runner.js";
-export const State = stateOf(${JSON.stringify({ limits })});
-`;
-    return { name: `none ${await this.#version()}`, code: () => this.#codeOf(main, {}, true) };
-  }
-
-  #version(): Promise<string> {
-    return (this.#known ??= sha256(JSON.stringify([limits, this.#parts.runner])).then((digest) =>
-      digest.toHex(),
-    ));
-  }
-
-  async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {
-    const { bucket } = this.#parts;
-    const { parts, hash, startsOnce = false } = servlet;
-    if (parts === undefined) throw new Error(`the build of ${servlet.name} has no parts`);
-    const modules: Modules = { "module.wasm": { wasm: await bucket.part(parts.module) } };
-    /** The names of modules, by those of the variables that they are imported as. */
-    const imports = { module: "module.wasm" };
-    const data = async (name: string, digest: string | undefined) => {
-      if (digest === undefined) return;
-      modules[`${name}.bin`] = { data: await bucket.part(digest) };
-      Object.assign(imports, { [name]: `${name}.bin` });
-    };
-    await data("base", parts.base);
-    await data("patch", parts.patch);
-    const code = Object.keys(imports);
-    const archives = Object.entries(parts.files ?? {});
-    for (const [nth, [, digest]] of archives.entries()) await data(`files${nth}`, digest);
-    const files = archives.map(
-      ([host, digest], nth) =>
-        `${JSON.stringify(host)}: { digest: ${JSON.stringify(digest)}, archive: files${nth} }`,
-    );
-    const facts = { hash, startsOnce, ...isolationOf(servlet, this.deployment), limits };
-    const keeps = keepsState(servlet.manifest);
-    const main = `import { runnerOf${keeps ? ", stateOf" : ""} } from "./runner.js";
-${Object.entries(imports)
-  .map(([name, from]) => `import ${name} from "./${from}";`)
-  .join("\n")}
-const code = { ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${code.join(", ")} };
-export const Runner = runnerOf(code);
-${keeps ? `export const State = stateOf({ ...code, files: { ${files.join(", ")} } });` : ""}
-`;
-    return this.#codeOf(main, modules, keeps);
-  }
-
-  #codeOf(main: string, modules: Modules, keeps: boolean): WorkerLoaderWorkerCode {
-    const { script, stateScript, compatibilityDate } = this.#parts.runner;
-    return {
-      compatibilityDate,
-      mainModule: "main.js",
-      modules: {
-        ...modules,
-        "main.js": main,
-        "runner.js": { js: keeps ? stateScript : script },
-      },
-      env: {},
-      globalOutbound: null,
-      limits: { cpuMs: limits.loadedCpuMs },
+      load: () => get().getDurableObjectClass<StateFacet>("State", { props: { key } }),
     };
   }
 }
-
-type Modules = WorkerLoaderWorkerCode["modules"];
 
 /** Throws what is said of a call that has ended without an answer. */
 function failed({ name }: PreparedServlet, error: unknown): never {

@@ -130,7 +130,7 @@ export const manifestSchema = z
     on_new_build: z
       .enum(["anew", "keep-calls-on-old"])
       .describe(
-        "What becomes of its memory when its build has changed, which cannot use that of another: it begins anew (by default; files stay). keep-calls-on-old is for servers that keep old builds; this one does not yet, and refuses it.",
+        "What becomes of its memory when its build has changed, which cannot use that of another: it begins anew (by default; files stay). keep-calls-on-old is refused: a call that waits would need the memory of the old build.",
       ),
     start: z
       .enum(["call", "once"])
