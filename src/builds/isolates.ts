@@ -21,6 +21,8 @@ export class Isolates {
   readonly #parts: LoaderParts;
   readonly #deployment: Deployment;
   #version: Promise<string> | undefined;
+  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
+  readonly #failures = new Map<string, number>();
 
   constructor(parts: LoaderParts, deployment: Deployment) {
     this.#parts = parts;
@@ -50,8 +52,14 @@ export const State = stateOf(${JSON.stringify({ limits })});
   ) {
     const { loader, runner } = this.#parts;
     this.#version ??= sha256(JSON.stringify([limits, runner])).then((digest) => digest.toHex());
-    const name = `${facts} ${await this.#version}`;
-    return { name, get: () => loader.get(name, code) };
+    const build = `${facts} ${await this.#version}`;
+    const failures = this.#failures.get(build) ?? 0;
+    const name = `${build} ${failures}`;
+    return {
+      name,
+      get: () => loader.get(name, code),
+      failed: () => void this.#failures.set(build, failures + 1),
+    };
   }
 
   async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {

@@ -1,5 +1,6 @@
 import {
   CallHooks,
+  elsewhere,
   hooksThere,
   settled,
   unsettled,
@@ -7,7 +8,7 @@ import {
   type Settled,
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
-import { Fault, logError } from "../errors.ts";
+import { clientHasLeft, Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -38,37 +39,28 @@ export class ServletLoader {
     const setup = setupOf(servlet, this.deployment, whole);
     const { recorded, input } = call;
     const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
-    const runner = await this.#runner(servlet);
-    const ending = await this.stoppable(servlet, runner, call, (id) =>
-      runner.run({ ...values, id }, new Hooks(call, setup)),
-    );
-    return endingOf(ending);
-  }
-
-  /** Runs something that is cancelled by its id, until it ends or its call is cancelled. */
-  async stoppable<T>(
-    servlet: PreparedServlet,
-    runner: { cancel(id: string): Promise<void> },
-    call: Pick<CallContext, "signal">,
-    start: (id: string) => Promise<Settled<T>>,
-  ): Promise<T> {
-    const signal = call.signal();
-    if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
     const id = crypto.randomUUID();
-    const cancel = () => void runner.cancel(id).catch(() => {});
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      return unsettled(await start(id).catch((error: unknown) => failed(servlet, error)));
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    const { runner, failed } = await this.#runner(servlet);
+    const settlement = await elsewhere(call.signal(), {
+      run: () =>
+        Promise.resolve(runner.run({ ...values, id }, new Hooks(call, setup))).catch((cause) => {
+          failed();
+          throw stopped(servlet, cause);
+        }),
+      async cancel() {
+        setup.log("info", clientHasLeft().message);
+        await runner.cancel(id);
+      },
+    });
+    return endingOf(unsettled(settlement));
   }
 
   /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
   async check(servlet: PreparedServlet): Promise<string[]> {
-    const runner = await this.#runner(servlet);
+    const { runner, failed } = await this.#runner(servlet);
     return unsettled(
       await runner.check().catch((error: unknown): never => {
+        failed();
         const why = error instanceof Error ? error.message : String(error);
         throw new Fault("invalid_params", `its code cannot be loaded: ${why}`, { cause: error });
       }),
@@ -76,31 +68,32 @@ export class ServletLoader {
   }
 
   async #runner(servlet: PreparedServlet) {
-    const isolate = await this.#isolates.of(servlet);
-    return isolate.get().getEntrypoint<RunnerEntrypoint>("Runner");
+    const { get, failed } = await this.#isolates.of(servlet);
+    return { runner: get().getEntrypoint<RunnerEntrypoint>("Runner"), failed };
   }
 
   /**
    * The class of the facets that keep the state of a servlet, in its isolate; of one that is not installed, a class that
-   * only looks at what is kept. `name` is another for other code.
+   * only looks at what is kept. `name` is another for other code. Call `failed` where one has failed.
    */
   async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
-    const { name, get } = await (servlet ? this.#isolates.of(servlet) : this.#isolates.empty());
+    const isolates = this.#isolates;
+    const { name, get, failed } = await (servlet ? isolates.of(servlet) : isolates.empty());
     return {
       name,
+      failed,
       load: () => get().getDurableObjectClass<StateFacet>("State", { props: { key } }),
     };
   }
 }
 
-/** Throws what is said of a call that has ended without an answer. */
-function failed({ name }: PreparedServlet, error: unknown): never {
-  if (error instanceof Fault) throw error;
-  logError(error);
-  throw new Fault(
+/** The fault of a call that has ended without an answer. */
+export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown): Fault {
+  logError(cause);
+  return new Fault(
     "unavailable",
     `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
-    { cause: error },
+    { cause },
   );
 }
 
@@ -138,13 +131,18 @@ export class Hooks extends CallHooks {
 
   /** The one way out: what the guest's isolate has checked is checked again here. */
   fetch(request: Request): Promise<Settled<Response>> {
-    return settled(() => {
+    return settled(async () => {
       const { world, allowedHosts, signal } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
         throw new Fault("forbidden", "The manifest of the servlet does not allow that host.");
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
-      return world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      try {
+        return await world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      } catch {
+        // The guest learns no more, and it may happen a thousand times in a call.
+        throw new Fault("servlet_failed", "The host could not be reached.");
+      }
     });
   }
 

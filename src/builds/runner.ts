@@ -13,7 +13,7 @@ import {
   type RemoteHooks,
   type Settled,
 } from "../durable/remote-hooks.ts";
-import { Fault, report } from "../errors.ts";
+import { clientHasLeft, Fault } from "../errors.ts";
 import { configureLimits } from "../limits.ts";
 import type { Recorded } from "../record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -116,7 +116,14 @@ export class Running {
     this.#stops.set(run.id, stop);
     const sent: Promise<unknown>[] = [];
     try {
-      return await settled(() => work(setupFrom(run, { hooks, signal: stop.signal, sent })));
+      return await settled(async () => {
+        try {
+          return await work(setupFrom(run, { hooks, signal: stop.signal, sent }));
+        } catch (error) {
+          // Its hooks may have failed because its caller is gone.
+          throw stop.signal.aborted ? clientHasLeft() : error;
+        }
+      });
     } finally {
       this.#stops.delete(run.id);
       await Promise.all(sent);
@@ -147,7 +154,9 @@ function setupFrom(
     secret: (service: string, user: string) =>
       secrets.find((one) => one.service === service && one.user === user)?.value,
     signal: () => signal,
-    log: (level: LogLevel, text: string) => void sent.push(hooks.log(level, text).catch(report)),
+    log: (level: LogLevel, text: string) => {
+      if (!signal.aborted) sent.push(hooks.log(level, text).catch(() => {}));
+    },
     ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
     recorded,
     seed,

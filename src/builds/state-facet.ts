@@ -1,13 +1,15 @@
+import { RpcTarget } from "cloudflare:workers";
 import type { PlainEnding } from "../durable/plain-ending.ts";
 import { settled, unsettled, type RunContext, type Settled } from "../durable/remote-hooks.ts";
 import type { StateSummary } from "../durable/state-export.ts";
 import type { PlaceRun, StatePlace } from "../durable/state-place.ts";
 import { hasTable } from "../durable/tables.ts";
+import { Fault } from "../errors.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { setupOf } from "../servlets/setup.ts";
+import { Wait } from "../suspension.ts";
 import type { Setup } from "../wasm/call.ts";
-import { RpcTarget } from "cloudflare:workers";
-import { Hooks, loadedRun, type ServletLoader } from "./loaded.ts";
+import { Hooks, loadedRun, stopped, type ServletLoader } from "./loaded.ts";
 import type { StateFacet } from "./state-runner.ts";
 
 /** The name of the facet. */
@@ -27,8 +29,8 @@ export class FacetPlace implements StatePlace {
   readonly #object: DurableObjectState;
   readonly #loader: ServletLoader;
   readonly #key: Uint8Array;
-  /** The code that the facet runs, by its name. */
-  #running: string | undefined;
+  /** The code that the facet runs. */
+  #running: Awaited<ReturnType<ServletLoader["stateClass"]>> | undefined;
 
   /** Sealed with this key. */
   constructor(object: DurableObjectState, loader: ServletLoader, key: Uint8Array) {
@@ -38,39 +40,47 @@ export class FacetPlace implements StatePlace {
   }
 
   async call({ servlet, call, isDurable, room, reserve, ...run }: PlaceRun): Promise<PlainEnding> {
-    const state = await this.#opened(servlet);
     const setup = setupOf(servlet, this.#loader.deployment, call);
-    const values = loadedRun(servlet, call, setup, run);
+    const id = crypto.randomUUID();
+    const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };
     const hooks = new StateHooks(call, setup, reserve);
-    return this.#loader.stoppable(servlet, state, call, (id) =>
-      state.run({ ...values, id, isDurable, ...(room !== undefined && { room }) }, hooks),
-    );
+    return this.#ask(servlet, async (state) => {
+      const signal = call.signal();
+      const cancel = () => void state.cancel(id).catch(() => {});
+      signal.addEventListener("abort", cancel, { once: true });
+      try {
+        const ended = state.run({ ...values, ...(room !== undefined && { room }) }, hooks);
+        if (signal.aborted) cancel();
+        // Its end is awaited also where it is cancelled: nothing else may use the state before.
+        return await ended;
+      } finally {
+        signal.removeEventListener("abort", cancel);
+      }
+    });
   }
 
-  async summary(build: string | undefined): Promise<StateSummary> {
-    const state = await this.#opened(undefined);
-    return unsettled(await state.summary(build));
+  summary(build: string | undefined): Promise<StateSummary> {
+    return this.#ask(undefined, async (state) => state.summary(build));
   }
 
   async exported(servlet: string): Promise<AsyncIterator<Uint8Array>> {
-    const state = await this.#opened(undefined);
-    return unsettled(await state.exported(servlet)).values();
+    return (await this.#ask(undefined, async (state) => state.exported(servlet))).values();
   }
 
-  async imported(
+  imported(
     servlet: PreparedServlet,
     filesOnly: boolean,
     file: ReadableStream<Uint8Array>,
     reserve: PlaceRun["reserve"],
   ): Promise<void> {
-    const state = await this.#opened(servlet);
     const { name, manifest } = servlet;
-    const hooks = new Reserve(reserve);
-    unsettled(await state.imported({ name, manifest }, filesOnly, file, hooks));
+    return this.#ask(servlet, async (state) =>
+      state.imported({ name, manifest }, filesOnly, file, new Reserve(reserve)),
+    );
   }
 
-  async bytes(): Promise<number> {
-    return (await this.#opened(undefined)).bytes();
+  bytes(): Promise<number> {
+    return this.#ask(undefined, async (state) => state.bytes());
   }
 
   isEmpty(): boolean {
@@ -82,19 +92,31 @@ export class FacetPlace implements StatePlace {
     this.#running = undefined;
   }
 
-  /** The facet with this servlet's code; without one, with any. */
-  async #opened(servlet: PreparedServlet | undefined) {
+  /** Asks the facet with this servlet's code; without one, with any. */
+  async #ask<T>(
+    servlet: PreparedServlet | undefined,
+    ask: (state: Fetcher<StateFacet>) => Promise<Settled<T>>,
+  ): Promise<T> {
     const { facets, storage } = this.#object;
-    const { name, load } = await this.#loader.stateClass(servlet, this.#key);
-    if (servlet !== undefined && this.#running !== name) {
-      // What it runs goes on otherwise. Its database stays.
-      if (this.#running !== undefined)
-        facets.abort(FACET, new Error("The servlet has other code."));
-      storage.sql.exec("CREATE TABLE IF NOT EXISTS facet (id INTEGER PRIMARY KEY)");
-      this.#running = name;
+    const known = servlet === undefined ? this.#running : undefined;
+    const code = known ?? (await this.#loader.stateClass(servlet, this.#key));
+    if (this.#running !== undefined && this.#running.name !== code.name) {
+      // Its database stays.
+      facets.abort(FACET, new Error("The servlet has other code."));
     }
-    this.#running ??= name;
-    return facets.get<StateFacet>(FACET, () => ({ class: load() }));
+    if (servlet !== undefined) {
+      storage.sql.exec("CREATE TABLE IF NOT EXISTS facet (id INTEGER PRIMARY KEY)");
+    }
+    this.#running = code;
+    try {
+      return unsettled(await ask(facets.get(FACET, () => ({ class: code.load() }))));
+    } catch (error) {
+      if (error instanceof Fault || error instanceof Wait) throw error;
+      code.failed();
+      facets.abort(FACET, error);
+      this.#running = undefined;
+      throw stopped(servlet ?? { name: "of this state" }, error);
+    }
   }
 }
 

@@ -49,7 +49,7 @@ export interface StateFacet extends Rpc.DurableObjectBranded {
     hooks: Pick<StateHooks, "reserve">,
   ): Promise<Settled<void>>;
   /** Bytes of memory and files that are stored. */
-  bytes(): Promise<number>;
+  bytes(): Promise<Settled<number>>;
 }
 
 /** The code of a servlet, and the files that its folders begin with. */
@@ -114,8 +114,8 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
       );
     }
 
-    async bytes(): Promise<number> {
-      return this.#state.bytes;
+    bytes(): Promise<Settled<number>> {
+      return settled(() => this.#state.bytes);
     }
   };
 

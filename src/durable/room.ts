@@ -5,7 +5,7 @@ import { PART } from "../parts.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "./tables.ts";
 
-/** What one object of servlet state holds of what may be kept for its caller, counted by the caller's quota. */
+/** The caller's quota, which counts how much each object of servlet state holds for that caller. */
 interface Holder extends Rpc.DurableObjectBranded {
   hold(object: string, bytes: number, most: number): Promise<boolean>;
   available(object: string, most: number): Promise<number>;

@@ -52,7 +52,7 @@ export interface ScopeRun {
 /** A run, and what it has come to. */
 interface Running extends ScopeRun {
   files: Files | undefined;
-  /** Changes of which it tells once it is committed. */
+  /** Changes that are published once the call is committed. */
   changes: Change[];
   /** The blocks of its memory as they are stored. */
   blocks: Kept["blocks"];
@@ -83,7 +83,7 @@ export class ScopeState {
     if (before !== undefined) return before;
     const { hash } = this.rows;
     if (hash !== undefined && hash !== buildOf(servlet)) {
-      console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
+      console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
     const files = this.filesFor(servlet, setup.world.now(), run.room);
@@ -103,8 +103,8 @@ export class ScopeState {
   }
 
   /**
-   * The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. With its memory,
-   * they may take `room` bytes.
+   * The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes.
+   * Together with its memory, they may take `room` bytes.
    */
   filesFor(servlet: KeptServlet, now: number, room = Infinity): Files | undefined {
     const { manifest, files = {} } = servlet;
@@ -186,7 +186,7 @@ export class ScopeState {
       },
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
-        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        // A call that failed, or asks for it, loses its changes together with its instance.
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
@@ -204,7 +204,7 @@ export class ScopeState {
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
-    // Undefined where its memory is to begin anew.
+    // Undefined if its memory starts empty.
     const change =
       leaves === "changes"
         ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
@@ -226,7 +226,7 @@ export class ScopeState {
   }
 }
 
-/** What a memory can be used with: its servlet's code and folders, which it has open. */
+/** Identifies a build: memory can only be used with the same code and the same folders, which it has open. */
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },

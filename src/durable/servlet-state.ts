@@ -41,7 +41,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #places: Promise<{ own: OwnPlace; facet: FacetPlace | undefined }> | undefined;
-    /** What the servlet has listed in this state, with its hash. */
+    /** The lists that the servlet has given in this state, and its hash. */
     #lists: { text: string; until: number; hash: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
     #until: number | undefined;
@@ -113,7 +113,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#running.get(id)?.abort();
     }
 
-    /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
+    /** The servlet's lists in this state. Cached until the servlet says that they have changed, or for a while. */
     lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
       return settled(async () => {
         const servlet = demanded(this.#servlet(of));
@@ -181,7 +181,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return ending;
     }
 
-    /** Keeps it for a while from now on. Nobody can come back to a session that is over, or as an anonymous caller. */
+    /** Sets when the state is deleted, where its caller may never come back: a session that ends, an anonymous caller. */
     async #keep({ manifest }: PreparedServlet, caller: string | undefined): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
@@ -192,7 +192,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       await storage.setAlarm(this.#until);
     }
 
-    /** Deletes what nobody has used for long; later, if a call runs or waits. */
+    /** Deletes state that has been unused for too long; if a call runs or waits, tries again later. */
     override async alarm(): Promise<void> {
       if (!this.#turns.takeNow()) {
         this.#until = Date.now() + limits.waitMs;
@@ -205,7 +205,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       }
     }
 
-    /** What is kept, without its contents. */
+    /** Sizes and times of the state. */
     summary(of: ServletRef): Promise<Settled<StateSummary>> {
       return settled(() =>
         this.#inTurn(nobodysCall.signal(), async () => {
@@ -254,7 +254,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #forget(): Promise<void> {
-      // It may be that its key is gone, and what it has kept is to be deleted for that.
+      // Opening fails if the key is gone, which is a reason to delete the state.
       const places = await this.#places?.catch(() => undefined);
       places?.own.drop();
       this.#places = undefined;

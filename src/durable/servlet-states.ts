@@ -6,7 +6,7 @@ import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
-import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { CallHooks, elsewhere, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
@@ -25,31 +25,25 @@ export function stateful(env: object) {
     async runStateful(servlet, run, call) {
       const signal = call.signal();
       const state = await objectFor(servlet, call);
-      if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
       const id = crypto.randomUUID();
-      const cancel = () => void state.cancel(id).catch(() => {});
-      signal.addEventListener("abort", cancel, { once: true });
-      try {
-        const { recorded, input } = call;
-        const settlement = await state.run(
-          {
-            ...run,
-            id,
-            servlet: refOf(servlet),
-            call: partsOf(call),
-            recorded,
-            seed: input?.seed,
-            there: hooksThere(call),
-          },
-          new CallHooks(call, signal),
-        );
-        const ending = unsettled(settlement);
-        const audience = audienceOf(servlet, call);
-        for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
-        return endingOf(ending);
-      } finally {
-        signal.removeEventListener("abort", cancel);
-      }
+      const { recorded, input } = call;
+      const about = {
+        ...run,
+        id,
+        servlet: refOf(servlet),
+        call: partsOf(call),
+        recorded,
+        seed: input?.seed,
+        there: hooksThere(call),
+      };
+      const settlement = await elsewhere(signal, {
+        run: async () => state.run(about, new CallHooks(call, signal)),
+        cancel: async () => state.cancel(id),
+      });
+      const ending = unsettled(settlement);
+      const audience = audienceOf(servlet, call);
+      for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
+      return endingOf(ending);
     },
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {

@@ -26,11 +26,11 @@ const MOST_KNOWN = 256;
 /** Blocks as they are stored, by number; the last to be written is the last. */
 export type KnownBlocks = Map<number, Uint8Array>;
 
-/** What a call has written, to be stored. */
+/** The memory blocks that a call has written, to be stored. */
 export interface Written {
   memory: Uint8Array;
   known: KnownBlocks;
-  /** What has changed of known blocks. */
+  /** The changed parts of known blocks. */
   pieces: Uint8Array;
   /** The other blocks, which are stored as wholes. */
   unknown: ReadonlySet<number>;
@@ -98,7 +98,7 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** What a call has written, in these blocks of a memory. `isNew`: nothing of it is stored yet. */
+  /** The changes of a call in these blocks of a memory. `isNew`: nothing of this memory is stored yet. */
   written(
     memory: Uint8Array,
     known: KnownBlocks,

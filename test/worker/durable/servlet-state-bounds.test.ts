@@ -19,7 +19,7 @@ import { hasTable } from "../../../src/durable/tables.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { limited, prepare } from "./client.ts";
 
-/** What servlets may keep: in one scope, and for one caller in all of them. */
+/** Limits of stored state: in one scope, and for one caller in all scopes. */
 prepare();
 
 const MiB = 1024 * 1024;
@@ -103,7 +103,7 @@ describe("all that is kept for one caller", () => {
       /keep too much/,
     );
     expect(await call("filing", "do", { what: "list", path: "/data" })).toBe("");
-    // What is there can be used on.
+    // The state that is there can still be used.
     expect(await grow(0)).toBe("2");
     expect(await newCaller().grow(2)).toBe("2");
   });

@@ -7,7 +7,7 @@ import { buildOf } from "../../../src/durable/scope-state.ts";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { framesIn, stateFile, type Head } from "../../../src/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { changed, send, server, type Sent } from "../durable/client.ts";
+import { changed, newAddress, send, server, type Sent } from "../durable/client.ts";
 
 /** What operators do with the state of servlets, over HTTP. */
 
@@ -39,10 +39,9 @@ const OPENED = {
 };
 const HELD = { ...OPENED, node: ENTRY.node };
 
-let callers = 0;
 /** A caller that nobody has been yet, and its scope. */
 function newCaller() {
-  const address = `203.0.117.${++callers}`;
+  const address = newAddress();
   const sent: Sent = { headers: { "cf-connecting-ip": address } };
   const call = async (name: string, args: object = {}, app = server): Promise<string> => {
     const params = { name, arguments: args };
