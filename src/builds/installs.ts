@@ -7,7 +7,6 @@ import { namespaceOf } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Bundle } from "../servlets/bundle.ts";
-import { keepsState } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
 import { digestsOf, type Build } from "./build.ts";
@@ -81,9 +80,9 @@ export function installsObject(bundle: Bundle) {
           const row = [name, version, hash, text, Date.now(), by];
           this.#sql.exec("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", ...row);
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, version);
-          const { state } = build.manifest;
-          if (keepsState(build.manifest)) {
-            this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state!);
+          const { state = "call" } = build.manifest;
+          if (state !== "call") {
+            this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state);
           }
           const oldest = version - limits.installedVersions;
           this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);

@@ -74,4 +74,4 @@ export function operatedStates(env: object, owners: OperatedStates["owners"]): O
   };
 }
 
-const refIn = ({ state: _, ...ref }: StateOwner): ServletRef => ref;
+const refIn = ({ name, build }: StateOwner): ServletRef => ({ name, ...(build && { build }) });

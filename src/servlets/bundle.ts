@@ -51,9 +51,10 @@ export interface ServletRef {
   build?: StoredServlet;
 }
 
-export function refOf({ lists: _, definitions: __, ...servlet }: PreparedServlet): ServletRef {
-  const { name, module, parts } = servlet;
-  return module !== undefined || parts === undefined ? { name } : { name, build: servlet };
+export function refOf(servlet: PreparedServlet): ServletRef {
+  const { lists: _, definitions: __, ...build } = servlet;
+  const { name, module, parts } = build;
+  return module !== undefined || parts === undefined ? { name } : { name, build };
 }
 
 /** All servlets that are served. */
