@@ -3,11 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildOf } from "../../../src/bundle/build-files.ts";
-import { bundleAll } from "../../../src/bundle/bundle.ts";
-import { locate } from "../../../src/bundle/commands/examine.ts";
 import { digestOf } from "../../../src/bundle/digests.ts";
-import { built, Operator, serveInstalling } from "./installing.ts";
+import { built, builtFrom, Operator, serveInstalling } from "./installing.ts";
 
 /** Servlets that keep state are installed on a server that runs, and replaced: what they keep stays. */
 
@@ -177,11 +174,7 @@ test("can be looked at, exported, imported and deleted, also when it is uninstal
 });
 
 test("lists what its caller has added", async () => {
-  const found = { ...(await locate("growing", ["test/guests"])), name: "sprout" };
-  const [member] = await bundleAll([found], { cache: ".bundle", progress: () => {} });
-  const { build, code } = buildOf(member!);
-  const manifest = { ...build.manifest, prefix: "sprout" };
-  await operator.put({ build: { ...build, manifest }, code });
+  await operator.put(await builtFrom("test/guests/growing", "sprout", { prefix: "sprout" }));
   const ada = await connected("ada");
   const bob = await connected("bob");
   await expect.poll(ada.names, EVENTUALLY).toContain("sprout-add");

@@ -5,12 +5,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { buildOf } from "../../../src/bundle/build-files.ts";
-import { bundleAll } from "../../../src/bundle/bundle.ts";
-import { locate } from "../../../src/bundle/commands/examine.ts";
 import { OBJECTS } from "../objects.ts";
 import { freePort } from "../workerd.ts";
-import { Operator } from "./installing.ts";
+import { builtFrom, Operator } from "./installing.ts";
 
 /**
  * What an installed servlet keeps outlives its server, and goes with the servlet into the bundle and back: two Workers
@@ -86,11 +83,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function install(name: string) {
-  const options = { cache: ".bundle", progress: () => {} };
-  const [member] = await bundleAll([await locate(name, ["plugins"])], options);
-  await operator.put(buildOf(member!));
-}
+const install = async (name: string) => operator.put(await builtFrom(`plugins/${name}`, name));
 
 const note = async (text: string) => call("add_note", { text });
 const entry = async (text: string) => call("write_journal", { text });
