@@ -21,7 +21,12 @@ const buildSchema = z.strictObject({
   dialect: z.enum(dialectNames),
   /** `hashOf` its parts. */
   hash: digest,
-  parts: z.strictObject({ module: digest, base: z.optional(digest), patch: z.optional(digest) }),
+  parts: z.strictObject({
+    module: digest,
+    base: z.optional(digest),
+    patch: z.optional(digest),
+    files: z.optional(z.record(z.string(), digest)),
+  }),
   startsOnce: z.boolean(),
   restorable: z.boolean(),
   exports: z.array(z.string()),
@@ -74,4 +79,6 @@ export const describeIssue = (issue?: { path: PropertyKey[]; message: string }):
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 
 /** The digests of a build's parts, each once. */
-export const digestsOf = ({ parts }: Build): string[] => [...new Set(Object.values(parts))];
+export const digestsOf = ({ parts: { files = {}, ...code } }: Build): string[] => [
+  ...new Set([...Object.values(code), ...Object.values(files)]),
+];

@@ -3,7 +3,6 @@ import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { merge } from "../servlets/catalog.ts";
-import { keepsState } from "../servlets/manifest.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
@@ -75,13 +74,7 @@ export class Installer {
 
   /** Throws `conflict` for a build that cannot be served, whatever its code is. */
   async demandInstallable(build: Build): Promise<void> {
-    const { name, manifest } = build;
-    if (keepsState(manifest)) {
-      throw new Fault(
-        "conflict",
-        `The servlet ${name} keeps state, which only servlets of the bundle can: put it into plugins/ and deploy.`,
-      );
-    }
+    const { name } = build;
     const { servlets } = (await this.#registry()).whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
     if (isOwn || RESERVED_NAMES.has(name)) throw nameTaken(name);

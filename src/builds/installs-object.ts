@@ -1,4 +1,5 @@
 import type { Settled } from "../durable/remote-hooks.ts";
+import type { Manifest } from "../servlets/manifest.ts";
 import type { Build } from "./build.ts";
 
 /** A version of an installed servlet, without its build. */
@@ -50,6 +51,8 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   ): Promise<{ current: number | null; versions: (InstalledVersion & { build: string })[] }>;
   /** The served version of each installed servlet. */
   list(): Promise<(InstalledVersion & { name: string; tools: number })[]>;
+  /** The names of all servlets that were ever installed with state, and for whom they kept it. */
+  kept(): Promise<{ name: string; state: Manifest["state"] }[]>;
   /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
   waits(task: string, servlet: string, until: number): Promise<void>;
   /** The ids of tasks that wait for a servlet; some may have ended. */

@@ -19,6 +19,7 @@ const TABLES = `
   CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS kept (name TEXT, state TEXT, PRIMARY KEY (name, state));
   CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
 
@@ -81,6 +82,10 @@ export function installsObject(bundle: Bundle) {
           const row = [name, version, hash, text, Date.now(), by];
           this.#sql.exec("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", ...row);
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, version);
+          const { state = "call" } = build.manifest;
+          if (state !== "call") {
+            this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state);
+          }
           const oldest = version - limits.installedVersions;
           this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);
         });
@@ -157,6 +162,13 @@ export function installsObject(bundle: Bundle) {
       });
     }
 
+    async kept() {
+      const query = "SELECT name, state FROM kept ORDER BY name";
+      return this.#sql
+        .exec<{ name: string; state: "session" | "caller" | "server" }>(query)
+        .toArray();
+    }
+
     async waits(task: string, servlet: string, until: number): Promise<void> {
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
       const excess = "SELECT task FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?";
@@ -226,11 +238,13 @@ export function installsObject(bundle: Bundle) {
       this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
       if (bucket === undefined) return;
-      const rows = this.#sql
-        .exec<{ hash: string }>("SELECT hash FROM versions UNION SELECT hash FROM published")
-        .toArray();
-      const current = new Set([...bundle.servlets, ...rows].map(({ hash }) => hash));
-      const kept = new Set<string>();
+      const versions = this.#sql.exec<Row>("SELECT * FROM versions").toArray();
+      const published = this.#sql.exec<{ hash: string }>("SELECT hash FROM published").toArray();
+      const current = new Set(
+        [...bundle.servlets, ...versions, ...published].map(({ hash }) => hash),
+      );
+      // Versions with the same code can begin with other files.
+      const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
       for (const hash of await bucket.hashes()) {
         if (current.has(hash)) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createTestHarness } from "wrangler";
 import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { bundleAll, makeBundle } from "../../../src/bundle/bundle.ts";
@@ -20,13 +20,20 @@ export async function serveInstalling(vars: Record<string, string> = {}) {
   return { url: new URL("/mcp", url), close: () => harness.close() };
 }
 
-/** A servlet in TypeScript, built. */
-export async function built(name: string, source: string, manifest: object = {}) {
+/** A servlet in TypeScript, built; with files beside it, by their paths. */
+export async function built(
+  name: string,
+  source: string,
+  manifest: object = {},
+  files: Readonly<Record<string, string>> = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "build-"));
   try {
-    await mkdir(join(folder, name));
-    await writeFile(join(folder, name, "servlet.ts"), source);
-    await writeFile(join(folder, name, "servlet.json"), JSON.stringify(manifest));
+    const all = { ...files, "servlet.ts": source, "servlet.json": JSON.stringify(manifest) };
+    for (const [path, content] of Object.entries(all)) {
+      await mkdir(dirname(join(folder, name, path)), { recursive: true });
+      await writeFile(join(folder, name, path), content);
+    }
     const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
     return buildOf(member!);
   } finally {

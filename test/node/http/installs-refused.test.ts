@@ -263,9 +263,22 @@ describe("a build is refused", () => {
     expect(await refused("PUT", "build/other", build)).toMatch(/^4/);
   });
 
-  test("that keeps state", async () => {
-    const build = { ...words.build, name: "other", manifest: { state: "caller" } };
-    expect(await refused("PUT", "servlet/other", build)).toMatch(/^409 .*keeps state/);
+  test.each([
+    ["state that cannot be kept", { state: "caller" }, { restorable: false }, /cannot be kept/],
+    ["folders and no state", { allowed_paths: ["data:/data"] }, {}, /needs manifest.state/],
+    ["a folder twice", { state: "caller", allowed_paths: ["a:/x", "b:/x"] }, {}, /allowed_paths/],
+  ])("that has %s", async (_, manifest, more, message) => {
+    const build = { ...words.build, ...more, name: "other", manifest };
+    const said = await refused("PUT", "servlet/other", build);
+    expect(said).toMatch(/^400 /);
+    expect(said).toMatch(message);
+  });
+
+  test("that has files for a folder that it does not have", async () => {
+    const { build: known } = words;
+    const parts = { ...known.parts, files: { data: known.parts.module } };
+    const build = { ...known, name: "other", manifest: { state: "caller" }, parts };
+    expect(await refused("PUT", "servlet/other", build)).toMatch(/^400 .*data is not in allowed/);
   });
 
   test("that clashes with a servlet of the bundle, or with another that is installed", async () => {
