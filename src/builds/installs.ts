@@ -10,28 +10,8 @@ import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
-import type { InstalledBuilds, InstalledVersion, InstallsObject } from "./installs-object.ts";
-
-const TABLES = `
-  CREATE TABLE IF NOT EXISTS versions (
-    name TEXT, nr INTEGER, hash TEXT NOT NULL, build TEXT NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL,
-    PRIMARY KEY (name, nr));
-  CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS kept (name TEXT, state TEXT, PRIMARY KEY (name, state));
-  CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
-
-/** A row of `versions`. */
-interface Row extends Record<string, SqlStorageValue> {
-  name: string;
-  nr: number;
-  hash: string;
-  build: string;
-  at: number;
-  by: string;
-}
+import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
+import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
 /**
  * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
@@ -302,12 +282,3 @@ export function installsObject(bundle: Bundle) {
     }
   };
 }
-
-const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
-
-const versionIn = ({ nr, hash, at, by }: Row): InstalledVersion => ({
-  version: nr,
-  hash,
-  installed: new Date(at).toISOString(),
-  by,
-});
