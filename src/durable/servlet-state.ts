@@ -147,6 +147,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           keeper: call.keeper,
         },
         isDurable: run.isDurable === true,
+        left: (wanted) => this.#room.left(caller, wanted),
         reserve: (bytes) => {
           stored = bytes;
           return this.#room.demand(caller, bytes);
