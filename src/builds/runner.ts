@@ -119,7 +119,7 @@ function setupFrom(
   const { hooks, signal, sent } = by;
   return {
     ...setup,
-    ...contextOf(hooks, there, sent),
+    ...contextOf((work) => work(hooks), there, sent),
     world: {
       ...liveWorld,
       fetch: async (request: Request) => {

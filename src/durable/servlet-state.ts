@@ -12,6 +12,7 @@ import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
   contextOf,
+  LaterHooks,
   settled,
   type RemoteHooks,
   type Settled,
@@ -32,7 +33,16 @@ import { Turns } from "./turns.ts";
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
   /** True if it may be run again from its record. */
   isDurable?: boolean;
+  /** Aborts when it is cancelled. */
+  stop?: AbortSignal;
 };
+
+/** A run that has not ended, or whose caller is on the way with its hooks. */
+interface RunningHere {
+  stop: AbortController;
+  hooks: LaterHooks;
+  ending: Promise<Settled<PlainEnding>>;
+}
 
 /** What a run needs of its call's context. */
 type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
@@ -51,7 +61,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     #until: number | undefined;
     readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
-    readonly #running = new Map<string, AbortController>();
+    readonly #running = new Map<string, RunningHere>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -72,29 +82,44 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
-    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
-      return settled(async () => {
-        const servlet = servletOf(bundle, run.servlet);
-        const stop = new AbortController();
-        this.#running.set(run.id, stop);
+    run(run: StatefulRun, given?: RemoteHooks): Promise<Settled<PlainEnding> | undefined> {
+      const stop = new AbortController();
+      const hooks = new LaterHooks(given);
+      const ending = settled(async () => {
         const sent: Promise<unknown>[] = [];
+        // Whoever looks at it is about to wait, and only those who wait can hear that they are cancelled.
+        const signal = () => {
+          hooks.want();
+          return stop.signal;
+        };
+        const { there } = run;
+        const call = { ...contextOf(hooks.use, there, sent), signal };
         try {
-          const { there } = run;
-          const call = { ...contextOf(hooks, there, sent), signal: () => stop.signal };
-          return await this.#inTurn(stop.signal, () =>
-            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+          const servlet = servletOf(bundle, run.servlet);
+          return await this.#inTurn(signal, () =>
+            this.#call(servlet, { ...run, isDurable: there.repeats, stop: stop.signal }, call),
           );
         } finally {
-          this.#running.delete(run.id);
           // Its caller hears all of them before it hears how the call has ended.
           await Promise.all(sent);
+          await hooks.settled();
+          this.#running.delete(run.id);
         }
       });
+      this.#running.set(run.id, { stop, hooks, ending });
+      return Promise.race([ending, hooks.wanted]);
+    }
+
+    async attend(id: string, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+      const running = this.#running.get(id);
+      if (running === undefined) throw new Error("a run is gone: its object has died");
+      running.hooks.attach(hooks);
+      return running.ending;
     }
 
     /** Stops a call that runs, or waits for its turn. */
     cancel(id: string): void {
-      this.#running.get(id)?.abort();
+      this.#running.get(id)?.stop.abort();
     }
 
     /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
@@ -102,7 +127,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return settled(async () => {
         const known = () =>
           this.#lists && this.#lists.until > Date.now() ? this.#lists.text : undefined;
-        const signal = nobodysCall.signal();
+        const { signal } = nobodysCall;
         return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(name, viewer));
       });
     }
@@ -119,8 +144,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return text;
     }
 
-    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-      await this.#turns.take(signal);
+    async #inTurn<T>(signal: () => AbortSignal, work: () => Promise<T>): Promise<T> {
+      if (!this.#turns.takeNow()) await this.#turns.take(signal());
       try {
         return await work();
       } finally {
@@ -147,6 +172,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           keeper: call.keeper,
         },
         isDurable: run.isDurable === true,
+        stop: run.stop,
         left: (wanted) => this.#room.left(caller, wanted),
         reserve: (bytes) => {
           stored = bytes;
@@ -188,7 +214,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     /** What is kept, without its contents. */
     summary(name: string): Promise<Settled<StateSummary>> {
       return settled(() =>
-        this.#inTurn(nobodysCall.signal(), async () =>
+        this.#inTurn(nobodysCall.signal, async () =>
           summaryOf(await this.#open(), servletOf(bundle, name)),
         ),
       );
@@ -214,7 +240,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       file: ReadableStream<Uint8Array>,
     ): Promise<Settled<StateSummary>> {
       return settled(() =>
-        this.#inTurn(nobodysCall.signal(), async () => {
+        this.#inTurn(nobodysCall.signal, async () => {
           const servlet = servletOf(bundle, name);
           const state = await this.#open();
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
@@ -231,7 +257,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Deletes what is kept when no call runs. */
     forget(): Promise<Settled<void>> {
-      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
+      return settled(() => this.#inTurn(nobodysCall.signal, () => this.#forget()));
     }
 
     async #forget(): Promise<void> {

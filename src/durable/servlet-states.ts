@@ -23,32 +23,35 @@ export function stateful(env: object) {
   };
   return {
     async runStateful(servlet, run, call) {
-      const signal = call.signal();
+      const { recorded, input } = call;
+      const there = hooksThere(call);
       const state = await objectFor(servlet, call);
-      if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
       const id = crypto.randomUUID();
       const cancel = () => void state.cancel(id).catch(() => {});
-      signal.addEventListener("abort", cancel, { once: true });
+      let signal: AbortSignal | undefined;
+      /** From here on it is told when the call is cancelled. */
+      const hooks = () => {
+        signal = call.signal();
+        if (signal.aborted) {
+          cancel();
+          throw new Fault("cancelled", "The call was cancelled.");
+        }
+        signal.addEventListener("abort", cancel, { once: true });
+        return new CallHooks(call, signal);
+      };
+      const given = {
+        ...{ ...run, id, servlet: servlet.name, call: partsOf(call) },
+        ...{ recorded, seed: input?.seed, there },
+      };
       try {
-        const { recorded, input } = call;
-        const settlement = await state.run(
-          {
-            ...run,
-            id,
-            servlet: servlet.name,
-            call: partsOf(call),
-            recorded,
-            seed: input?.seed,
-            there: hooksThere(call),
-          },
-          new CallHooks(call, signal),
-        );
-        const ending = unsettled(settlement);
+        // A call with a keeper wants it at once. Others mostly want nothing.
+        const settlement = there.keeper ? await state.run(given, hooks()) : await state.run(given);
+        const ending = unsettled(settlement ?? (await state.attend(id, hooks())));
         const audience = audienceOf(servlet, call);
         for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
         return endingOf(ending);
       } finally {
-        signal.removeEventListener("abort", cancel);
+        signal?.removeEventListener("abort", cancel);
       }
     },
     ...(objects && {
