@@ -152,11 +152,6 @@ export const limits = {
   auditedObjects: 200,
   auditMs: 60_000,
   /**
-   * Where a caller has room for all that the files of a scope may take, how long it is not asked for again. What others
-   * have stored meanwhile is found out when a call is committed, and refused.
-   */
-  roomMs: 60_000,
-  /**
    * How long the request that has made a call may take to answer the object in which its guest runs: others wait
    * meanwhile. Longer than `resumeWaitMs`.
    */

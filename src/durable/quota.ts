@@ -3,7 +3,7 @@ import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { StateObject } from "./remote-hooks.ts";
-import { hasRow, hasTable } from "./tables.ts";
+import { hasRow } from "./tables.ts";
 
 const MINUTE = 60_000;
 
@@ -52,27 +52,12 @@ export class Quota extends DurableObject {
     return true;
   }
 
-  /**
-   * Bytes that an object may hold, what it holds included, where all may hold `most`. Where that is less than it
-   * wants, the others are asked what they hold.
-   */
-  async left(object: string, wanted: number, most: number): Promise<number> {
-    // Without a table nothing is held, and nobody is to be kept a table for who stores nothing.
-    if (!hasTable(this.ctx.storage.sql, "held")) return most;
-    if (this.#left(object, most) < wanted) await this.#audit(object);
-    return this.#left(object, most);
-  }
-
-  #left(object: string, most: number): number {
+  #fits(object: string, bytes: number, most: number): boolean {
     const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?), 0) AS own,
       COALESCE(SUM(bytes) FILTER (WHERE object <> ?), 0) AS others FROM held`;
     const { sql } = this.ctx.storage;
     const { own, others } = sql.exec<Record<string, number>>(query, object, object).one();
-    return Math.max(own!, most - others!);
-  }
-
-  #fits(object: string, bytes: number, most: number): boolean {
-    return bytes <= this.#left(object, most);
+    return bytes <= own! || others! + bytes <= most;
   }
 
   #set(object: string, bytes: number): void {

@@ -1,14 +1,14 @@
 import { countedBy, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
-import { callerIsFull } from "./scope-state.ts";
+import { mebibytes } from "../text.ts";
 import { hasTable } from "./tables.ts";
 
 /** What one object of servlet state holds of what may be kept for its caller, counted by the caller's quota. */
 interface Holder extends Rpc.DurableObjectBranded {
   hold(object: string, bytes: number, most: number): Promise<boolean>;
-  left(object: string, wanted: number, most: number): Promise<number>;
 }
 
 interface Row {
@@ -27,8 +27,6 @@ export class Room {
   readonly #quotas: DurableObjectNamespace<Holder> | undefined;
 
   #known: Row | undefined;
-  /** Until when it is taken for granted that there is room enough, in Unix ms. */
-  #enoughUntil = 0;
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
@@ -43,24 +41,6 @@ export class Room {
     return this.#row.bytes;
   }
 
-  /**
-   * Bytes that the caller has room for here, in all; infinite where that is enough for what is wanted. It is not
-   * reserved: others may take it first.
-   */
-  async left(caller: string | undefined, wanted: number): Promise<number> {
-    if (caller === undefined || this.#quotas === undefined) return Infinity;
-    if (Date.now() < this.#enoughUntil) return Infinity;
-    const lefts = await Promise.all(
-      countedBy(caller).map(({ key, shares }) =>
-        this.#quotas!.getByName(key).left(this.#object, wanted, limits.callerStateBytes * shares),
-      ),
-    );
-    const left = Math.min(...lefts);
-    if (left < wanted) return Math.floor(left / PART) * PART;
-    this.#enoughUntil = Date.now() + limits.roomMs;
-    return Infinity;
-  }
-
   /** Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left. */
   async demand(caller: string | undefined, bytes: number): Promise<void> {
     if (caller === undefined || this.#quotas === undefined || bytes <= this.bytes) return;
@@ -71,7 +51,10 @@ export class Room {
     for (const [at, one] of counted.entries()) {
       if (await this.#hold(one, wanted)) continue;
       await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
-      throw callerIsFull();
+      throw new Fault(
+        "servlet_failed",
+        `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+      );
     }
     this.#save(caller, wanted);
   }

@@ -9,7 +9,7 @@ import type { Sql } from "../files/sql.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { memoryBytes, type Manifest } from "../servlets/manifest.ts";
+import { memoryBytes } from "../servlets/manifest.ts";
 import { mebibytes } from "../text.ts";
 import {
   callExport,
@@ -25,9 +25,6 @@ import { makeInstance } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
 import { CorruptState, StateRows } from "./state-rows.ts";
-
-/** Bytes that files leave of a caller's room, for what the same call changes in memory. Who changes more is refused. */
-const MEMORY_ROOM = 256 * 1024;
 
 /** A database of its own: the storage of a Durable Object is one. */
 export interface StateStorage {
@@ -46,8 +43,6 @@ export interface ScopeRun {
   isDurable: boolean;
   /** Aborts when the call is cancelled; else the signal of `setup` says so. */
   stop?: AbortSignal | undefined;
-  /** Bytes that its caller has room for here; infinite where that is enough for so many. */
-  left?(wanted: number): Promise<number>;
   /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
   reserve?(bytes: number): Promise<void>;
 }
@@ -89,7 +84,7 @@ export class ScopeState {
       console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
       this.dropKept();
     }
-    const files = this.filesFor(servlet, setup.world.now(), await this.#roomFor(run));
+    const files = this.filesFor(servlet, setup.world.now());
     const running: Running = { ...run, files, changes: [], blocks: new Map(), isCommitted: false };
     const ending = await callExport(
       program,
@@ -105,19 +100,8 @@ export class ScopeState {
     return plainEnding(ending, running.isCommitted ? running.changes : []);
   }
 
-  /** Bytes that the files of a call may take of what its caller has room for. */
-  async #roomFor({ servlet: { manifest }, left }: ScopeRun): Promise<number> {
-    const isWritten = parseMounts(manifest.allowed_paths ?? []).some((one) => !one.isReadOnly);
-    if (left === undefined || !isWritten) return Infinity;
-    const memory = this.rows.bytes + MEMORY_ROOM;
-    return (await left(mostFor(manifest) + memory)) - memory;
-  }
-
-  /**
-   * The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. `room` is
-   * for all that they have, where that is less than the servlet may store.
-   */
-  filesFor(servlet: PreparedServlet, now: number, room = Infinity): Files | undefined {
+  /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
+  filesFor(servlet: PreparedServlet, now: number): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
@@ -132,12 +116,10 @@ export class ScopeState {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
         continues: this.rows.hash === buildOf(servlet),
-        most: mostFor(manifest),
-        room,
+        most: memoryBytes(manifest.files_limit ?? ""),
       });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
-      if (error.code === "nospc" && room < mostFor(manifest)) throw callerIsFull();
       const why = error.code === "nospc" ? "they do not fit into its files_limit" : error.message;
       throw new Fault(
         "unavailable",
@@ -242,21 +224,10 @@ export const buildOf = ({
   manifest: { allowed_paths: paths = [] },
 }: PreparedServlet): string => [hash, ...paths].join(" ");
 
-/** Bytes that the files of a servlet may take. */
-const mostFor = ({ files_limit: limit = "" }: Manifest): number =>
-  Math.min(memoryBytes(limit) ?? limits.fileBytes, limits.fileBytes);
-
 const tooLarge = (bytes: number) =>
   new Fault(
     "servlet_failed",
     `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
-  );
-
-/** The fault of a call that would store more than its caller has room for. */
-export const callerIsFull = () =>
-  new Fault(
-    "servlet_failed",
-    `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
   );
 
 /** What the caller of a servlet is told whose state cannot be opened. */

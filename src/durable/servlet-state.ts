@@ -173,7 +173,6 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         },
         isDurable: run.isDurable === true,
         stop: run.stop,
-        left: (wanted) => this.#room.left(caller, wanted),
         reserve: (bytes) => {
           stored = bytes;
           return this.#room.demand(caller, bytes);

@@ -24,8 +24,6 @@ export interface BeginOptions {
   continues?: boolean;
   /** Bytes that all files may take, where that is less than `limits.fileBytes`. */
   most?: number | undefined;
-  /** Bytes beyond which they may not grow. Where more is stored already, it stays. */
-  room?: number | undefined;
 }
 
 /**
@@ -51,14 +49,11 @@ export class FileStore {
   }
 
   /** The files for a call. One that was neither committed nor dropped is dropped. */
-  begin(
-    mounts: readonly Mount[],
-    { now, initial, continues = false, most, room }: BeginOptions,
-  ): Files {
+  begin(mounts: readonly Mount[], { now, initial, continues = false, most }: BeginOptions): Files {
     this.#current?.drop();
     Overlay.deleteStaged(this.#sql);
     const overlay = new Overlay(this.#sql, this.#sealing);
-    const inodes = new Inodes(overlay, now, most, room);
+    const inodes = new Inodes(overlay, now, most);
     const files = new Files(overlay, inodes, mounts, continues);
     this.#current = files;
     const isNew = !continues || inodes.totals.open === undefined;

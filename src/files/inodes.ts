@@ -26,14 +26,14 @@ export class Inodes {
   readonly #overlay: Overlay;
   readonly #most: number;
 
-  /** All files may take `most` bytes, and never more than `limits.fileBytes`; beyond `room` they may not grow. */
-  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes, room = Infinity) {
+  /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
+  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
     this.#overlay = overlay;
+    this.#most = Math.min(most, limits.fileBytes);
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
     this.totals = structuredClone(stored ?? { nextNode: 1, bytes: 0, stores: [], nameless: [] });
-    this.#most = Math.min(most, limits.fileBytes, Math.max(room, this.totals.bytes));
   }
 
   get(id: number): FileNode {

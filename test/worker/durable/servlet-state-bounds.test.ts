@@ -99,51 +99,13 @@ describe("all that is kept for one caller", () => {
     expect(await held()).toEqual([3, 2]);
     expect(await grow(2, "two")).toMatch(/keep too much for this caller \(limit 6 MiB/);
     expect(await held()).toEqual([3, 2]);
+    expect(await call("filing", "do", { what: "fill", path: "/data/a", text: "1" })).toMatch(
+      /keep too much/,
+    );
     expect(await call("filing", "do", { what: "list", path: "/data" })).toBe("");
     // What is there can be used on.
     expect(await grow(0)).toBe("2");
     expect(await newCaller().grow(2)).toBe("2");
-  });
-
-  test("leaves no space on the device of a guest that writes files, which goes on", async () => {
-    limited({ callerStateBytes: 6 * MiB });
-    const { call, grow, held } = newCaller();
-    const doing = (what: string, text = "") =>
-      call("filing", "do", { what, path: "/data/a", text });
-    expect(await grow(3)).toBe("3");
-    expect(await doing("fill", "1")).toBe("done");
-    expect(await held()).toEqual([4, 2]);
-    expect(await doing("fill", "3")).toBe("No space left on device");
-    expect(await doing("remove")).toBe("done");
-    expect(await doing("fill", "1")).toBe("done");
-  });
-
-  test("is asked for anew when others may have given room back", async () => {
-    limited({ callerStateBytes: 6 * MiB });
-    const before = await idsOf();
-    const { call, grow } = newCaller();
-    const doing = (what: string, text = "") =>
-      call("filing", "do", { what, path: "/data/a", text });
-    expect(await grow(3, "one")).toBe("3");
-    const [id] = (await idsOf()).difference(before);
-    expect(await doing("fill", "1")).toBe("done");
-    expect(await doing("fill", "3")).toBe("No space left on device");
-    await runDurableObjectAlarm(states.get(states.idFromString(id!)));
-    expect(await doing("fill", "3")).toBe("done");
-  });
-
-  test("is refused at its commit where others have taken what was left", async () => {
-    limited({ callerStateBytes: 6 * MiB });
-    const { manifest } = bundle.servlets.find(({ name }) => name === "filing")!;
-    onTestFinished(() => void delete manifest.files_limit);
-    manifest.files_limit = "2Mi";
-    const { call, grow } = newCaller();
-    const doing = (what: string, path: string) => call("filing", "do", { what, path, text: "1" });
-    // There is room enough, which is not asked for again for a while.
-    expect(await doing("list", "/data")).toBe("");
-    expect(await grow(4)).toBe("4");
-    expect(await doing("fill", "/data/a")).toMatch(/keep too much.*Nothing was changed/);
-    expect(await doing("list", "/data")).toBe("");
   });
 
   test("is less when files are gone", async () => {
