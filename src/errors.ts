@@ -66,6 +66,10 @@ export class Fault extends Error {
   }
 }
 
+/** Of a call whose result nobody wants any more. */
+export const clientHasLeft = () =>
+  new Fault("cancelled", "The client has left, so the call was stopped.");
+
 /** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);

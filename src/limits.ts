@@ -124,7 +124,7 @@ export const limits = {
   listedFiles: 1000,
   /** How long an export or import of a state may stand still: it holds the state. */
   stateStallMs: 30_000,
-  /** What a servlet of the kit reads of a file at once: it is held by the host, the kernel and the engine. */
+  /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the engine each hold it. */
   fileReadBytes: 6 * 1024 * 1024,
   /** Symbolic links that are followed for one path: as many as Linux follows. */
   symlinks: 40,
@@ -138,13 +138,16 @@ export const limits = {
   vectors: 1024,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
-  /** What is stored of a servlet's memory and variables in one scope: as much as one instance may have. */
+  /** Stored memory and variables of a servlet in one scope: as much as one instance may have. */
   stateBytes: 64 * 1024 * 1024,
   /**
    * Memory and files of all servlets together that are kept for one caller, in whole MiB for each scope; those of
    * scopes that all callers share are not counted. Four times what the files of one scope may take.
    */
   callerStateBytes: 1024 * 1024 * 1024,
+  /** Of that, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
+  memoryRoomBytes: 1024 * 1024,
+  roomMs: 10_000,
   /**
    * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
    * after such a pause. A request may make a thousand others.
@@ -170,7 +173,7 @@ export const limits = {
   initialFileBytes: 4 * 1024 * 1024,
   /** How long the state of a servlet in a session is kept after its last call. */
   sessionStateMs: 7 * 24 * 3_600_000,
-  /** How long the state of an anonymous caller is kept after its last call: nobody else can delete it, or come back to it from elsewhere. */
+  /** How long the state of an anonymous caller is kept after its last call: only that caller can reach or delete it. */
   anonymousStateMs: 7 * 24 * 3_600_000,
   /** How much longer the two above may take, so that not each call must store when it was. */
   stateSlackMs: 3_600_000,
@@ -370,8 +373,8 @@ export const limits = {
   /** How long clients may cache lists that were made with the bundle: they change with a deployment. */
   listTtlMs: 300_000,
   /**
-   * Steps of checking a value against a schema, or a text against patterns: about half a second, in which nobody
-   * else is served. The largest body takes some steps for each member and character.
+   * Steps of checking a value against a schema, or a text against patterns: about half a second, during which
+   * the isolate serves no other request. The largest body takes some steps for each member and character.
    */
   checkSteps: 5_000_000,
   /** A value is reported as too large, rather than its schema as too complex, if it has more parts than the steps divided by this. */

@@ -43,7 +43,7 @@ const headSchema = z.discriminatedUnion("is", [
     /** When it was written, in ISO 8601. */
     time: z.string(),
   }),
-  /** What belongs to the instance besides its memory. */
+  /** The state of the instance besides its memory. */
   z.strictObject({
     is: z.literal("memory"),
     pages: count,
@@ -73,7 +73,7 @@ const headSchema = z.discriminatedUnion("is", [
   z.strictObject({ is: z.literal("nameless"), node: count, length: count, modified: bigint }),
   /** A part of the last file: its content follows. What no frame has is zero. */
   z.strictObject({ is: z.literal("data"), position: count, size }),
-  /** What the memory has open. */
+  /** The open file descriptors of the memory. */
   z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
   z.strictObject({ is: z.literal("end"), sha256: z.string() }),
 ]);
@@ -116,8 +116,8 @@ function encoded({ head, content }: Frame): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The frames of a file but the last, which it checks. Throws `invalid_request` for what is no such file, was cut off or
- * altered: use nothing of it before the last frame has come.
+ * The frames of a state file, without the last, which holds the checksum. Throws `invalid_request` if the file has
+ * another format, is cut off or was altered: use no frame before all have been read.
  */
 export async function* framesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
   const reader = new Reader(chunks);

@@ -66,7 +66,7 @@ export const mebibytes = (bytes: number): string =>
     ? `${Math.round(bytes / 1024)} KiB`
     : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
 
-/** Bytes of V8's heap that a string takes: two per character if one is beyond Latin-1, else one. */
+/** Bytes of V8's heap that a string takes: two per character if any is beyond Latin-1, otherwise one. */
 export const stringBytes = (text: string): number =>
   // oxlint-disable-next-line no-control-regex
   /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;

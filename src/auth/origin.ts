@@ -55,7 +55,7 @@ function isAllowedOrigin(
 
 /**
  * True for a request from this machine: to a loopback name, from a loopback address. Only Cloudflare and its
- * development server know the address; elsewhere nobody but the client may have written the header.
+ * development server know the address; elsewhere the client itself may have written the header.
  */
 export function isLocal({ url, headers, cf }: Request): boolean {
   const address = headers.get("cf-connecting-ip");

@@ -1,5 +1,6 @@
 import {
   CallHooks,
+  elsewhere,
   hooksThere,
   settled,
   unsettled,
@@ -7,7 +8,7 @@ import {
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
 import { sha256 } from "../digest.ts";
-import { Fault, logError } from "../errors.ts";
+import { clientHasLeft, Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
@@ -17,7 +18,7 @@ import { partsOf, setupOf } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import type { BuildBucket } from "./bucket.ts";
-import type { LoadedCode, RunnerEntrypoint } from "./runner.ts";
+import type { LoadedCode, LoadedRun, RunnerEntrypoint } from "./runner.ts";
 
 /** Where servlets are loaded from, and by what. */
 export interface LoaderParts {
@@ -32,6 +33,8 @@ export class ServletLoader {
   readonly #deployment: Deployment;
   /** Part of the names of the isolates: another server's code or limits must not find them. */
   #version: Promise<string> | undefined;
+  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
+  readonly #failures = new Map<string, number>();
 
   constructor(parts: LoaderParts, deployment: Deployment) {
     this.#parts = parts;
@@ -43,8 +46,6 @@ export class ServletLoader {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending> {
-    const signal = call.signal();
-    if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
     const { manifest, name } = servlet;
     const setup = setupOf(servlet, this.#deployment, { ...call, ...partsOf(call) });
     const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
@@ -53,59 +54,55 @@ export class ServletLoader {
       return value === undefined ? [] : [{ service, user, value }];
     });
     const id = crypto.randomUUID();
-    const runner = await this.#runner(servlet);
-    const cancel = () => void runner.cancel(id).catch(() => {});
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      const settlement = await runner
-        .run(
-          {
-            ...run,
-            id,
-            servlet: { name, manifest },
-            setup: {
-              config,
-              allowedHosts,
-              resends: resends === true,
-              logLevel,
-              trace,
-              caller,
-              fuel,
-              fuelUsed,
-            },
-            secrets,
-            credentials: call.credentials,
-            recorded: call.recorded,
-            seed: call.input?.seed,
-            there: hooksThere(call),
-          },
-          new Hooks(call, setup),
-        )
-        .catch((error: unknown) => this.#failed(servlet, error));
-      return endingOf(unsettled(settlement));
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    const { runner, failed } = await this.#runner(servlet);
+    const about: LoadedRun = {
+      ...run,
+      id,
+      servlet: { name, manifest },
+      setup: {
+        config,
+        allowedHosts,
+        resends: resends === true,
+        logLevel,
+        trace,
+        caller,
+        fuel,
+        fuelUsed,
+      },
+      secrets,
+      credentials: call.credentials,
+      recorded: call.recorded,
+      seed: call.input?.seed,
+      there: hooksThere(call),
+    };
+    const settlement = await elsewhere(call.signal(), {
+      run: () =>
+        Promise.resolve(runner.run(about, new Hooks(call, setup))).catch((cause: unknown) => {
+          failed();
+          logError(cause);
+          throw new Fault(
+            "unavailable",
+            `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
+            { cause },
+          );
+        }),
+      async cancel() {
+        setup.log("info", clientHasLeft().message);
+        await runner.cancel(id);
+      },
+    });
+    return endingOf(unsettled(settlement));
   }
 
   /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
   async check(servlet: PreparedServlet): Promise<string[]> {
-    const runner = await this.#runner(servlet);
+    const { runner, failed } = await this.#runner(servlet);
     return unsettled(
       await runner.check().catch((error: unknown): never => {
+        failed();
         const why = error instanceof Error ? error.message : String(error);
         throw new Fault("invalid_params", `its code cannot be loaded: ${why}`, { cause: error });
       }),
-    );
-  }
-
-  #failed({ name }: PreparedServlet, error: unknown): never {
-    if (error instanceof Fault) throw error;
-    logError(error);
-    throw new Fault(
-      "unavailable",
-      `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
-      { cause: error },
     );
   }
 
@@ -114,7 +111,12 @@ export class ServletLoader {
     const { restorable, checked } = isolationOf(servlet, this.#deployment);
     const version = await (this.#version ??= this.#versionOf());
     const name = [servlet.hash, version, restorable, checked].join(" ");
-    return loader.get(name, () => this.#code(servlet)).getEntrypoint<RunnerEntrypoint>("Runner");
+    const failures = this.#failures.get(name) ?? 0;
+    const isolate = loader.get(`${name} ${failures}`, () => this.#code(servlet));
+    return {
+      runner: isolate.getEntrypoint<RunnerEntrypoint>("Runner"),
+      failed: () => void this.#failures.set(name, failures + 1),
+    };
   }
 
   async #versionOf(): Promise<string> {
@@ -163,13 +165,18 @@ class Hooks extends CallHooks {
 
   /** The one way out: what the guest's isolate has checked is checked again here. */
   fetch(request: Request): Promise<Settled<Response>> {
-    return settled(() => {
+    return settled(async () => {
       const { world, allowedHosts, signal } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
         throw new Fault("forbidden", "The manifest of the servlet does not allow that host.");
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
-      return world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      try {
+        return await world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+      } catch {
+        // The guest learns no more, and it may happen a thousand times in a call.
+        throw new Fault("servlet_failed", "The host could not be reached.");
+      }
     });
   }
 

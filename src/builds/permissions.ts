@@ -4,7 +4,7 @@ import { fuelOf, memoryBytes, type Manifest } from "../servlets/manifest.ts";
 import { mebibytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
-/** What a servlet may do and offers, in lines for people who decide about it. Values of settings are left out. */
+/** The permissions and offers of a servlet, as lines for people who approve it. Values of settings are left out. */
 export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
   const { allowed_hosts, allowed_secrets, allowed_paths, env_vars = {} } = manifest;
   const secrets = allowed_secrets?.map(({ service, user }) => `${service}/${user}`);

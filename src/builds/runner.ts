@@ -13,7 +13,7 @@ import {
   type RemoteHooks,
   type Settled,
 } from "../durable/remote-hooks.ts";
-import { Fault, report } from "../errors.ts";
+import { clientHasLeft, Fault } from "../errors.ts";
 import { configureLimits } from "../limits.ts";
 import type { Recorded } from "../record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -82,6 +82,9 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
         try {
           const setup = setupFrom(run, { hooks, signal: stop.signal, sent });
           return plainEnding(await callExport(program, run.export, run.input, setup));
+        } catch (error) {
+          // Its hooks may have failed because its caller is gone.
+          throw stop.signal.aborted ? clientHasLeft() : error;
         } finally {
           running.delete(run.id);
           await Promise.all(sent);
@@ -131,7 +134,9 @@ function setupFrom(
     secret: (service: string, user: string) =>
       secrets.find((one) => one.service === service && one.user === user)?.value,
     signal: () => signal,
-    log: (level: LogLevel, text: string) => void sent.push(hooks.log(level, text).catch(report)),
+    log: (level: LogLevel, text: string) => {
+      if (!signal.aborted) sent.push(hooks.log(level, text).catch(() => {}));
+    },
     ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
     recorded,
     seed,

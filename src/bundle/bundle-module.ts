@@ -42,7 +42,7 @@ export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script,
 `;
 }
 
-/** The servlets that keep state and have another build than in an earlier module: their memory begins anew. */
+/** The servlets that keep state and have another build than in an earlier module: their memory starts empty. */
 export function newBuilds(members: readonly Member[], before: string): string[] {
   const builds = before.matchAll(/^ {2}name: "([^"]+)",$.*?^ {2}hash: "([^"]+)",$/gms);
   const hashes = new Map([...builds].map(([, name, hash]) => [name, hash]));

@@ -12,7 +12,7 @@ const linesOf = (entry: object) =>
     .split("\n")
     .slice(1, -1);
 
-/** What these lists offer. */
+/** The entries of these lists, each with the lines that describe it. */
 export const offered = ({ tools, resources, resourceTemplates, prompts }: Lists): View =>
   new Map([
     ...tools.map((one): [string, string[]] => [`tool ${one.name}`, linesOf(one)]),
@@ -34,7 +34,7 @@ export const viewOf = ({ manifest, lists }: Build): View =>
     ...(lists === undefined ? [] : offered(lists)),
   ]);
 
-/** What is gone, new and different, as the lines of a diff. */
+/** Entries that were removed, added or changed, as the lines of a diff. */
 export function compare(before: View, after: View): string[] {
   const all = [...new Set([...before.keys(), ...after.keys()])];
   const changes = all.flatMap((what) => {

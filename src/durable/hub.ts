@@ -94,7 +94,7 @@ export class Hub extends DurableObject {
     if (this.#pending.size > 0) await (this.#notifying ??= this.#notifyAll());
   }
 
-  /** Publishes what the hub of all hubs has heard; false if nobody listens here any more. */
+  /** Publishes changes from the hub of all hubs; false if no client listens here any more. */
   async relay(changes: Notification[]): Promise<boolean> {
     const isHeard = this.#streams.size > 0 || this.#sessions().length > 0;
     if (isHeard) await this.publish(changes);

@@ -23,7 +23,7 @@ export const noticeOf = ({ method, uri }: Change, audience: Audience): Notificat
 /** An ending as a value that passes between objects. */
 export type PlainEnding =
   | (Exclude<Ending, { kind: "suspended" }> & {
-      /** What the call has changed, of which it tells once it is committed. */
+      /** Lists and resources that the call has changed; clients are notified once it is committed. */
       changes?: Change[];
     })
   | { kind: "suspended"; reason: WaitReason; fuelUsed: number; recorded?: Recorded };
@@ -46,6 +46,6 @@ export function endingOf(plain: PlainEnding): Ending {
   return { kind: "suspended", suspended: new Suspended(reason, fuelUsed, recorded) };
 }
 
-/** What a call has changed that has ended so. */
+/** The lists and resources that a call with this ending has changed. */
 export const changesIn = (ending: PlainEnding): readonly Change[] =>
   ending.kind === "suspended" ? [] : (ending.changes ?? []);

@@ -3,9 +3,13 @@ import { namespaceOf } from "../env.ts";
 import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { StateObject } from "./remote-hooks.ts";
-import { hasRow } from "./tables.ts";
+import { PART } from "../parts.ts";
+import { hasRow, hasTable } from "./tables.ts";
 
 const MINUTE = 60_000;
+
+const HELD =
+  "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)";
 
 interface Held extends Record<string, SqlStorageValue> {
   object: string;
@@ -39,9 +43,7 @@ export class Quota extends DurableObject {
    */
   async hold(object: string, bytes: number, most: number): Promise<boolean> {
     const { sql } = this.ctx.storage;
-    sql.exec(
-      "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)",
-    );
+    sql.exec(HELD);
     if (!this.#fits(object, bytes, most)) {
       await this.#audit(object);
       if (!this.#fits(object, bytes, most)) return false;
@@ -52,12 +54,26 @@ export class Quota extends DurableObject {
     return true;
   }
 
+  /** The bytes that `hold` would let this object hold now, where all may hold `most`. */
+  async available(object: string, most: number): Promise<number> {
+    const { sql } = this.ctx.storage;
+    if (!hasTable(sql, "held")) return most;
+    if (!this.#fits(object, this.#held(object).own + PART, most)) await this.#audit(object);
+    const { own, others } = this.#held(object);
+    return Math.max(own, most - others);
+  }
+
   #fits(object: string, bytes: number, most: number): boolean {
+    const { own, others } = this.#held(object);
+    return bytes <= own || others + bytes <= most;
+  }
+
+  /** The bytes that this object holds, and all others together. */
+  #held(object: string) {
     const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?), 0) AS own,
       COALESCE(SUM(bytes) FILTER (WHERE object <> ?), 0) AS others FROM held`;
     const { sql } = this.ctx.storage;
-    const { own, others } = sql.exec<Record<string, number>>(query, object, object).one();
-    return bytes <= own! || others! + bytes <= most;
+    return sql.exec<{ own: number; others: number }>(query, object, object).one();
   }
 
   #set(object: string, bytes: number): void {

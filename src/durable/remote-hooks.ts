@@ -2,10 +2,10 @@
  * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
  * what it asks and stores goes back by RPC.
  */
-import { RpcTarget } from "cloudflare:workers";
+import { RpcTarget, waitUntil } from "cloudflare:workers";
 import type { Answers, Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
-import { Fault, type FaultCode, logError, report } from "../errors.ts";
+import { clientHasLeft, Fault, type FaultCode, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
@@ -76,6 +76,28 @@ export class CallHooks extends RpcTarget {
 }
 
 /**
+ * Has the guest of a call run somewhere else. Throws `cancelled` as soon as nobody wants the result: the guest is told,
+ * and its end is not awaited, as a request whose client has left comes to its own end at once.
+ */
+export async function elsewhere<T>(
+  signal: AbortSignal,
+  { run, cancel }: { run(): Promise<T>; cancel(): Promise<void> },
+): Promise<T> {
+  if (signal.aborted) throw new Fault("cancelled", "The call was cancelled before it began.");
+  const unwanted = Promise.withResolvers<never>();
+  const stop = () => {
+    waitUntil(cancel().catch(() => {}));
+    unwanted.reject(clientHasLeft());
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([run(), unwanted.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
  * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
  * the state that it holds.
  */
@@ -100,8 +122,9 @@ type WithHooks = <T>(work: (hooks: RemoteHooks) => Promise<T>) => Promise<T>;
 
 /** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
 export const contextOf = (withHooks: WithHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
+  // It fails where who has made the call is gone: then nobody hears of it.
   notify: (notification: Notification) =>
-    void sent.push(withHooks((hooks) => hooks.notify(notification)).catch(report)),
+    void sent.push(withHooks((hooks) => hooks.notify(notification)).catch(() => {})),
   ask: (asks: Asks) => answered(withHooks((hooks) => hooks.ask(asks))),
   ...(there.gate && {
     gate: (ms: number) => answered(withHooks((hooks) => hooks.gate(ms, Date.now()))),
@@ -237,7 +260,7 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
   /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
   held(): Promise<number>;
-  /** What is kept, without its contents. */
+  /** Sizes and times of the state. */
   summary(servlet: string): Promise<Settled<StateSummary>>;
   /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
   exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;

@@ -1,14 +1,14 @@
 import { countedBy, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
-import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
-import { mebibytes } from "../text.ts";
+import { noRoom } from "./scope-state.ts";
 import { hasTable } from "./tables.ts";
 
-/** What one object of servlet state holds of what may be kept for its caller, counted by the caller's quota. */
+/** The caller's quota, which counts how much each object of servlet state holds for that caller. */
 interface Holder extends Rpc.DurableObjectBranded {
   hold(object: string, bytes: number, most: number): Promise<boolean>;
+  available(object: string, most: number): Promise<number>;
 }
 
 interface Row {
@@ -27,6 +27,7 @@ export class Room {
   readonly #quotas: DurableObjectNamespace<Holder> | undefined;
 
   #known: Row | undefined;
+  #available: { bytes: number; until: number } | undefined;
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
@@ -41,6 +42,23 @@ export class Room {
     return this.#row.bytes;
   }
 
+  /**
+   * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
+   * `limits.roomMs` may not be counted yet. `demand` decides.
+   */
+  async available(caller: string | undefined): Promise<number> {
+    if (caller === undefined || this.#quotas === undefined) return Infinity;
+    const known = this.#available;
+    if (known !== undefined && known.until > Date.now()) return known.bytes;
+    await this.#shrinking;
+    const each = countedBy(caller).map(async ({ key, shares }) =>
+      this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
+    );
+    const bytes = Math.min(...(await Promise.all(each)));
+    this.#available = { bytes, until: Date.now() + limits.roomMs };
+    return bytes;
+  }
+
   /** Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left. */
   async demand(caller: string | undefined, bytes: number): Promise<void> {
     if (caller === undefined || this.#quotas === undefined || bytes <= this.bytes) return;
@@ -51,10 +69,7 @@ export class Room {
     for (const [at, one] of counted.entries()) {
       if (await this.#hold(one, wanted)) continue;
       await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
-      throw new Fault(
-        "servlet_failed",
-        `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
-      );
+      throw noRoom();
     }
     this.#save(caller, wanted);
   }

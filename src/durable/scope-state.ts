@@ -43,6 +43,8 @@ export interface ScopeRun {
   isDurable: boolean;
   /** Aborts when the call is cancelled; else the signal of `setup` says so. */
   stop?: AbortSignal | undefined;
+  /** Bytes of memory and files that may be stored, as far as is known: `reserve` decides. */
+  room?: number;
   /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
   reserve?(bytes: number): Promise<void>;
 }
@@ -50,7 +52,7 @@ export interface ScopeRun {
 /** A run, and what it has come to. */
 interface Running extends ScopeRun {
   files: Files | undefined;
-  /** Changes of which it tells once it is committed. */
+  /** Changes that are published once the call is committed. */
   changes: Change[];
   /** The blocks of its memory as they are stored. */
   blocks: Kept["blocks"];
@@ -81,10 +83,10 @@ export class ScopeState {
     if (before !== undefined) return before;
     const { hash } = this.rows;
     if (hash !== undefined && hash !== buildOf(servlet)) {
-      console.warn(`[${servlet.name}] Its build has changed: its memory begins anew.`);
+      console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
-    const files = this.filesFor(servlet, setup.world.now());
+    const files = this.filesFor(servlet, setup.world.now(), run.room);
     const running: Running = { ...run, files, changes: [], blocks: new Map(), isCommitted: false };
     const ending = await callExport(
       program,
@@ -100,8 +102,11 @@ export class ScopeState {
     return plainEnding(ending, running.isCommitted ? running.changes : []);
   }
 
-  /** The folders of a servlet, at a time in ms; undefined if it has none. Who asks commits or drops them. */
-  filesFor(servlet: PreparedServlet, now: number): Files | undefined {
+  /**
+   * The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes.
+   * Together with its memory, they may take `room` bytes.
+   */
+  filesFor(servlet: PreparedServlet, now: number, room = Infinity): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
@@ -111,16 +116,21 @@ export class ScopeState {
         { digest, files: () => filesIn(archive) },
       ]),
     );
+    const filesLimit = memoryBytes(manifest.files_limit ?? "") ?? limits.fileBytes;
+    const left = Math.max(0, room - this.rows.bytes);
+    const filesRoom = left - Math.min(left / 2, limits.memoryRoomBytes);
     try {
       return this.files.begin(mounts, {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
         continues: this.rows.hash === buildOf(servlet),
-        most: memoryBytes(manifest.files_limit ?? ""),
+        most: Math.min(filesLimit, filesRoom),
       });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
-      const why = error.code === "nospc" ? "they do not fit into its files_limit" : error.message;
+      const isFull = error.code === "nospc";
+      if (isFull && filesRoom < filesLimit) throw noRoom();
+      const why = isFull ? "they do not fit into its files_limit" : error.message;
       throw new Fault(
         "unavailable",
         `The files that this servlet begins with cannot be stored: ${why}. Its operator can raise "files_limit" in servlet.json, or delete the state: npm run servlets -- state delete ${servlet.name}`,
@@ -177,7 +187,7 @@ export class ScopeState {
       },
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
-        // What a call has changed that failed, or wants it so, is dropped with its instance.
+        // A call that failed, or asks for it, loses its changes together with its instance.
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
@@ -195,7 +205,7 @@ export class ScopeState {
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
-    // Undefined where its memory is to begin anew.
+    // Undefined if its memory starts empty.
     const change =
       leaves === "changes"
         ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
@@ -218,7 +228,7 @@ export class ScopeState {
   }
 }
 
-/** What a memory can be used with: its servlet's code and folders, which it has open. */
+/** Identifies a build: memory can only be used with the same code and the same folders, which it has open. */
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
@@ -230,6 +240,13 @@ const tooLarge = (bytes: number) =>
     `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
   );
 
-/** What the caller of a servlet is told whose state cannot be opened. */
+/** The fault of a call that would store more than its caller may. */
+export const noRoom = () =>
+  new Fault(
+    "servlet_failed",
+    `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+  );
+
+/** The message to callers of a servlet whose state cannot be opened. */
 const corruptMessage = (servlet: string): string =>
   `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`;

@@ -44,7 +44,7 @@ interface RunningHere {
   ending: Promise<Settled<PlainEnding>>;
 }
 
-/** What a run needs of its call's context. */
+/** The part of a call's context that a run needs. */
 type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
 
 /**
@@ -55,7 +55,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #state: Promise<ScopeState> | undefined;
-    /** What the servlet has listed in this state. */
+    /** The lists that the servlet has given in this state. */
     #lists: { text: string; until: number } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
     #until: number | undefined;
@@ -122,7 +122,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#running.get(id)?.stop.abort();
     }
 
-    /** The lists of the servlet in this state, which it says when it changes; else they are asked for anew after a while. */
+    /** The servlet's lists in this state. Cached until the servlet says that they have changed, or for a while. */
     lists(name: string, viewer: Viewer): Promise<Settled<string>> {
       return settled(async () => {
         const known = () =>
@@ -159,6 +159,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       const { state: scope } = servlet.manifest;
       await this.#keep(servlet, run.call.caller);
       const caller = scope === "server" ? undefined : run.call.caller;
+      const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
       let stored: number | undefined;
       const ending = await state.call({
         servlet,
@@ -173,6 +174,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         },
         isDurable: run.isDurable === true,
         stop: run.stop,
+        ...(hasFolders && { room: await this.#room.available(caller) }),
         reserve: (bytes) => {
           stored = bytes;
           return this.#room.demand(caller, bytes);
@@ -186,7 +188,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return ending;
     }
 
-    /** Keeps it for a while from now on. Nobody can come back to a session that is over, or as an anonymous caller. */
+    /** Sets when the state is deleted, where its caller may never come back: a session that ends, an anonymous caller. */
     async #keep({ manifest }: PreparedServlet, caller: string | undefined): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
@@ -197,7 +199,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       await storage.setAlarm(this.#until);
     }
 
-    /** Deletes what nobody has used for long; later, if a call runs or waits. */
+    /** Deletes state that has been unused for too long; if a call runs or waits, tries again later. */
     override async alarm(): Promise<void> {
       if (!this.#turns.takeNow()) {
         this.#until = Date.now() + limits.waitMs;
@@ -210,7 +212,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       }
     }
 
-    /** What is kept, without its contents. */
+    /** Sizes and times of the state. */
     summary(name: string): Promise<Settled<StateSummary>> {
       return settled(() =>
         this.#inTurn(nobodysCall.signal, async () =>
@@ -260,7 +262,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     async #forget(): Promise<void> {
-      // It may be that its key is gone, and what it has kept is to be deleted for that.
+      // Opening fails if the key is gone, which is a reason to delete the state.
       const state = await this.#state?.catch(() => undefined);
       state?.dropKept();
       this.#state = undefined;

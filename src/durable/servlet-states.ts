@@ -1,3 +1,4 @@
+import { waitUntil } from "cloudflare:workers";
 import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
@@ -6,7 +7,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
-import { CallHooks, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
+import { CallHooks, elsewhere, hooksThere, unsettled, type StateObject } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
@@ -27,32 +28,28 @@ export function stateful(env: object) {
       const there = hooksThere(call);
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
-      const cancel = () => void state.cancel(id).catch(() => {});
-      let signal: AbortSignal | undefined;
-      /** From here on it is told when the call is cancelled. */
-      const hooks = () => {
-        signal = call.signal();
-        if (signal.aborted) {
-          cancel();
-          throw new Fault("cancelled", "The call was cancelled.");
-        }
-        signal.addEventListener("abort", cancel, { once: true });
-        return new CallHooks(call, signal);
-      };
-      const given = {
+      const about = {
         ...{ ...run, id, servlet: servlet.name, call: partsOf(call) },
         ...{ recorded, seed: input?.seed, there },
       };
-      try {
-        // A call with a keeper wants it at once. Others mostly want nothing.
-        const settlement = there.keeper ? await state.run(given, hooks()) : await state.run(given);
-        const ending = unsettled(settlement ?? (await state.attend(id, hooks())));
-        const audience = audienceOf(servlet, call);
-        for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
-        return endingOf(ending);
-      } finally {
-        signal?.removeEventListener("abort", cancel);
-      }
+      const runWithHooks = () => {
+        const signal = call.signal();
+        const hooks = new CallHooks(call, signal);
+        const cancel = async () => state.cancel(id);
+        // A run that waits for its hooks may hold the turn.
+        if (signal.aborted) waitUntil(cancel().catch(() => {}));
+        const begun = async () => (there.keeper ? state.run(about, hooks) : undefined);
+        return elsewhere(signal, {
+          run: async () => (await begun()) ?? state.attend(id, hooks),
+          cancel,
+        });
+      };
+      // A call with a keeper wants its hooks at once, most others never.
+      const straight = there.keeper ? undefined : await state.run(about);
+      const ending = unsettled(straight ?? (await runWithHooks()));
+      const audience = audienceOf(servlet, call);
+      for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
+      return endingOf(ending);
     },
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {

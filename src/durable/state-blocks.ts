@@ -26,11 +26,11 @@ const MOST_KNOWN = 256;
 /** Blocks as they are stored, by number; the last to be written is the last. */
 export type KnownBlocks = Map<number, Uint8Array>;
 
-/** What a call has written, to be stored. */
+/** The memory blocks that a call has written, to be stored. */
 export interface Written {
   memory: Uint8Array;
   known: KnownBlocks;
-  /** The cells of known blocks that have changed, and the same as pieces. */
+  /** The changed cells of known blocks, and the same as pieces. */
   cells: readonly number[];
   pieces: Uint8Array;
   /** The other blocks, which are stored as wholes. */
@@ -104,7 +104,7 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** What a call has written, in these ranges of a memory. `isNew`: nothing of it is stored yet. */
+  /** The changes of a call in these ranges of a memory. `isNew`: nothing of this memory is stored yet. */
   written(
     memory: Uint8Array,
     known: KnownBlocks,

@@ -13,7 +13,7 @@ import {
 } from "../state-file.ts";
 import { buildOf, type ScopeState } from "./scope-state.ts";
 
-/** What is kept in one scope, without its contents. */
+/** Sizes and times of the state in one scope. */
 export interface StateSummary {
   /** Bytes that are stored of the memory; 0 before the first call. */
   memoryBytes: number;

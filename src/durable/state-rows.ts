@@ -42,10 +42,10 @@ interface Ended {
   ending: PlainEnding;
 }
 
-/** What an instance was put into. */
+/** State that was loaded into an instance. */
 export type Loaded = Omit<Kept, "instance">;
 
-/** What a call has changed, to be stored. */
+/** The changes of a call, to be stored. */
 export interface Changed {
   hash: string;
   /** True if there is no state of this build yet. */
@@ -73,7 +73,7 @@ export class StateRows {
   readonly #blocks: StateBlocks;
   /** Undefined where it is not known whether there is a row. */
   #known: { hash: string | undefined } | undefined;
-  /** What is stored besides blocks, as JSON; undefined where it is not known. */
+  /** The stored state besides blocks, as JSON; undefined if not known. */
   #rest: string | undefined;
 
   constructor(sql: Sql, sealing: Sealing) {
@@ -167,7 +167,7 @@ export class StateRows {
     this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
   }
 
-  /** What a call has changed, to be stored. Clears its marks. */
+  /** The changes of a call, to be stored. Clears its marks. */
   changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
     const written = writtenIn(body);
@@ -198,7 +198,7 @@ export class StateRows {
     this.#known = this.#rest = undefined;
   }
 
-  /** What is stored besides blocks; undefined before the first call. Throws `CorruptState`. */
+  /** The stored state besides blocks; undefined before the first call. Throws `CorruptState`. */
   rest(): Rest | undefined {
     const row = this.#row("SELECT bytes FROM state");
     return row && (this.#json(row["bytes"], "rest") as Rest);

@@ -79,7 +79,7 @@ export function taskObject(share: Share) {
       return replayed(this.#store, JSON.parse(build) as Build, this.#serving);
     }
 
-    /** Ends a call that asks what no answer could help: its build is gone. Nobody is to answer in vain. */
+    /** Ends a call whose build is gone, so that its user is not asked in vain. */
     async #endOutdated(): Promise<void> {
       const registry = await this.#serving.registry();
       if (registry === this.#goesOnWith || this.#store.status !== "input_required") return;

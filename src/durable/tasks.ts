@@ -71,9 +71,9 @@ export class Tasks {
 
   /**
    * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
-   * `too_many` where its caller has stored too much. A task that was created although nobody could hear of it is
-   * cancelled, and the error says that its outcome is unknown; with `isRetried`, it is left to a request that
-   * creates it again.
+   * `too_many` if its caller has stored too much. A task whose id cannot be reported to the caller is cancelled,
+   * and the error says that its outcome is unknown; with `isRetried`, it is left to a request that creates it
+   * again.
    */
   async create(
     call: TaskCall,

@@ -11,7 +11,7 @@ export class Turns {
     this.#most = most;
   }
 
-  /** Takes the turn if it is nobody's. */
+  /** Takes the turn if it is free. */
   takeNow(): boolean {
     if (this.#isTaken) return false;
     return (this.#isTaken = true);
@@ -47,7 +47,7 @@ export class Turns {
 
   release(): void {
     const [next] = this.#queue;
-    // Where one waits, its turn begins now: nobody comes in between.
+    // The first in the queue gets the turn now, so that no newcomer can take it before.
     if (next === undefined) this.#isTaken = false;
     else {
       this.#queue.delete(next);

@@ -79,7 +79,7 @@ export class FileStore {
   }
 }
 
-/** The root of a store, which is made where it is missing, and anew where it cannot be written and began with other files. */
+/** The root of a store. Created if missing; created again if read-only and its initial files have changed. */
 function rootOf(
   files: Files,
   host: string,

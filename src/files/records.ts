@@ -9,7 +9,7 @@ export interface FileNode {
   kind: NodeKind;
   /** Bytes of a file or of a link's target; entries of a folder. */
   size: number;
-  /** Names that it has. One without any is deleted once nobody has it open. */
+  /** Number of names (links). A file without any is deleted once no instance has it open. */
   links: number;
   /** Blocks of a file that are stored; the others are holes, which read as zero. */
   blocks: number;

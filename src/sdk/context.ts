@@ -97,7 +97,7 @@ export interface Context {
   notifyElicitationComplete(elicitationId: string): void;
   /** Keeps nothing of what this call changes: the servlet's memory and files stay as they were before it. */
   discardChanges(): void;
-  /** Forgets the servlet's memory: the next call begins anew. Files stay. */
+  /** Forgets the servlet's memory: the next call starts with new memory. Files stay. */
   resetState(): void;
 }
 

@@ -23,7 +23,7 @@ export class FileError extends Error {
   }
 }
 
-/** What `stat` tells. */
+/** The result of `stat`. */
 export interface Stats {
   /** Bytes of a file; entries of a folder. */
   readonly size: number;
@@ -130,7 +130,7 @@ export function rename(from: string, to: string): void {
   perform({ what: "rename", path: from, to });
 }
 
-/** What is at a path; symbolic links are followed. */
+/** Describes the file or folder at a path; follows symbolic links. */
 export function stat(path: string): Stats {
   const { kind, size, mtimeMs } = answerOf({ what: "stat", path }) as {
     kind: string;

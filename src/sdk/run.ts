@@ -69,11 +69,11 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
         // It has come to no end: what it has done so far is half of something.
         __host.call("discard_changes", "");
         for (const reason of rejections.values()) {
-          settled.failure += ` A promise was rejected and nobody handled it: ${messageOf(reason)}`;
+          settled.failure += ` A promise was rejected without a handler: ${messageOf(reason)}`;
         }
       }
       if (rejections.size > 0) {
-        __host.log(4, `A promise was rejected and nobody handled it: ${unhandled()}`);
+        __host.log(4, `A promise was rejected without a handler: ${unhandled()}`);
       }
       if ("output" in settled) {
         __host.output(settled.output);

@@ -9,7 +9,7 @@ import { keepsState } from "./manifest.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
 
-/** What becomes of the instances of a servlet. */
+/** Whether the instances of a servlet are used again, and whether that is checked. */
 export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
   const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
   return { restorable: restorable === true && !isFresh, checked: isolation === "checked" };

@@ -58,7 +58,7 @@ export interface Deployment {
   isolation?: "restored" | "fresh" | "checked";
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
-  /** Runs an export of a servlet that keeps state, where that is; without it such servlets begin anew in each call. */
+  /** Runs an export of a servlet that keeps state, in the object with that state; without it, each call starts with new state. */
   runStateful?(
     servlet: PreparedServlet,
     run: { export: string; input: string },
@@ -72,7 +72,7 @@ export interface Deployment {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
-  /** What runs the servlets of the server itself. */
+  /** The server's own servlets, each by its prepared form. */
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;

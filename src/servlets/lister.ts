@@ -9,7 +9,7 @@ import { mayUnscoped, type May } from "./scopes.ts";
 import { listAll, type Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
-/** What one caller is offered. */
+/** The catalog of one caller. */
 interface Offered {
   catalog: Catalog;
   /** Why the catalog may lack entries: a servlet could not be asked for now. */
@@ -20,7 +20,7 @@ interface Offered {
 interface ListerParts {
   deployment: Deployment;
   servletOf(bundled: PreparedServlet): Servlet;
-  /** What the callers' scopes grant; absent if that is everything. */
+  /** The grants of the callers' scopes; absent if they grant everything. */
   may: May | undefined;
 }
 

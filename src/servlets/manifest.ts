@@ -116,12 +116,12 @@ export const manifestSchema = z
     state: z
       .enum(["call", "session", "caller", "server"])
       .describe(
-        "What its memory and variables last for: each call begins anew (call, by default), or where the last successful call of the same session, the same caller, or of anybody (server) has left them. A client without sessions has the state of its caller.",
+        "How long its memory and variables last: for one call (by default), or from each successful call to the next one of the same session, the same caller, or any caller (server). A client without sessions has the state of its caller.",
       ),
     allowed_paths: z
       .array(z.string())
       .describe(
-        "Folders that it has, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
+        "Its folders, kept with its state: `HOST:PLUGIN`, or `PATH` for both, with `ro:` before it for read-only. HOST is a folder beside the manifest with the files that are there to begin with, or the name of an empty store.",
       ),
     files_limit: size.describe(
       'The most that its files take in one scope, for example "10Mi"; 256Mi by default.',
@@ -129,7 +129,7 @@ export const manifestSchema = z
     on_new_build: z
       .enum(["anew", "keep-calls-on-old"])
       .describe(
-        "What becomes of its memory when its build has changed, which cannot use that of another: it begins anew (by default; files stay). keep-calls-on-old is for servers that keep old builds; this one does not yet, and refuses it.",
+        "What happens when its build changes, as memory of one build cannot be used by another: its memory starts empty (by default; files stay). keep-calls-on-old is for servers that keep old builds; this one does not yet, and refuses it.",
       ),
     start: z
       .enum(["call", "once"])

@@ -98,8 +98,8 @@ export class Registry {
   }
 
   /**
-   * The registry for a call that began with this build: this one while it serves the build, else one of that alone.
-   * Throws `invalid_params` where it is not kept, or keeps state.
+   * The registry for a call that began with this build: this one while it serves the build, otherwise one with that build
+   * alone. Throws `invalid_params` if the build is not kept, or the servlet keeps state.
    */
   async at(hash: string): Promise<Registry> {
     if (this.#bundle.servlets.some((one) => one.hash === hash)) return this;
@@ -161,7 +161,7 @@ export class Registry {
     call: CallContext,
   ): Promise<Outcome<CallToolResult>> {
     const { value, issues } = checkWithoutNulls(entry.input, args);
-    if (issues === undefined) return this.callEntry(entry, value, call);
+    if (issues === undefined) return await this.callEntry(entry, value, call);
     const text = `Tool arguments do not match the input schema of ${entry.tool.name}: ${describeIssues(issues)}.`;
     return { content: [{ type: "text", text }], isError: true };
   }

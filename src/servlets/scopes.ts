@@ -15,7 +15,7 @@ export type May = (servlet: string, name: string) => boolean;
 export const SERVER_SERVLET = "server";
 export const OPERATOR_SERVLET = "server-operator";
 
-/** Names that no other servlet may have: grants of its tools would not be checked, or nobody could use them. */
+/** Names that no other servlet may have: grants of its tools would not be checked, or no caller could use them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([SERVER_SERVLET, OPERATOR_SERVLET]);
 
 /** The grants of a caller without scopes: all but what needs one. */

@@ -19,7 +19,7 @@ const encoder = new TextEncoder();
 /** Names of a folder that are read at once. */
 const PAGE = 500;
 
-/** What is at a path that the guest gives as `name`. */
+/** Finds the file or folder at the path in the argument `name`. */
 function found(files: Files, asked: Json, name = "path", follows = true): Found {
   const path = asked[name];
   if (typeof path !== "string" || path.includes("\0")) throw new FileError("inval");

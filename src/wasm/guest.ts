@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { clientHasLeft, Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isChange, type Notification } from "../model.ts";
 import { Wait } from "../suspension.ts";
@@ -32,7 +32,7 @@ export class Guest extends GuestMemory {
   varBytes = 0;
   /** The last HTTP response, without its body. */
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
-  /** What becomes of its servlet's state when the call has ended well; for a servlet that keeps none, nothing. */
+  /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
   leaves: "changes" | "nothing" | "new state" = "changes";
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
@@ -143,8 +143,7 @@ export class Guest extends GuestMemory {
     try {
       return await work(AbortSignal.any([gone, late.signal]));
     } catch (error) {
-      if (gone.aborted)
-        throw new Fault("cancelled", "The client has left, so the call was stopped.");
+      if (gone.aborted) throw clientHasLeft();
       if (late.signal.aborted && !(error instanceof GuestError)) {
         throw new BudgetExceeded("The servlet waited for too long and was stopped.");
       }

@@ -18,7 +18,7 @@ export async function httpRequest(guest: Guest, who: string, head: bigint, body:
 
 /**
  * Sends a request and records its response, or its failure, which is thrown as a `GuestError`.
- * The body may be a view of the guest's memory, which nobody writes while the guest waits.
+ * The body may be a view of the guest's memory, which does not change while the guest waits.
  */
 export async function recordedRequest(
   guest: Guest,

@@ -16,8 +16,8 @@ export interface GuestResponse {
 }
 
 /**
- * Headers that are not the guest's to set: those of the connection, those by which servers are told where
- * a request comes from, and those that only a browser sets. They are left out.
+ * Headers that a guest may not set: those of the connection, those that say where a request comes from, and
+ * those that only browsers set. They are left out.
  */
 const HOSTS_HEADERS =
   /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|expect|via|forwarded|cdn-loop|true-client-ip|x-real-ip|x-client-ip|x-original-url|x-rewrite-url|(proxy|cf|sec|x-forwarded)-.*)$/i;

@@ -111,7 +111,7 @@ export async function makeInstance(program: Program, guest: Guest): Promise<Inst
   return newborn(program, pools.get(keyOf(program)) ?? (await newPool(program)), guest);
 }
 
-/** The same for nobody's call. */
+/** The same for a call without a caller. */
 export const newInstanceOf = (program: Program): Promise<Instance> =>
   makeInstance(program, newGuest());
 
@@ -202,7 +202,7 @@ async function newPool(program: Program): Promise<Pool> {
 const newGuest = () =>
   new Guest(nobody, new Journal({ hash: "", input: "" }, startWorld, undefined));
 
-/** A call that has nothing and reaches nobody. */
+/** A call without settings, network, files or anybody to ask. */
 export const nobody: Setup = {
   world: startWorld,
   config: {},
@@ -212,5 +212,5 @@ export const nobody: Setup = {
   signal: () => new AbortController().signal,
   log: () => {},
   notify: () => {},
-  ask: () => Promise.reject(new Error("nobody can be asked while a servlet starts")),
+  ask: () => Promise.reject(new Error("users cannot be asked while a servlet starts")),
 };

@@ -7,9 +7,9 @@ import { GuestError } from "./budget.ts";
 const decoder = new TextDecoder();
 
 /**
- * The beginning of a text that stands in these bytes, at least `characters` of it where it has as many:
- * of what nobody reads no more is decoded. A text that is cut may end in a part of something that was
- * lent, which could not be struck out: where that is so (`hasCredentials`) it is left out instead.
+ * The beginning of a UTF-8 text, of at least `characters` characters if it has as many; the rest is not decoded.
+ * A text that is cut may end within a secret, which could then not be recognised and removed: if the call has
+ * secrets (`hasCredentials`), the result says only how long the text is.
  */
 export function excerptOf(
   parts: readonly Uint8Array[],

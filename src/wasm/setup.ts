@@ -39,7 +39,7 @@ export interface Setup {
   fuel?: number | undefined;
   /** Fuel that earlier runs of the call have used. */
   fuelUsed?: number | undefined;
-  /** Aborts when nobody waits for the call any more. */
+  /** Aborts when no client waits for the call any more. */
   signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
   notify(notification: Notification): void;
@@ -50,6 +50,6 @@ export interface Setup {
   gate?(ms: number): Promise<void> | void;
   sending?(): Promise<void> | void;
   credentials?: GuestCredentials;
-  /** The folders that the call has; absent where it has none. Who gives them commits or drops them. */
+  /** The folders of the call, if it has any. Whoever provides them commits or drops their changes. */
   files?: Files;
 }

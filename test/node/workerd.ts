@@ -52,6 +52,8 @@ export interface Options {
   durable?: true | string;
   /** The classes of these Durable Objects by the names of their bindings; ours where it is left out. */
   objects?: Record<string, string>;
+  /** Binds a Worker Loader. */
+  loader?: boolean;
   /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
   internet?: number;
   /** Takes what the process logs, in whole lines. */
@@ -63,7 +65,7 @@ export interface Options {
  * nothing stands before or behind it.
  */
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
-  const { variables = {}, durable, objects = OBJECTS, internet, log } = options;
+  const { variables = {}, durable, objects = OBJECTS, loader, internet, log } = options;
   const port = options.port ?? (await freePort());
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin|txt)$/.test(name));
   const modules = files
@@ -72,6 +74,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
   const bindings = Object.entries(variables).map(
     ([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`,
   );
+  if (loader === true) bindings.push('(name = "LOADER", workerLoader = ())');
   const services = [
     '(name = "main", worker = .worker)',
     internet === undefined
@@ -115,7 +118,7 @@ const worker :Workerd.Worker = (
   );
   const began = performance.now();
   // Its output is read, or it would stop when the pipe is full.
-  const process = spawn(binary, ["serve", config], {
+  const process = spawn(binary, ["serve", ...(loader === true ? ["--experimental"] : []), config], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let first = "";

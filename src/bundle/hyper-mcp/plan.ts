@@ -17,7 +17,7 @@ interface NeededSecret {
   from: string;
 }
 
-/** A servlet that is to be made of a plugin. */
+/** A servlet to create from a plugin. */
 export interface Plan {
   /** Of the plugin, the servlet and its folder, and the prefix of its tools. */
   name: string;

@@ -27,9 +27,9 @@ const SETTINGS: ReadonlySet<string> = new Set([
   "OTC_JWT_AUDIENCE",
 ]);
 
-/** Names of the Worker's secrets: what has the same name is the same secret. */
+/** Names of the Worker's secrets: two uses of one name are the same secret. */
 export class SecretNames {
-  /** What each name stands for. */
+  /** The secret that each name stands for. */
   readonly #meanings = new Map<string, string>();
 
   /** Counts the names that these servlets use already as taken. */

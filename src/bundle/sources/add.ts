@@ -65,7 +65,7 @@ export async function addSource(source: string, options: AddOptions): Promise<{ 
   return { folder };
 }
 
-/** What a source holds now, checked, as the lock file would pin it. */
+/** Fetches and checks the current content of a source. The pin is its entry in the lock file. */
 export async function fetchPin(
   source: string,
   { folder, policy, cache }: { folder: string; policy: Policy; cache: string },
@@ -84,7 +84,7 @@ export async function fetchPin(
   return { pin, wasm };
 }
 
-/** Who must have signed a source. Throws a `Refusal` if nobody is named where somebody must be. */
+/** Who must have signed a source. Throws a `Refusal` if a signer is required and none is named. */
 export async function policyOf(source: string, trust: Trust): Promise<Policy> {
   const { key, identity, issuer, trustedRoot, allowUnsigned = false } = trust;
   const isKeyless = identity !== undefined || issuer !== undefined;

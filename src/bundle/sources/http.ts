@@ -27,7 +27,7 @@ export interface Got {
   body: Buffer<ArrayBuffer>;
 }
 
-/** What the user has named, which bounds where the rest may go. */
+/** The kind of address that the user gave: redirects may not lead to a more private one. */
 interface Origin {
   isLoopback: boolean;
   isPrivate: boolean;
@@ -175,7 +175,7 @@ export function bodyOf(got: Got): Uint8Array<ArrayBuffer> {
   throw new Refusal(`${shown(got.url)}: ${problem(got)}`);
 }
 
-/** What is wrong with an answer. */
+/** Describes why a response was not accepted. */
 function problem(got: Got): string {
   if (isPage(got)) return "it answers with a web page: look at the address";
   const hint: Record<number, string> = {

@@ -1,4 +1,4 @@
-/** What a source holds, wherever it is. */
+/** Reads sources of every kind: images, web addresses, S3 objects and files. */
 import { readFile, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ import { openImage, wasmOf, type Image } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
 export interface Origin {
-  /** Absent for what is no image, and so has no signatures. */
+  /** Absent unless the source is an image; only images have signatures. */
   image?: Image;
   wasm(): Promise<Uint8Array<ArrayBuffer>>;
 }

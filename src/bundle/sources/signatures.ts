@@ -35,7 +35,7 @@ const BUNDLE = /^application\/vnd\.dev\.sigstore\.bundle(\.v|\+json)/;
 const SIGNATURES = 20;
 
 /**
- * Who signed the image, as the policy demands; for `nobody`, nothing is looked at. `cache` keeps Sigstore's roots.
+ * Who signed the image, as the policy demands; `nobody` skips the check. `cache` keeps Sigstore's roots.
  *
  * Throws a `Refusal` if there is no such signature.
  */
@@ -64,7 +64,7 @@ export async function signedBy(
   );
 }
 
-/** What checks a signature by a policy, and throws why it does not hold. */
+/** A function that checks a signature against a policy, and throws the reason if it does not hold. */
 async function checker(
   policy: Exclude<Policy, { by: "nobody" }>,
   cache: string,

@@ -1,4 +1,4 @@
-/** What has changed at the sources of servlets since they were pinned. */
+/** Compares pinned servlets with the current content of their sources. */
 import { dirname, resolve } from "node:path";
 import { printable } from "../../text.ts";
 import { bundleAll } from "../bundle.ts";
@@ -93,7 +93,7 @@ async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise
   return new Map([...lists, ...functions]);
 }
 
-/** What its manifest allows it, which an update leaves as it is. */
+/** The permissions in its manifest, which an update does not change. */
 function reach({ manifest }: Found): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const secrets = (manifest.allowed_secrets ?? []).map(({ service, user }) => `${service}/${user}`);

@@ -255,7 +255,7 @@
   (func (export "host_interrupt") (result i32)
     (global.set $patience (i32.sub (global.get $patience) (i32.const 1)))
     (i32.lt_s (global.get $patience) (i32.const 0)))
-  ;; Tells `__rejected(promise, reason, isHandled)` of a promise that is rejected with nobody to handle it.
+  ;; Tells `__rejected(promise, reason, isHandled)` of a promise that is rejected without a handler.
   (func (export "host_promise_rejection")
     (param $promise i32) (param $reason i32) (param $is_handled i32)
     (i32.store (i32.const 80) (local.get $promise))

@@ -164,7 +164,7 @@ function readGlobal(reader: Reader): { type: string; isMutable: boolean } {
   return { type, isMutable };
 }
 
-/** Function types, in order; reading stops at the first that is no plain function (GC types). */
+/** Function types, in order; reading stops at the first that is not a plain function (GC types). */
 function readTypes(reader: Reader): string[] {
   const types: string[] = [];
   const count = reader.number();

@@ -32,7 +32,7 @@ const TABLE_CHANGE = 32;
 const MEMORY_CHANGE = 8;
 /**
  * Cost of an exception for each frame that it leaves, and for each handler there that does not take
- * it. Nobody knows how deep it will go, so in a module that catches any, a function pays this as it is
+ * it. Its depth is not known in advance, so in a module that catches any, a function pays this as it is
  * entered, and gets it back as it returns.
  */
 const FRAME = 32;

@@ -90,7 +90,7 @@ async function started(engine: WebAssembly.Module) {
     signal: () => new AbortController().signal,
     log: (_level, text) => logs.push(text),
     notify: () => {},
-    ask: () => Promise.reject(new Error("nobody is there while a bundle is made")),
+    ask: () => Promise.reject(new Error("users cannot be asked while a bundle is made")),
   };
   const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
   const instance = instantiate({ module: engine, userFunctions }, guest);

@@ -82,7 +82,7 @@ export function watchedSetup(
     notify: () => noting("a notification", undefined),
     ask: (asks) => {
       for (const { method } of Object.values(asks)) asked.add(method);
-      return Promise.reject(new GuestError("Nobody can be asked while a bundle is made."));
+      return Promise.reject(new GuestError("Users cannot be asked while a bundle is made."));
     },
   };
 }
@@ -260,7 +260,7 @@ async function warmCall(warming: Warming, asked: Asked, tool: string, args: obje
   try {
     const result = await warming.connect(asked).callTool(tool, { ...args }, nobodysCall);
     if (result instanceof Suspended)
-      return "waits for input, which nobody can give while a bundle is made";
+      return "waits for input, which is not available while a bundle is made";
     const beyond = warming.takeAsked().filter((one) => !REPEATABLE.has(one));
     if (beyond.length > 0)
       return `asks for ${beyond.join(", ")}: a warm-up may ask for the time and random numbers only`;

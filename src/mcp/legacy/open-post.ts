@@ -4,8 +4,8 @@ import type { Accepts, Reply } from "../wire/reply.ts";
 import type { Post } from "../../durable/session-object.ts";
 
 /**
- * A POST that is being answered: with JSON if all its calls end before one of them sends a message, else with a
- * stream from that message on.
+ * A POST that is being answered: with JSON if all its calls end before any of them sends a message, otherwise with
+ * a stream that starts with that message.
  */
 export class OpenPost {
   /** The answer to the POST. */

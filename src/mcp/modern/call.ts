@@ -76,7 +76,7 @@ export async function runTarget(
     const state = stateOf(outcome, request, call.client);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
-  return resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 });
+  return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));
 }
 
 /** The target of a request, in the build that its call began with. Throws the fault of looking it up. */

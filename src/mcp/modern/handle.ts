@@ -51,7 +51,7 @@ export async function handleModern(
   checkHeaders(exchange.headers, message);
   if (message.row.stream) return message.row.stream(message, exchange, client);
   const answering = new Answering(exchange);
-  return answering.response(replyTo(message, exchange, { client, meta, answering }));
+  return await answering.response(replyTo(message, exchange, { client, meta, answering }));
 }
 
 /** The reply to a request. Never throws. */

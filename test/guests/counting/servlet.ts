@@ -29,6 +29,13 @@ export default defineServlet({
         for (;;);
       },
     },
+    later: {
+      description: "Counts one more after two minutes.",
+      handler: async (_args, context) => {
+        await context.sleep(120_000);
+        return String(++count);
+      },
+    },
     note: {
       description: "Keeps a text that the user gives, and says how many there are.",
       handler: async (_args, context) => {

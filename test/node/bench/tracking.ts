@@ -75,7 +75,7 @@ const ROWS: Record<string, Row> = {
   },
 };
 
-/** What makes a servlet of an engine. */
+/** The patches that turn an engine into a servlet: that of the kit, and that of its script. */
 async function loadedScript(engine: Prepared, entry: string) {
   const { patch: base } = await snapshot(engine, await kitScript(), CACHE);
   const { text } = await bundleScript(entry);

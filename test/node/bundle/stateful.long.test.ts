@@ -3,7 +3,7 @@ import { bundleSource, newBuilds } from "../../../src/bundle/bundle-module.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 
-/** What the bundle step does for servlets that keep state. */
+/** The bundle step for servlets that keep state. */
 const { bundle } = bundling();
 
 const STATE = '{"state": "caller"}';

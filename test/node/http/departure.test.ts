@@ -45,6 +45,16 @@ function leave(what: string, ms: number, how: "reset" | "close"): Promise<void> 
   });
 }
 
+async function called(name: string, args: object): Promise<string> {
+  const params = { name, arguments: args };
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "cf-connecting-ip": ADDRESS },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  return response.text();
+}
+
 const stops = () => log.split("The client has left").length - 1;
 
 async function until(condition: () => boolean, ms: number): Promise<void> {
@@ -84,15 +94,17 @@ describe("a client that leaves", () => {
       const sent = request(name, args, token, ADDRESS);
       await Promise.all(Array.from({ length: PLACES }, () => leave(sent, ms, "reset")));
       await until(() => stops() >= before + PLACES, 20_000);
-      const params = { name: "greet", arguments: { name: "Ada" } };
-      const response = await fetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json", "cf-connecting-ip": ADDRESS },
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
-      });
-      expect(await response.text()).toContain("Hello, Ada!");
+      expect(await called("greet", { name: "Ada" })).toContain("Hello, Ada!");
     },
   );
+
+  test("leaves the state that its call has held to the next", async () => {
+    const before = stops();
+    const sent = request("counting-later", {}, undefined, ADDRESS);
+    await Promise.all(Array.from({ length: PLACES }, () => leave(sent, 300, "reset")));
+    await until(() => stops() >= before + PLACES, 5000);
+    expect(await called("counting-next", {})).toContain('"text":"1"');
+  });
 
   test(
     "ten thousand times harms nobody: no suspended guest is left behind",

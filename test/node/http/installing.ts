@@ -1,11 +1,16 @@
 /** A server that servlets can be installed on, and builds to install. */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness } from "wrangler";
 import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { bundleAll, makeBundle } from "../../../src/bundle/bundle.ts";
+import { locate } from "../../../src/bundle/commands/examine.ts";
 import { OBJECTS } from "../objects.ts";
+import { buildWorker, serve, stop, type Options } from "../workerd.ts";
 
 /** Serves the Worker of the tests with a bucket of builds and a loader. */
 export async function serveInstalling(vars: Record<string, string> = {}) {
@@ -46,7 +51,46 @@ export async function built(name: string, source: string, manifest: object = {})
   }
 }
 
-/** What an operator sends to a server. */
+/** A servlet of this folder, built under another name, with its manifest changed. */
+export async function builtFrom(folder: string, name: string, manifest: object = {}) {
+  const found = await locate(folder, []);
+  const renamed = { ...found, name, manifest: { ...found.manifest, ...manifest } };
+  const [member] = await bundleAll([renamed], { cache: ".bundle", progress: () => {} });
+  return buildOf(member!);
+}
+
+const KEY = "esk_operator";
+
+/** Serves the same Worker by workerd itself, with a bucket in memory, for any caller and an operator. */
+export async function serveLoading({ variables, ...options }: Options = {}) {
+  await mkdir(".bundle", { recursive: true });
+  const folder = await mkdtemp(join(".bundle", "loading-"));
+  await buildWorker("test/worker/installing.ts", folder);
+  const hash = createHash("sha256").update(KEY).digest("hex");
+  const any = createHash("sha256").update("any").digest("hex");
+  const served = await serve(folder, {
+    durable: true,
+    loader: true,
+    variables: {
+      SEASON: "plums",
+      API_KEYS: JSON.stringify({ operator: { hash, scopes: ["operator", "*:*"] }, any }),
+      ...variables,
+    },
+    ...options,
+  });
+  const url = new URL(`http://127.0.0.1:${served.port}/mcp`);
+  return {
+    served,
+    url,
+    operator: new Operator(url, { authorization: `Bearer ${KEY}` }),
+    close: async () => {
+      await stop(served);
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** A client of the operator endpoints of a server. */
 export class Operator {
   readonly #url: URL;
   readonly #headers: Record<string, string>;
@@ -124,4 +168,22 @@ export async function begun(name: string, url: URL, headers: Record<string, stri
   });
   const { result } = (await response.json()) as { result: object };
   return result;
+}
+
+/** Sends a call to a server of `serveLoading`, and breaks the connection when `until` is settled. */
+export async function left({ port }: URL, params: object, until: Promise<unknown>): Promise<void> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const head = [
+    "POST /mcp HTTP/1.1",
+    "host: localhost",
+    "content-type: application/json",
+    "accept: application/json, text/event-stream",
+    "authorization: Bearer any",
+    `content-length: ${body.length}`,
+  ];
+  const socket = connect(Number(port), "127.0.0.1");
+  await once(socket, "connect");
+  socket.write([...head, "", body].join("\r\n"));
+  await until;
+  socket.resetAndDestroy();
 }

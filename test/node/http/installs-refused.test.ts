@@ -185,11 +185,7 @@ describe("a build is refused", () => {
     ["that is no object", 5, /^400 /],
     ["that lacks members", {}, /^400 The build is not valid/],
     ["with a hash that does not fit", { hash: sha256("x") }, /hash does not fit/],
-    [
-      "with a digest that is none",
-      { parts: { module: "x" } },
-      /^400 .*parts.module must be a SHA-256/,
-    ],
+    ["with an invalid digest", { parts: { module: "x" } }, /^400 .*parts.module must be a SHA-256/],
     ["with unknown members", { colour: "red" }, /^400 .*colour/],
     ["of another name", { name: "another" }, /^400 .*another, and the path names/],
     ["whose name has a slash", { name: "a/b" }, /^400 .*name must be the name of a servlet/],
@@ -206,7 +202,7 @@ describe("a build is refused", () => {
       /^400 .*manifest.*colour/,
     ],
     [
-      "whose manifest has a pattern that is none",
+      "whose manifest has an invalid pattern",
       { manifest: { skip_tools: ["("] } },
       /^400 .*skip_tools/,
     ],
@@ -233,7 +229,7 @@ describe("a build is refused", () => {
       /^400 .*inputSchema/,
     ],
     [
-      "whose schema has a pattern that is none",
+      "whose schema has an invalid pattern",
       lists(tool({ inputSchema: { type: "object", properties: { a: { pattern: "(" } } } })),
       /^400 .*inputSchema/,
     ],

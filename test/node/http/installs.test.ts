@@ -128,7 +128,7 @@ describe("a servlet that is installed", () => {
     const { versions, current } = await operator.json("GET", "servlet/words");
     expect(current).toBe(3);
     expect((versions as { version: number }[]).map(({ version }) => version)).toEqual([3, 2, 1]);
-    await operator.json("POST", "servlet/words", { rollback: null });
+    await operator.json("POST", "servlet/words", { rollback: 2 });
     await expect.poll(() => call("say", "x"), EVENTUALLY).toBe("two: x");
     await operator.json("POST", "servlet/words", { rollback: 1 });
     await expect.poll(() => call("say", "x"), EVENTUALLY).toBe("one: x");

@@ -103,7 +103,7 @@ const sendParts = async ({ code }: Built) => {
   for (const [digest, { bytes }] of code) await operator.json("PUT", `part/${digest}`, bytes);
 };
 
-/** What is done of an install before the server dies. */
+/** The steps of an install during which the server dies. */
 const STEPS: [string, (build: Built) => Promise<unknown>][] = [
   [
     "while a part is sent",

@@ -11,7 +11,7 @@ const MB = 1_000_000;
 const ROWS = 500;
 const CALLS = 26;
 
-/** What a tool of the plugin answers to a statement. */
+/** The answer of one of the plugin's tools to a statement. */
 async function sql(port: number, tool: "execute" | "query", text: string): Promise<unknown> {
   const name = `ledger-${tool}`;
   const { body, headers } = modern("tools/call", { name, arguments: { sql: text } }, name);

@@ -6,7 +6,7 @@ import { serving } from "./serving.ts";
 /** Large folders and files of a servlet, in workerd itself: what they take of memory has an end. */
 const { url, served, restart } = await serving();
 
-/** What the process may take more: the memory of a call, the database's cache, and what is not collected yet. */
+/** How much the process may grow: the memory of a call, the database's cache, and uncollected garbage. */
 const MOST_MB = 150;
 
 async function filing(what: string, path: string, text = ""): Promise<string> {

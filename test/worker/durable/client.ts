@@ -24,6 +24,10 @@ export interface Sent {
   headers?: Record<string, string>;
 }
 
+let addresses = 0;
+/** An address of a caller that no test of any file has been yet. */
+export const newAddress = () => `198.18.${++addresses >> 8}.${addresses & 255}`;
+
 /** Sends a request of a client that can do everything but tasks. */
 export async function send(method: string, params: Json, sent: Sent = {}): Promise<Answer> {
   const capabilities = sent.capabilities ?? ABLE;

@@ -13,16 +13,20 @@ const hubs = namespaceOf<Hub>(env, "HUBS")!;
 export const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 export const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
-/** Each test has hubs of its own: what others left behind is not in them. */
 export let server: ReturnType<typeof createApp>;
 export let anonymous: DurableObjectStub<Hub>;
 const bound: Record<string, unknown> = { ...env, ...settings };
-beforeEach(() => {
-  const mark = crypto.randomUUID();
-  bound["HUBS"] = { getByName: (name: string) => hubs.getByName(`${name} ${mark}`) };
-  serveAs(bundle);
-  anonymous = hubs.getByName(`anonymous ${mark}`);
-});
+
+/** Gives each test of a file hubs of its own, without anything that others left behind, and closes its streams. */
+export function prepareHubs(): void {
+  beforeEach(() => {
+    const mark = crypto.randomUUID();
+    bound["HUBS"] = { getByName: (name: string) => hubs.getByName(`${name} ${mark}`) };
+    serveAs(bundle);
+    anonymous = hubs.getByName(`anonymous ${mark}`);
+  });
+  afterEach(() => Promise.all(open.splice(0).map((listener) => listener.close())));
+}
 
 /** Makes the server of a test another one. */
 export function serveAs(served: Bundle, variables: Record<string, string> = {}): void {
@@ -56,5 +60,3 @@ export async function listen(...sent: Parameters<typeof request>) {
 export const plain = { id: 1, filter: {}, opening: '"hello"', ending: '"bye"' };
 
 export const call = (name: string) => ask("tools/call", { name, arguments: {} }, {}, server);
-
-afterEach(() => Promise.all(open.splice(0).map((listener) => listener.close())));

@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import type { Hub } from "../../../src/durable/hub.ts";
 import { limits } from "../../../src/limits.ts";
 import { answerOf, listenerOf } from "../server.ts";
-import { anonymous, listen, open, plain, request } from "./hub-client.ts";
+import { anonymous, listen, open, plain, prepareHubs, request } from "./hub-client.ts";
+
+prepareHubs();
 
 describe("subscriptions/listen", () => {
   test("is refused where too many are open, until one is closed", async () => {

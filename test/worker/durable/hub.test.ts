@@ -6,12 +6,15 @@ import {
   anonymous,
   call,
   listen,
+  prepareHubs,
   request,
   server,
   serveAs,
   SUBSCRIPTION,
   TASKS,
 } from "./hub-client.ts";
+
+prepareHubs();
 
 describe("subscriptions/listen", () => {
   test("is declared, with what can be heard", async () => {

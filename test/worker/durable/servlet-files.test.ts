@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, type Sent } from "./client.ts";
+import { newAddress, send, type Sent } from "./client.ts";
 
 /** A servlet in C whose files are kept for each caller, in a Durable Object. */
 
@@ -16,10 +16,9 @@ interface Doing {
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
-let callers = 0;
-/** A caller that nobody has been yet, and what its tool does. */
+/** A new caller, and the tool that it calls. */
 function newCaller() {
-  const sent: Sent = { headers: { "cf-connecting-ip": `203.0.115.${++callers}` } };
+  const sent: Sent = { headers: { "cf-connecting-ip": newAddress() } };
   return async (what: string, doing: Doing | { path?: never } = {}): Promise<string> => {
     const params = { name: "filing-do", arguments: { what, ...doing } };
     const { result, error } = await send("tools/call", params, sent);

@@ -19,7 +19,7 @@ import { hasTable } from "../../../src/durable/tables.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { limited, prepare } from "./client.ts";
 
-/** What servlets may keep: in one scope, and for one caller in all of them. */
+/** Limits of stored state: in one scope, and for one caller in all scopes. */
 prepare();
 
 const MiB = 1024 * 1024;
@@ -103,9 +103,40 @@ describe("all that is kept for one caller", () => {
       /keep too much/,
     );
     expect(await call("filing", "do", { what: "list", path: "/data" })).toBe("");
-    // What is there can be used on.
+    // The state that is there can still be used.
     expect(await grow(0)).toBe("2");
     expect(await newCaller().grow(2)).toBe("2");
+  });
+
+  test("bounds files: a write beyond it finds no space, and what was written stays", async () => {
+    limited({ callerStateBytes: 6 * MiB });
+    const { call, grow, held } = newCaller();
+    const doing = (what: string, text = "") =>
+      call("filing", "do", { what, path: "/data/a", text });
+    expect(await grow(2)).toBe("2");
+    expect(await doing("fill", "4")).toBe("No space left on device");
+    expect(await held()).toEqual([3, 3]);
+    expect(await doing("fill", "1")).toBe("done");
+    expect(await doing("remove")).toBe("done");
+  });
+
+  test("leaves no room for a servlet's first files where nothing is left, and says so", async () => {
+    limited({ callerStateBytes: 3 * MiB });
+    const { call, grow, held } = newCaller();
+    expect(await grow(2)).toBe("2");
+    expect(await call("filing", "do", { what: "list", path: "/data" })).toMatch(/keep too much/);
+    expect(await held()).toEqual([3]);
+  });
+
+  test("bounds files that others have left room for a moment ago: the call fails, and changes nothing", async () => {
+    limited({ callerStateBytes: 6 * MiB });
+    const { call, grow } = newCaller();
+    const doing = (what: string, text = "") =>
+      call("filing", "do", { what, path: "/data/a", text });
+    expect(await doing("fill", "1")).toBe("done");
+    expect(await grow(2)).toBe("2");
+    expect(await doing("fill", "4")).toMatch(/keep too much/);
+    expect(await doing("fill", "1")).toBe("done");
   });
 
   test("is less when files are gone", async () => {

@@ -2,15 +2,15 @@
 import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { prepare, send, type Sent } from "./client.ts";
+import { newAddress, prepare, send, type Sent } from "./client.ts";
 
-/** What becomes of a servlet's memory when its build changes. */
+/** A servlet's memory when its build changes. */
 prepare();
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
 test("the memory of another build stays until a call of the new one has succeeded", async () => {
-  const caller: Sent = { headers: { "cf-connecting-ip": "203.0.118.1" } };
+  const caller: Sent = { headers: { "cf-connecting-ip": newAddress() } };
   const text = async (name: string): Promise<string> => {
     const { result, error } = await send("tools/call", { name: `counting-${name}` }, caller);
     return error?.message ?? (result!["content"] as { text: string }[])[0]!.text;

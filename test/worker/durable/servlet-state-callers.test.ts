@@ -1,12 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { abortAllDurableObjects } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { send, type Sent } from "./client.ts";
+import { newAddress, send, type Sent } from "./client.ts";
 
 /** Many calls at once of servlets that keep state: each scope has its own, and none is lost. */
 
-let callers = 0;
-const newCaller = (): Sent => ({ headers: { "cf-connecting-ip": `203.0.117.${++callers}` } });
+const newCaller = (): Sent => ({ headers: { "cf-connecting-ip": newAddress() } });
 
 /** Calls a tool, again and again while there are too many calls; gives its text. */
 async function insist(name: string, args: object, sent: Sent): Promise<string> {

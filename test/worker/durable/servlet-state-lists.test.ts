@@ -10,6 +10,7 @@ import {
   begin,
   goOn,
   keyed,
+  newAddress,
   prepare,
   send,
   server,
@@ -28,10 +29,9 @@ const UPDATED = "notifications/resources/updated";
 
 const { HUBS: hubs } = env as unknown as { HUBS: DurableObjectNamespace<Hub> };
 
-let callers = 0;
-/** A caller that nobody has been yet: anonymous, from an address of its own. */
+/** A new caller: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
-  headers: { "cf-connecting-ip": `203.0.116.${++callers}` },
+  headers: { "cf-connecting-ip": newAddress() },
 });
 
 /** Adds a tool; `which` says for whom the servlet's memory lasts. */

@@ -18,7 +18,7 @@ import { connected } from "../../../src/servlets/connect.ts";
 import { partsOf } from "../../../src/servlets/setup.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { begin, goOn, limited, prepare, send, type Sent } from "./client.ts";
+import { begin, goOn, limited, newAddress, prepare, send, type Sent } from "./client.ts";
 import { beginTask, updateTask, withTasks } from "./faults.ts";
 import { Events, resultIn } from "./session-client.ts";
 import { begin as beginSession } from "./session-steps.ts";
@@ -30,7 +30,7 @@ prepare();
 const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
 const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
 
-/** A servlet, called by one principal that nobody has been yet. */
+/** A servlet, called by a new principal. */
 function newCaller(servlet: string) {
   const { callTool } = connected(
     bundle.servlets.find(({ name }) => name === servlet)!,
@@ -70,7 +70,7 @@ describe("a turn", () => {
     // So that it is in the queue; on a very slow machine it may not be, and ends all the same.
     await scheduler.wait(100);
     stop.abort();
-    await expect(second).rejects.toThrow(/cancelled before/);
+    await expect(second).rejects.toThrow(/client has left/);
     letGo();
     expect(await Promise.all([first, third])).toEqual(["1", "2"]);
   });
@@ -116,7 +116,7 @@ describe("a turn", () => {
     stop.abort();
     // The object hears of it before the answer, which comes by the same way.
     letGo();
-    await expect(first).rejects.toThrow(/cancelled/);
+    await expect(first).rejects.toThrow(/client has left/);
     expect(await call("next")).toBe("1");
   });
 });
@@ -167,8 +167,7 @@ test("the state of an anonymous caller is kept for a week after its last call, t
 });
 
 describe("a call that waits for its user lets others go first", () => {
-  let callers = 0;
-  const newSent = (): Sent => ({ headers: { "cf-connecting-ip": `203.0.117.${++callers}` } });
+  const newSent = (): Sent => ({ headers: { "cf-connecting-ip": newAddress() } });
   const add = (name: string, sent: Sent) =>
     send("tools/call", { name: "growing-add", arguments: { name } }, sent);
   const LATER = { name: "growing-add_later", arguments: { name: "later" } };

@@ -14,7 +14,7 @@ import { bundle } from "../../bundle.gen.ts";
 import type { Asks } from "../../../src/asks.ts";
 import type { CallToolResult } from "../../../src/model.ts";
 import { Suspended, Wait } from "../../../src/suspension.ts";
-import { begin, goOn, send, type Sent } from "./client.ts";
+import { begin, goOn, newAddress, send, type Sent } from "./client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */
 
@@ -25,10 +25,9 @@ const text = async (name: string, sent: Sent = {}): Promise<string> => {
 
 const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SERVLET_STATES;
 
-let callers = 0;
-/** A caller that nobody has been yet: anonymous, from an address of its own. */
+/** A new caller: anonymous, from an address of its own. */
 const newCaller = (): Sent => ({
-  headers: { "cf-connecting-ip": `203.0.113.${++callers}` },
+  headers: { "cf-connecting-ip": newAddress() },
 });
 
 test("the memory of a successful call is where the next one of the same caller begins", async () => {
@@ -69,7 +68,7 @@ test("state outlives its object after any number of calls", async () => {
   const caller = newCaller();
   for (let count = 1; count <= 200; count++) {
     expect(await text("next", caller)).toBe(String(count));
-    // What calls have changed is stored in rows, which become one after 64.
+    // Changes of calls are stored in rows, which are merged after 64.
     if ([1, 63, 64, 65, 66, 130].includes(count)) await abortAllDurableObjects();
   }
 });
@@ -105,7 +104,7 @@ test("more calls than may wait for their turn are refused, and change nothing", 
   expect(Number(await text("next", caller))).toBe(said.length - refused + 1);
 });
 
-test("state that was altered is refused, and a build with another hash begins anew", async () => {
+test("state that was altered is refused, and a build with another hash starts with new memory", async () => {
   const caller = newCaller();
   const before = await listDurableObjectIds(states);
   expect(await text("next", caller)).toBe("1");

@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { expect } from "vitest";
 import { framesIn } from "../../../src/state-file.ts";
-import { send, server, type Sent } from "../durable/client.ts";
+import { newAddress, send, server, type Sent } from "../durable/client.ts";
 
 export const LOCALHOST = "http://localhost:8787";
 export const LOCAL = { "cf-connecting-ip": "127.0.0.1" };
@@ -19,10 +19,9 @@ export const operate = (path: string, init: RequestInit = {}, app = server) =>
     ),
   );
 
-let callers = 0;
 /** A caller that nobody has been yet, and its scope. */
 export function newCaller() {
-  const address = `203.0.117.${++callers}`;
+  const address = newAddress();
   const sent: Sent = { headers: { "cf-connecting-ip": address } };
   const call = async (name: string, args: object = {}, app = server): Promise<string> => {
     const params = { name, arguments: args };

@@ -17,7 +17,7 @@ export default defineServlet({ tools: {
 
 let folder: string;
 let api: Server;
-/** What the API was asked, in order, without the bucket's objects. */
+/** The requests to the API in order, without those for the bucket's objects. */
 let asked: string[];
 let objects: Map<string, Buffer>;
 /** Objects that the API still takes. */

@@ -253,7 +253,7 @@ describe("is refused, and nothing is written:", () => {
       /plugins\.bad: the pattern \(\?i\)x/,
     ],
     [
-      "a size that is none",
+      "an invalid size",
       () => ({ plugins: { bad: { url: source, runtime_config: { memory_limit: "much" } } } }),
       /plugins\.bad: memory_limit: is not a size/,
     ],
@@ -263,7 +263,7 @@ describe("is refused, and nothing is written:", () => {
       /plugins\.bad: .*there is no file.*Nothing was imported/s,
     ],
     [
-      "an image that nobody must have signed",
+      "an image without a required signer",
       () => ({ plugins: { ok: { url: source }, bad: { url: "oci://127.0.0.1:1/bad" } } }),
       /say who must have signed it.*Nothing was imported/s,
     ],

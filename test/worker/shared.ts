@@ -1,0 +1,33 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterAll, beforeAll, vi } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { Reservation } from "../../src/wasm/budget.ts";
+
+/**
+ * Test files share an isolate and its storage: each begins with nothing counted and room for its guests, and restores
+ * what it changes.
+ */
+
+const usual = { ...limits };
+const { now } = Date;
+
+beforeAll(async () => {
+  // Files whose clock went ahead leave counts that end hours from now.
+  const { ATTEMPTS } = env as unknown as { ATTEMPTS: DurableObjectNamespace };
+  for (const id of await listDurableObjectIds(ATTEMPTS))
+    await runInDurableObject(ATTEMPTS.get(id), (_object, { storage }) => storage.deleteAll());
+  // Guests of other files may still wait here. By this time none of them can, and taking a place clears theirs away.
+  Date.now = () => now() + 1e12;
+  Reservation.take(0, undefined, 0)?.release();
+  Date.now = now;
+});
+
+afterAll(() => {
+  if (vi.isFakeTimers() || Date.now !== now) throw new Error("this file leaves a mocked clock");
+  const changed = Object.entries(usual).find(
+    ([name, value]) => Reflect.get(limits, name) !== value,
+  );
+  if (changed !== undefined) throw new Error(`this file leaves limits.${changed[0]} changed`);
+});
