@@ -32,7 +32,7 @@ export function wire(bundle: Bundle, env: object) {
       env,
       (scope) => scope === OPERATOR_SCOPE || isScope(scope, settings.SCOPES, names),
     ),
-    states: operatedStates(env, bundle.servlets),
+    states: operatedStates(env, () => serving.stateOwners()),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env),

@@ -10,7 +10,7 @@ import type { Manifest } from "../servlets/manifest.ts";
 export type Scope = readonly ["caller" | "session" | "sessionless", string] | readonly ["server"];
 
 /** The scope of a servlet that keeps state, for the calls of this caller. */
-export function scopeOf({ state }: Manifest, { principal, session }: Viewer): Scope {
+export function scopeOf({ state }: Pick<Manifest, "state">, { principal, session }: Viewer): Scope {
   if (state === "server") return ["server"];
   if (state === "session" && session !== undefined) return ["session", session];
   return callerScope(state, callerKey(principal) ?? "");

@@ -96,7 +96,12 @@ describe("a turn", () => {
       const runStateful: typeof deployment.runStateful = async (servlet, run, call) => {
         const id = crypto.randomUUID();
         const parts = { call: partsOf(call), there: hooksThere(call) };
-        const settlement = await state.run({ ...run, id, servlet: servlet.name, ...parts });
+        const settlement = await state.run({
+          ...run,
+          id,
+          servlet: { name: servlet.name },
+          ...parts,
+        });
         if (!isAttended[name] && settlement === undefined) throw new Error("its caller has died");
         const hooks = new CallHooks(call, signal());
         return endingOf(unsettled(settlement ?? (await state.attend(id, hooks))));
