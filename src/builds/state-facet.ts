@@ -17,8 +17,9 @@ const FACET = "state";
 
 /** Deletes the state that is kept in a facet of this object; opening it is not needed. */
 export function deleteFacet({ facets, storage }: DurableObjectState): void {
+  if (!hasTable(storage.sql, "facet")) return;
   facets.delete(FACET);
-  storage.sql.exec("DROP TABLE IF EXISTS facet");
+  storage.sql.exec("DROP TABLE facet");
 }
 
 /**
