@@ -142,7 +142,7 @@ function setupFrom(
   const { hooks, signal, sent } = by;
   return {
     ...setup,
-    ...contextOf((work) => work(hooks), there, sent),
+    ...contextOf(hooks, there, sent),
     world: {
       ...liveWorld,
       fetch: async (request: Request) => {

@@ -40,15 +40,7 @@ export class FacetPlace implements StatePlace {
     this.#key = key;
   }
 
-  async call({
-    servlet,
-    call,
-    isDurable,
-    room,
-    reserve,
-    stop: _stop,
-    ...run
-  }: PlaceRun): Promise<PlainEnding> {
+  async call({ servlet, call, isDurable, room, reserve, ...run }: PlaceRun): Promise<PlainEnding> {
     const setup = setupOf(servlet, this.#loader.deployment, call);
     const id = crypto.randomUUID();
     const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };

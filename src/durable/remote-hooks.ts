@@ -124,70 +124,16 @@ const gone = () =>
     "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
   );
 
-/** Gives the hooks of a call, for some work on them. */
-type WithHooks = <T>(work: (hooks: RemoteHooks) => Promise<T>) => Promise<T>;
-
 /** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
-export const contextOf = (withHooks: WithHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
+export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
   // It fails where who has made the call is gone: then nobody hears of it.
   notify: (notification: Notification) =>
-    void sent.push(withHooks((hooks) => hooks.notify(notification)).catch(() => {})),
-  ask: (asks: Asks) => answered(withHooks((hooks) => hooks.ask(asks))),
-  ...(there.gate && {
-    gate: (ms: number) => answered(withHooks((hooks) => hooks.gate(ms, Date.now()))),
-  }),
-  ...(there.sending && { sending: () => answered(withHooks((hooks) => hooks.sending())) }),
-  keeper: keeperOf(withHooks, there),
+    void sent.push(hooks.notify(notification).catch(() => {})),
+  ask: (asks: Asks) => answered(hooks.ask(asks)),
+  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
+  ...(there.sending && { sending: () => answered(hooks.sending()) }),
+  keeper: keeperOf(hooks, there),
 });
-
-/**
- * The hooks of a call that are sent for when one is wanted: to pass them with each call costs more than a short
- * call does. They are there from the beginning where they are `given`.
- */
-export class LaterHooks {
-  readonly #wanted = Promise.withResolvers<undefined>();
-  readonly #attached = Promise.withResolvers<RemoteHooks>();
-  #state: "unwanted" | "wanted" | "there" = "unwanted";
-
-  constructor(given: RemoteHooks | undefined) {
-    if (given !== undefined) this.attach(given);
-    // Where nobody waits for them, it is no fault that they do not come.
-    this.#attached.promise.catch(() => {});
-  }
-
-  /** Resolves when they are to be sent for. */
-  get wanted(): Promise<undefined> {
-    return this.#wanted.promise;
-  }
-
-  /** Sends for them, where that was not done. */
-  want(): void {
-    if (this.#state !== "unwanted") return;
-    this.#state = "wanted";
-    this.#wanted.resolve(undefined);
-    const timer = setTimeout(() => this.#attached.reject(gone()), limits.hookMs);
-    void this.#over().then(() => clearTimeout(timer));
-  }
-
-  attach(hooks: RemoteHooks): void {
-    this.#state = "there";
-    this.#attached.resolve(hooks);
-  }
-
-  readonly use: WithHooks = (work) => {
-    this.want();
-    return this.#attached.promise.then(work);
-  };
-
-  /** Resolves when nobody is on the way with them. */
-  async settled(): Promise<void> {
-    if (this.#state === "wanted") await this.#over();
-  }
-
-  #over(): Promise<unknown> {
-    return this.#attached.promise.catch(() => {});
-  }
-}
 
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
@@ -218,15 +164,14 @@ export const hooksThere = ({ gate, sending, keeper }: RunContext): HooksThere =>
   repeats: keeper !== undefined && keeper.isVolatile !== true,
 });
 
-function keeperOf(withHooks: WithHooks, there: HooksThere): Keeper | undefined {
+function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
   if (!there.keeper) return undefined;
   return {
-    begin: (head) => answered(withHooks((hooks) => hooks.begin(head))),
-    keep: (position, entry, notices) =>
-      answered(withHooks((hooks) => hooks.keep(position, entry, notices))),
+    begin: (head) => answered(hooks.begin(head)),
+    keep: (position, entry, notices) => answered(hooks.keep(position, entry, notices)),
     ...(there.intend && {
       intend: (position: number, key: string, method: MethodClass) =>
-        answered(withHooks((hooks) => hooks.intend(position, key, method))),
+        answered(hooks.intend(position, key, method)),
     }),
   };
 }
@@ -255,13 +200,8 @@ export interface StateImport {
 
 /** RPC type of the object that has the state of a servlet. */
 export interface StateObject extends Rpc.DurableObjectBranded {
-  /**
-   * Runs an export, and stores what it has changed before its ending is returned. Undefined where the hooks of its
-   * call are wanted, and were not given: who calls goes on with `attend`.
-   */
-  run(run: StatefulRun, hooks?: RemoteHooks): Promise<Settled<PlainEnding> | undefined>;
-  /** Gives a run the hooks of its call, and waits for its ending. */
-  attend(id: string, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
+  /** Runs an export, and stores what it has changed before its ending is returned. */
+  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
   cancel(id: string): void;
   /** The lists of the servlet in this state, as JSON. */
   lists(servlet: ServletRef, viewer: Viewer): Promise<Settled<string>>;

@@ -43,8 +43,6 @@ export interface ScopeRun {
   setup: Setup & Durability;
   /** True if it may be run again from its record: its ending is stored with what it has changed. */
   isDurable: boolean;
-  /** Aborts when the call is cancelled; else the signal of `setup` says so. */
-  stop?: AbortSignal | undefined;
   /** Bytes of memory and files that may be stored, as far as is known: `reserve` decides. */
   room?: number;
   /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
@@ -214,8 +212,7 @@ export class ScopeState {
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     await running.reserve?.(bytes + (files?.bytes ?? 0));
-    if ((running.stop ?? setup.signal()).aborted)
-      throw new Fault("cancelled", "The call was cancelled.");
+    if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
       files?.commit({ keepsOpen: change !== undefined });
       if (change) this.rows.save(change);

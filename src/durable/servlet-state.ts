@@ -11,7 +11,6 @@ import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
 import {
   contextOf,
-  LaterHooks,
   settled,
   type RemoteHooks,
   type RunContext,
@@ -32,16 +31,7 @@ import { Turns } from "./turns.ts";
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
   /** True if it may be run again from its record. */
   isDurable?: boolean;
-  /** Aborts when it is cancelled. */
-  stop?: AbortSignal;
 };
-
-/** A run that has not ended, or whose caller is on the way with its hooks. */
-interface RunningHere {
-  stop: AbortController;
-  hooks: LaterHooks;
-  ending: Promise<Settled<PlainEnding>>;
-}
 
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
@@ -57,7 +47,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     #until: number | undefined;
     readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
-    readonly #running = new Map<string, RunningHere>();
+    readonly #running = new Map<string, AbortController>();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -98,44 +88,29 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
-    run(run: StatefulRun, given?: RemoteHooks): Promise<Settled<PlainEnding> | undefined> {
-      const stop = new AbortController();
-      const hooks = new LaterHooks(given);
-      const ending = settled(async () => {
+    run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+      return settled(async () => {
+        const servlet = demanded(this.#servlet(run.servlet));
+        const stop = new AbortController();
+        this.#running.set(run.id, stop);
         const sent: Promise<unknown>[] = [];
-        // Whoever looks at it is about to wait, and only those who wait can hear that they are cancelled.
-        const signal = () => {
-          hooks.want();
-          return stop.signal;
-        };
-        const { there } = run;
-        const call = { ...contextOf(hooks.use, there, sent), signal };
         try {
-          const servlet = demanded(this.#servlet(run.servlet));
-          return await this.#inTurn(signal, () =>
-            this.#call(servlet, { ...run, isDurable: there.repeats, stop: stop.signal }, call),
+          const { there } = run;
+          const call = { ...contextOf(hooks, there, sent), signal: () => stop.signal };
+          return await this.#inTurn(stop.signal, () =>
+            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
           );
         } finally {
+          this.#running.delete(run.id);
           // Its caller hears all of them before it hears how the call has ended.
           await Promise.all(sent);
-          await hooks.settled();
-          this.#running.delete(run.id);
         }
       });
-      this.#running.set(run.id, { stop, hooks, ending });
-      return Promise.race([ending, hooks.wanted]);
-    }
-
-    async attend(id: string, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
-      const running = this.#running.get(id);
-      if (running === undefined) throw new Error("a run is gone: its object has died");
-      running.hooks.attach(hooks);
-      return running.ending;
     }
 
     /** Stops a call that runs, or waits for its turn. */
     cancel(id: string): void {
-      this.#running.get(id)?.stop.abort();
+      this.#running.get(id)?.abort();
     }
 
     /** The servlet's lists in this state. Cached until the servlet says that they have changed, or for a while. */
@@ -146,7 +121,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const { text, until, hash } = this.#lists ?? NO_LISTS;
           return hash === servlet.hash && until > Date.now() ? text : undefined;
         };
-        const { signal } = nobodysCall;
+        const signal = nobodysCall.signal();
         return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
       });
     }
@@ -168,8 +143,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return build ?? bundle.servlets.find((one) => one.name === name);
     }
 
-    async #inTurn<T>(signal: () => AbortSignal, work: () => Promise<T>): Promise<T> {
-      if (!this.#turns.takeNow()) await this.#turns.take(signal());
+    async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      await this.#turns.take(signal);
       try {
         return await work();
       } finally {
@@ -192,7 +167,6 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         recorded: run.recorded,
         seed: run.seed,
         isDurable: run.isDurable === true,
-        stop: run.stop,
         ...(hasFolders && { room: await this.#room.available(caller) }),
         reserve: (bytes) => {
           stored = bytes;
@@ -234,7 +208,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     /** Sizes and times of the state. */
     summary(of: ServletRef): Promise<Settled<StateSummary>> {
       return settled(() =>
-        this.#inTurn(nobodysCall.signal, async () => {
+        this.#inTurn(nobodysCall.signal(), async () => {
           const servlet = this.#servlet(of);
           return (await this.#place(servlet)).summary(servlet && buildOf(servlet));
         }),
@@ -262,7 +236,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       file: ReadableStream<Uint8Array>,
     ): Promise<Settled<StateSummary>> {
       return settled(() =>
-        this.#inTurn(nobodysCall.signal, async () => {
+        this.#inTurn(nobodysCall.signal(), async () => {
           const servlet = demanded(this.#servlet(of));
           const place = await this.#place(servlet);
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
@@ -276,7 +250,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Deletes what is kept when no call runs. */
     forget(): Promise<Settled<void>> {
-      return settled(() => this.#inTurn(nobodysCall.signal, () => this.#forget()));
+      return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
     }
 
     async #forget(): Promise<void> {

@@ -1,4 +1,3 @@
-import { waitUntil } from "cloudflare:workers";
 import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
@@ -24,29 +23,24 @@ export function stateful(env: object) {
   };
   return {
     async runStateful(servlet, run, call) {
-      const { recorded, input } = call;
-      const there = hooksThere(call);
+      const signal = call.signal();
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
+      const { recorded, input } = call;
       const about = {
-        ...{ ...run, id, servlet: refOf(servlet), call: partsOf(call) },
-        ...{ recorded, seed: input?.seed, there },
+        ...run,
+        id,
+        servlet: refOf(servlet),
+        call: partsOf(call),
+        recorded,
+        seed: input?.seed,
+        there: hooksThere(call),
       };
-      const runWithHooks = () => {
-        const signal = call.signal();
-        const hooks = new CallHooks(call, signal);
-        const cancel = async () => state.cancel(id);
-        // A run that waits for its hooks may hold the turn.
-        if (signal.aborted) waitUntil(cancel().catch(() => {}));
-        const begun = async () => (there.keeper ? state.run(about, hooks) : undefined);
-        return elsewhere(signal, {
-          run: async () => (await begun()) ?? state.attend(id, hooks),
-          cancel,
-        });
-      };
-      // A call with a keeper wants its hooks at once, most others never.
-      const straight = there.keeper ? undefined : await state.run(about);
-      const ending = unsettled(straight ?? (await runWithHooks()));
+      const settlement = await elsewhere(signal, {
+        run: async () => state.run(about, new CallHooks(call, signal)),
+        cancel: async () => state.cancel(id),
+      });
+      const ending = unsettled(settlement);
       const audience = audienceOf(servlet, call);
       for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
       return endingOf(ending);

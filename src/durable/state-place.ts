@@ -25,8 +25,6 @@ export interface PlaceRun {
   seed: string | undefined;
   /** True if it may be run again from its record. */
   isDurable: boolean;
-  /** Aborts when the call is cancelled; else the signal of its call says so. */
-  stop?: AbortSignal | undefined;
   /** Bytes of memory and files that may be stored, as far as is known. */
   room?: number;
   /** Called before a commit, with the bytes that will be stored. Throws where they may not be. */

@@ -5,18 +5,11 @@ import { describe, expect, test } from "vitest";
 import { stateful } from "../../../src/durable/servlet-states.ts";
 import { scopeOf, stateName } from "../../../src/durable/state-scopes.ts";
 import { limits } from "../../../src/limits.ts";
-import { endingOf } from "../../../src/durable/plain-ending.ts";
-import {
-  CallHooks,
-  hooksThere,
-  unsettled,
-  type StateObject,
-} from "../../../src/durable/remote-hooks.ts";
+import type { StateObject } from "../../../src/durable/remote-hooks.ts";
 import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
 import type { CallContext } from "../../../src/call-context.ts";
 import type { Json } from "../../../src/model.ts";
 import { connected } from "../../../src/servlets/connect.ts";
-import { partsOf } from "../../../src/servlets/setup.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { begin, goOn, limited, newAddress, prepare, send, type Sent } from "./client.ts";
@@ -92,32 +85,6 @@ describe("a turn", () => {
     await expect(first).rejects.toThrow(/is gone.*Nothing was changed/);
     expect(await second).toBe("1");
     letGo();
-  });
-
-  test("ends for a call whose caller does not come with the hooks that its guest asks for", async () => {
-    limited({ hookMs: 50 });
-    const state = states.getByName(crypto.randomUUID());
-    const { signal } = nobodysCall;
-    const isAttended = { next: true, note: false };
-    const callTool = (name: keyof typeof isAttended) => {
-      const counting = bundle.servlets.find((one) => one.name === "counting")!;
-      const runStateful: typeof deployment.runStateful = async (servlet, run, call) => {
-        const id = crypto.randomUUID();
-        const parts = { call: partsOf(call), there: hooksThere(call) };
-        const settlement = await state.run({
-          ...run,
-          id,
-          servlet: { name: servlet.name },
-          ...parts,
-        });
-        if (!isAttended[name] && settlement === undefined) throw new Error("its caller has died");
-        const hooks = new CallHooks(call, signal());
-        return endingOf(unsettled(settlement ?? (await state.attend(id, hooks))));
-      };
-      return connected(counting, { ...deployment, runStateful }).callTool(name, {}, nobodysCall);
-    };
-    await expect(callTool("note")).rejects.toThrow("its caller has died");
-    expect(await callTool("next")).toMatchObject({ content: [{ text: "1" }] });
   });
 
   test("of a call that is cancelled at its end changes nothing", async () => {
