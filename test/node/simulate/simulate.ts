@@ -1,7 +1,9 @@
 import { limits } from "../../../src/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
-import { judge, type Asking, type Violation } from "./judge.ts";
+import type { Asking } from "./answer-judge.ts";
+import { judge } from "./judge.ts";
+import type { Violation } from "./rules.ts";
 import type { Attempt } from "./attempt.ts";
 import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";

@@ -1,6 +1,6 @@
 import type { Attempt } from "./attempt.ts";
 import { sessionOf } from "./clients.ts";
-import type { Violation } from "./judge.ts";
+import type { Violation } from "./rules.ts";
 import type { Call } from "./scene.ts";
 
 /** The scope in which a call finds what its servlet keeps; undefined where it keeps nothing. */
