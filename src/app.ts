@@ -129,7 +129,6 @@ export function createApp(bundle: Bundle, env: object) {
       operatorEndpoint(raw, {
         ...quota,
         principal,
-        servlets: bundle.servlets,
         states,
         installer: () => installerOf(serving),
       }),

@@ -70,3 +70,19 @@ export const mebibytes = (bytes: number): string =>
 export const stringBytes = (text: string): number =>
   // oxlint-disable-next-line no-control-regex
   /[^\0-\xff]/.test(text) ? 2 * text.length : text.length;
+
+/** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined if it is not a size. */
+export function memoryBytes(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(|[kmg]i?)b?$/i.exec(text.trim()) ?? [];
+  if (number === undefined) return undefined;
+  return Math.floor(Number(number) * (unit ? UNITS[unit.toLowerCase()]! : 1));
+}
+
+const UNITS: Record<string, number> = {
+  k: 1e3,
+  ki: 1024,
+  m: 1e6,
+  mi: 1024 ** 2,
+  g: 1e9,
+  gi: 1024 ** 3,
+};

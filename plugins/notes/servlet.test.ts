@@ -13,11 +13,12 @@ async function call(name: string, args = {}, script: Script = {}) {
   const told = notifications.map(({ method, params }) =>
     `${method} ${params?.["uri"] ?? ""}`.trim(),
   );
-  return { text, told, isError: result.isError === true, value: result.structuredContent as any };
+  const value = result.structuredContent as { id: number; notes: { id: number }[] };
+  return { text, told, isError: result.isError === true, value };
 }
 
 const idsOf = async (name: string, args = {}, script?: Script) =>
-  (await call(name, args, script)).value.notes.map(({ id }: { id: number }) => id);
+  (await call(name, args, script)).value.notes.map(({ id }) => id);
 
 test("keeps notes for each caller, the newest first", async () => {
   const now = Date.UTC(2026, 10, 22);

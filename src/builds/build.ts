@@ -21,7 +21,12 @@ const buildSchema = z.strictObject({
   dialect: z.enum(dialectNames),
   /** `hashOf` its parts. */
   hash: digest,
-  parts: z.strictObject({ module: digest, base: z.optional(digest), patch: z.optional(digest) }),
+  parts: z.strictObject({
+    module: digest,
+    base: z.optional(digest),
+    patch: z.optional(digest),
+    files: z.optional(z.record(z.string(), digest)),
+  }),
   startsOnce: z.boolean(),
   restorable: z.boolean(),
   exports: z.array(z.string()),
@@ -56,9 +61,24 @@ export const invalidBuild = (why: string) =>
     `The build is not valid: ${why}. Make it with \`npm run servlets -- install\`.`,
   );
 
+/** A build cannot have this name: a servlet of the bundle or of the server itself has it. */
+export const nameTaken = (name: string) =>
+  new Fault(
+    "conflict",
+    `This server has a servlet ${name} of its own. Install yours under another name.`,
+  );
+
+/** Another operator has made this version the served one (0: none) since the one who asks has looked. */
+export const changedMeanwhile = (name: string, current: number) => {
+  const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;
+  return new Fault("conflict", `${name} was changed meanwhile: ${now}. Look, and try again.`);
+};
+
 /** The place and message of an issue of zod. */
 export const describeIssue = (issue?: { path: PropertyKey[]; message: string }): string =>
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 
 /** The digests of a build's parts, each once. */
-export const digestsOf = ({ parts }: Build): string[] => [...new Set(Object.values(parts))];
+export const digestsOf = ({ parts: { files = {}, ...code } }: Build): string[] => [
+  ...new Set([...Object.values(code), ...Object.values(files)]),
+];

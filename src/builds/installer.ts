@@ -1,13 +1,14 @@
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import { merge } from "../servlets/catalog.ts";
-import { keepsState } from "../servlets/manifest.ts";
 import type { Registry } from "../servlets/registry.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
-import { digestsOf, invalidBuild, type Build } from "./build.ts";
+import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
 
@@ -63,18 +64,21 @@ export class Installer {
     await this.installs().publish(build.name, build.hash, by);
   }
 
-  /** Serves a build. Throws `invalid_params` if it cannot be loaded, `conflict` if it clashes with others. */
-  async install(build: Build, by: string): Promise<InstallResult> {
-    const { name, hash, manifest } = build;
-    if (keepsState(manifest)) {
-      throw new Fault(
-        "conflict",
-        `The servlet ${name} keeps state, which only servlets of the bundle can: put it into plugins/ and deploy.`,
-      );
-    }
-    await this.#refuseClashes(build);
+  /** Serves a build; `seen` as in `InstallsObject`. Throws `invalid_params` if it cannot be loaded, `conflict`. */
+  async install(build: Build, by: string, seen?: number): Promise<InstallResult> {
+    const { name, hash } = build;
+    await this.demandInstallable(build);
     await this.#keep(build);
-    return { name, hash, ...unsettled(await this.installs().install(build, by)) };
+    return { name, hash, ...unsettled(await this.installs().install(build, by, seen)) };
+  }
+
+  /** Throws `conflict` for a build that cannot be served, whatever its code is. */
+  async demandInstallable(build: Build): Promise<void> {
+    const { name } = build;
+    const { servlets } = (await this.#registry()).whole;
+    const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
+    if (isOwn || RESERVED_NAMES.has(name)) throw nameTaken(name);
+    refuseClashes(build, servlets);
   }
 
   /** Replays the tasks that wait for a servlet with another build of it. Throws `invalid_params` for one that cannot be loaded. */
@@ -104,25 +108,24 @@ export class Installer {
     const lacking = build.exports.find((name) => !exports.has(name));
     if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
   }
+}
 
-  async #refuseClashes(build: Build): Promise<void> {
-    const { servlets } = (await this.#registry()).whole;
-    const others = servlets.filter(({ name }) => name !== build.name);
-    const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
-    try {
-      merge(all, ({ kind, name, servlets: [first, second] }) => {
-        if (second !== build.name) return;
-        throw new Fault(
-          "conflict",
-          `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
-        );
-      });
-    } catch (error) {
-      if (error instanceof Fault) throw error;
-      throw new Fault("invalid_params", "The build is not valid: its lists cannot be read.", {
-        cause: error,
-      });
-    }
+function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
+  const others = servlets.filter(({ name }) => name !== build.name);
+  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+  try {
+    merge(all, ({ kind, name, servlets: [first, second] }) => {
+      if (second !== build.name) return;
+      throw new Fault(
+        "conflict",
+        `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
+      );
+    });
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault("invalid_params", "The build is not valid: its lists cannot be read.", {
+      cause: error,
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Settled } from "../durable/remote-hooks.ts";
+import type { Manifest } from "../servlets/manifest.ts";
 import type { Build } from "./build.ts";
 
 /** A version of an installed servlet, without its build. */
@@ -24,24 +25,34 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   since(generation: number): Promise<InstalledBuilds | undefined>;
   /**
    * Serves a build as a new version. Fails with `conflict` if the bundle has a servlet of that name, and beyond
-   * `limits.installedServlets`.
+   * `limits.installedServlets`; here and below also if another version is served than `seen` (0: none).
    */
-  install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>>;
+  install(
+    build: Build,
+    by: string,
+    seen?: number,
+  ): Promise<Settled<{ version: number; isNew: boolean }>>;
   /** Remembers which build of a servlet may be installed by its name. */
   publish(name: string, hash: string, by: string): Promise<void>;
   /** Forgets that. Fails with `invalid_request` if no build of that name is published. */
   unpublish(name: string): Promise<Settled<void>>;
   published(): Promise<{ name: string; hash: string; by: string }[]>;
   /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept. */
-  rollBack(name: string, to: number): Promise<Settled<{ version: number; hash: string }>>;
+  rollBack(
+    name: string,
+    to: number,
+    seen?: number,
+  ): Promise<Settled<{ version: number; hash: string }>>;
   /** Removes all versions. Fails with `invalid_request` if no servlet of that name is installed. */
-  uninstall(name: string): Promise<Settled<void>>;
+  uninstall(name: string, seen?: number): Promise<Settled<void>>;
   /** The versions of a servlet with their builds as JSON, the newest first, and the number of the one that is served. */
   versions(
     name: string,
   ): Promise<{ current: number | null; versions: (InstalledVersion & { build: string })[] }>;
   /** The served version of each installed servlet. */
   list(): Promise<(InstalledVersion & { name: string; tools: number })[]>;
+  /** The names of all servlets that were ever installed with state, and for whom they kept it. */
+  kept(): Promise<{ name: string; state: Manifest["state"] }[]>;
   /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
   waits(task: string, servlet: string, until: number): Promise<void>;
   /** The ids of tasks that wait for a servlet; some may have ended. */

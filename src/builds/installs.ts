@@ -9,28 +9,9 @@ import { limits } from "../limits.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
-import { digestsOf, type Build } from "./build.ts";
-import type { InstalledBuilds, InstalledVersion, InstallsObject } from "./installs-object.ts";
-
-const TABLES = `
-  CREATE TABLE IF NOT EXISTS versions (
-    name TEXT, nr INTEGER, hash TEXT NOT NULL, build TEXT NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL,
-    PRIMARY KEY (name, nr));
-  CREATE TABLE IF NOT EXISTS served (name TEXT PRIMARY KEY, nr INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS retired (hash TEXT PRIMARY KEY, until INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS published (name TEXT PRIMARY KEY, hash TEXT NOT NULL, by TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, until INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)`;
-
-/** A row of `versions`. */
-interface Row extends Record<string, SqlStorageValue> {
-  name: string;
-  nr: number;
-  hash: string;
-  build: string;
-  at: number;
-  by: string;
-}
+import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
+import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
+import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
 /**
  * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
@@ -53,17 +34,19 @@ export function installsObject(bundle: Bundle) {
       return { generation: now, builds: this.#served().map(({ build }) => build) };
     }
 
-    install(build: Build, by: string): Promise<Settled<{ version: number; isNew: boolean }>> {
+    install(
+      build: Build,
+      by: string,
+      seen?: number,
+    ): Promise<Settled<{ version: number; isNew: boolean }>> {
       return settled(() => {
         const { name, hash } = build;
         const text = canonicalJson(build);
         const current = this.#servedOf(name);
         if (current?.build === text) return { version: current.nr, isNew: false };
+        this.#demandSeen(name, seen);
         if (RESERVED_NAMES.has(name) || bundle.servlets.some((one) => one.name === name)) {
-          throw new Fault(
-            "conflict",
-            `This server has a servlet ${name} of its own. Install yours under another name.`,
-          );
+          throw nameTaken(name);
         }
         const { count } = this.#sql
           .exec<{ count: number }>("SELECT COUNT(*) AS count FROM served")
@@ -79,6 +62,10 @@ export function installsObject(bundle: Bundle) {
           const row = [name, version, hash, text, Date.now(), by];
           this.#sql.exec("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", ...row);
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, version);
+          const { state = "call" } = build.manifest;
+          if (state !== "call") {
+            this.#sql.exec("INSERT OR IGNORE INTO kept VALUES (?, ?)", name, state);
+          }
           const oldest = version - limits.installedVersions;
           this.#sql.exec("DELETE FROM versions WHERE name = ? AND nr <= ?", name, oldest);
         });
@@ -104,7 +91,11 @@ export function installsObject(bundle: Bundle) {
       return this.#sql.exec<{ name: string; hash: string; by: string }>(query).toArray();
     }
 
-    rollBack(name: string, to: number): Promise<Settled<{ version: number; hash: string }>> {
+    rollBack(
+      name: string,
+      to: number,
+      seen?: number,
+    ): Promise<Settled<{ version: number; hash: string }>> {
       return settled(() => {
         const rows = this.#versionsOf(name);
         const found = rows.find(({ nr }) => nr === to);
@@ -117,6 +108,7 @@ export function installsObject(bundle: Bundle) {
               : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
           );
         }
+        this.#demandSeen(name, seen);
         this.#change(() => {
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
         });
@@ -124,11 +116,12 @@ export function installsObject(bundle: Bundle) {
       });
     }
 
-    uninstall(name: string): Promise<Settled<void>> {
+    uninstall(name: string, seen?: number): Promise<Settled<void>> {
       return settled(() => {
         if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
           throw new Fault("invalid_request", `No servlet ${name} is installed.`);
         }
+        this.#demandSeen(name, seen);
         this.#change(() => {
           this.#sql.exec("DELETE FROM served WHERE name = ?", name);
           this.#sql.exec("DELETE FROM versions WHERE name = ?", name);
@@ -147,6 +140,13 @@ export function installsObject(bundle: Bundle) {
         const tools = buildIn(row).lists?.tools.length ?? 0;
         return { name: row.name, ...versionIn(row), tools };
       });
+    }
+
+    async kept() {
+      const query = "SELECT name, state FROM kept ORDER BY name";
+      return this.#sql
+        .exec<{ name: string; state: "session" | "caller" | "server" }>(query)
+        .toArray();
     }
 
     async waits(task: string, servlet: string, until: number): Promise<void> {
@@ -218,11 +218,13 @@ export function installsObject(bundle: Bundle) {
       this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
       if (bucket === undefined) return;
-      const rows = this.#sql
-        .exec<{ hash: string }>("SELECT hash FROM versions UNION SELECT hash FROM published")
-        .toArray();
-      const current = new Set([...bundle.servlets, ...rows].map(({ hash }) => hash));
-      const kept = new Set<string>();
+      const versions = this.#sql.exec<Row>("SELECT * FROM versions").toArray();
+      const published = this.#sql.exec<{ hash: string }>("SELECT hash FROM published").toArray();
+      const current = new Set(
+        [...bundle.servlets, ...versions, ...published].map(({ hash }) => hash),
+      );
+      // Versions with the same code can begin with other files.
+      const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
       for (const hash of await bucket.hashes()) {
         if (current.has(hash)) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
@@ -258,6 +260,12 @@ export function installsObject(bundle: Bundle) {
       return this.#served().find((row) => row.name === name);
     }
 
+    /** So that nobody replaces what another operator has installed meanwhile. */
+    #demandSeen(name: string, seen: number | undefined): void {
+      const current = this.#servedOf(name)?.nr ?? 0;
+      if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
+    }
+
     #versionsOf(name: string): Row[] {
       const query = "SELECT * FROM versions WHERE name = ? ORDER BY nr DESC";
       return this.#sql.exec<Row>(query, name).toArray();
@@ -274,12 +282,3 @@ export function installsObject(bundle: Bundle) {
     }
   };
 }
-
-const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
-
-const versionIn = ({ nr, hash, at, by }: Row): InstalledVersion => ({
-  version: nr,
-  hash,
-  installed: new Date(at).toISOString(),
-  by,
-});

@@ -4,41 +4,30 @@ import {
   hooksThere,
   settled,
   unsettled,
+  type RunContext,
   type Settled,
 } from "../durable/remote-hooks.ts";
 import { endingOf } from "../durable/plain-ending.ts";
-import { sha256 } from "../digest.ts";
 import { clientHasLeft, Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
-import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
-import { isolationOf } from "../servlets/connect.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import { partsOf, setupOf } from "../servlets/setup.ts";
+import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
-import type { BuildBucket } from "./bucket.ts";
-import type { LoadedCode, LoadedRun, RunnerEntrypoint } from "./runner.ts";
-
-/** Where servlets are loaded from, and by what. */
-export interface LoaderParts {
-  loader: WorkerLoader;
-  bucket: BuildBucket;
-  runner: NonNullable<Bundle["runner"]>;
-}
+import { Isolates, type LoaderParts } from "./isolates.ts";
+import type { LoadedRun, RunnerEntrypoint } from "./runner.ts";
+import type { StateFacet } from "./state-runner.ts";
 
 /** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
 export class ServletLoader {
-  readonly #parts: LoaderParts;
-  readonly #deployment: Deployment;
-  /** Part of the names of the isolates: another server's code or limits must not find them. */
-  #version: Promise<string> | undefined;
-  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
-  readonly #failures = new Map<string, number>();
+  readonly #isolates: Isolates;
+  readonly deployment: Deployment;
 
   constructor(parts: LoaderParts, deployment: Deployment) {
-    this.#parts = parts;
-    this.#deployment = deployment;
+    this.#isolates = new Isolates(parts, deployment);
+    this.deployment = deployment;
   }
 
   async run(
@@ -46,45 +35,17 @@ export class ServletLoader {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending> {
-    const { manifest, name } = servlet;
-    const setup = setupOf(servlet, this.#deployment, { ...call, ...partsOf(call) });
-    const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
-    const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
-      const value = setup.secret(service, user);
-      return value === undefined ? [] : [{ service, user, value }];
-    });
+    const whole = { ...call, ...partsOf(call) };
+    const setup = setupOf(servlet, this.deployment, whole);
+    const { recorded, input } = call;
+    const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
     const id = crypto.randomUUID();
     const { runner, failed } = await this.#runner(servlet);
-    const about: LoadedRun = {
-      ...run,
-      id,
-      servlet: { name, manifest },
-      setup: {
-        config,
-        allowedHosts,
-        resends: resends === true,
-        logLevel,
-        trace,
-        caller,
-        fuel,
-        fuelUsed,
-      },
-      secrets,
-      credentials: call.credentials,
-      recorded: call.recorded,
-      seed: call.input?.seed,
-      there: hooksThere(call),
-    };
     const settlement = await elsewhere(call.signal(), {
       run: () =>
-        Promise.resolve(runner.run(about, new Hooks(call, setup))).catch((cause: unknown) => {
+        Promise.resolve(runner.run({ ...values, id }, new Hooks(call, setup))).catch((cause) => {
           failed();
-          logError(cause);
-          throw new Fault(
-            "unavailable",
-            `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
-            { cause },
-          );
+          throw stopped(servlet, cause);
         }),
       async cancel() {
         setup.log("info", clientHasLeft().message);
@@ -107,58 +68,63 @@ export class ServletLoader {
   }
 
   async #runner(servlet: PreparedServlet) {
-    const { loader } = this.#parts;
-    const { restorable, checked } = isolationOf(servlet, this.#deployment);
-    const version = await (this.#version ??= this.#versionOf());
-    const name = [servlet.hash, version, restorable, checked].join(" ");
-    const failures = this.#failures.get(name) ?? 0;
-    const isolate = loader.get(`${name} ${failures}`, () => this.#code(servlet));
-    return {
-      runner: isolate.getEntrypoint<RunnerEntrypoint>("Runner"),
-      failed: () => void this.#failures.set(name, failures + 1),
-    };
+    const { get, failed } = await this.#isolates.of(servlet);
+    return { runner: get().getEntrypoint<RunnerEntrypoint>("Runner"), failed };
   }
 
-  async #versionOf(): Promise<string> {
-    return (await sha256(`${JSON.stringify(limits)} ${this.#parts.runner.script}`)).toHex();
-  }
-
-  async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {
-    const { bucket, runner } = this.#parts;
-    const { parts, hash, startsOnce = false } = servlet;
-    if (parts === undefined) throw new Error(`the build of ${servlet.name} has no parts`);
-    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#deployment), limits };
-    const patches = [];
-    for (const name of ["base", "patch"] as const) {
-      const digest = parts[name];
-      if (digest !== undefined) patches.push({ name, data: await bucket.part(digest) });
-    }
-    const imports = patches.map(({ name }) => `import ${name} from "./${name}.bin";\n`).join("");
-    const given = ["module", ...patches.map(({ name }) => name)].join(", ");
+  /**
+   * The class of the facets that keep the state of a servlet, in its isolate; of one that is not installed, a class that
+   * only looks at what is kept. `name` is another for other code. Call `failed` where one has failed.
+   */
+  async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
+    const isolates = this.#isolates;
+    const { name, get, failed } = await (servlet ? isolates.of(servlet) : isolates.empty());
     return {
-      compatibilityDate: runner.compatibilityDate,
-      mainModule: "main.js",
-      modules: {
-        "main.js": `import { runnerOf } from "./runner.js";
-import module from "./module.wasm";
-${imports}export const Runner = runnerOf({ ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${given} });
-`,
-        "runner.js": { js: runner.script },
-        "module.wasm": { wasm: await bucket.part(parts.module) },
-        ...Object.fromEntries(patches.map(({ name, data }) => [`${name}.bin`, { data }])),
-      },
-      env: {},
-      globalOutbound: null,
-      limits: { cpuMs: limits.loadedCpuMs },
+      name,
+      failed,
+      load: () => get().getDurableObjectClass<StateFacet>("State", { props: { key } }),
     };
   }
 }
 
+/** The fault of a call that has ended without an answer. */
+export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown): Fault {
+  logError(cause);
+  return new Fault(
+    "unavailable",
+    `The servlet ${name} was stopped: its code could not be loaded, or it took more time or memory than an isolate has. Try again.`,
+    { cause },
+  );
+}
+
+/** A run of a servlet's export as it is sent to its isolate. */
+export function loadedRun(
+  { name, manifest }: PreparedServlet,
+  call: RunContext & CallParts,
+  setup: Setup,
+  run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed">,
+): Omit<LoadedRun, "id"> {
+  const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
+  const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
+    const value = setup.secret(service, user);
+    return value === undefined ? [] : [{ service, user, value }];
+  });
+  const isResent = resends === true;
+  return {
+    ...run,
+    servlet: { name, manifest },
+    setup: { config, allowedHosts, resends: isResent, logLevel, trace, caller, fuel, fuelUsed },
+    secrets,
+    credentials: call.credentials,
+    there: hooksThere(call),
+  };
+}
+
 /** The hooks of a call whose guest is in another isolate. */
-class Hooks extends CallHooks {
+export class Hooks extends CallHooks {
   readonly #setup: Setup;
 
-  constructor(call: CallContext, setup: Setup) {
+  constructor(call: RunContext, setup: Setup) {
     super(call, call.signal());
     this.#setup = setup;
   }

@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
-import { fuelOf, memoryBytes, type Manifest } from "../servlets/manifest.ts";
-import { mebibytes, printable } from "../text.ts";
+import { fuelOf, type Manifest } from "../servlets/manifest.ts";
+import { mebibytes, memoryBytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
 /** The permissions and offers of a servlet, as lines for people who approve it. Values of settings are left out. */
@@ -13,12 +13,18 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
     ["It may reach these hosts", allowed_hosts],
     ["It may read these secrets", secrets],
     ["It gets these settings", Object.keys(env_vars)],
+    ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths],
     ["It may take", [boundsOf(manifest)]],
   ];
   return all.flatMap(([what, names = []]) =>
     names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
   );
+}
+
+function keptFor({ state = "call" }: Manifest): readonly string[] {
+  if (state === "call") return [];
+  return [state === "server" ? "all callers together" : `each ${state}`];
 }
 
 function offersOf(lists: Lists | undefined): [string, readonly string[]][] {

@@ -1,6 +1,6 @@
 /**
  * Runs one servlet in an isolate of its own, which has no network, no bindings, and nothing of other servlets. The hooks
- * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/bundle/runner-script.ts.
+ * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/bundle/runner-scripts.ts.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { CallCredentials } from "../call-context.ts";
@@ -71,32 +71,20 @@ export interface LoadedCode extends Pick<
 export function runnerOf({ limits, ...code }: LoadedCode) {
   configureLimits(limits);
   const program: Program = { ...code, userFunctions };
-  const running = new Map<string, AbortController>();
+  const running = new Running();
 
   return class Runner extends WorkerEntrypoint implements RunnerEntrypoint {
     run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>> {
-      const stop = new AbortController();
-      running.set(run.id, stop);
-      const sent: Promise<unknown>[] = [];
-      const ended = settled(async () => {
-        try {
-          const setup = setupFrom(run, { hooks, signal: stop.signal, sent });
-          return plainEnding(await callExport(program, run.export, run.input, setup));
-        } catch (error) {
-          // Its hooks may have failed because its caller is gone.
-          throw stop.signal.aborted ? clientHasLeft() : error;
-        } finally {
-          running.delete(run.id);
-          await Promise.all(sent);
-        }
-      });
+      const ended = running.run(run, hooks, async (setup) =>
+        plainEnding(await callExport(program, run.export, run.input, setup)),
+      );
       // A guest that is suspended must come to its end, even if its caller is gone.
       this.ctx.waitUntil(ended);
       return ended;
     }
 
     cancel(id: string): void {
-      running.get(id)?.abort();
+      running.cancel(id);
     }
 
     check(): Promise<Settled<string[]>> {
@@ -113,6 +101,38 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
       });
     }
   };
+}
+
+/** The calls that run here, by their ids. */
+export class Running {
+  readonly #stops = new Map<string, AbortController>();
+
+  async run<T>(
+    run: LoadedRun,
+    hooks: LoadedHooks,
+    work: (setup: ReturnType<typeof setupFrom>) => Promise<T>,
+  ): Promise<Settled<T>> {
+    const stop = new AbortController();
+    this.#stops.set(run.id, stop);
+    const sent: Promise<unknown>[] = [];
+    try {
+      return await settled(async () => {
+        try {
+          return await work(setupFrom(run, { hooks, signal: stop.signal, sent }));
+        } catch (error) {
+          // Its hooks may have failed because its caller is gone.
+          throw stop.signal.aborted ? clientHasLeft() : error;
+        }
+      });
+    } finally {
+      this.#stops.delete(run.id);
+      await Promise.all(sent);
+    }
+  }
+
+  cancel(id: string): void {
+    this.#stops.get(id)?.abort();
+  }
 }
 
 function setupFrom(

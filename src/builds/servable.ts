@@ -1,9 +1,10 @@
 /** Checks of what a bundle refuses too, for builds that come from elsewhere: one wrong entry breaks a list for all clients. */
 import * as z from "zod/mini";
+import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
-import { manifestSchema } from "../servlets/manifest.ts";
+import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
 const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
@@ -64,6 +65,16 @@ const servableSchema = z.object({
 export function demandServable(build: Build): void {
   const { success, error } = servableSchema.safeParse(build);
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
+  const { manifest, restorable } = build;
+  if (keepsState(manifest)) {
+    if (restorable !== true) throw invalidBuild("manifest.state: its memory cannot be kept");
+    const hosts = new Set(mountsOf(manifest).map(({ host }) => host));
+    for (const host of Object.keys(build.parts.files ?? {})) {
+      if (!hosts.has(host)) throw invalidBuild(`parts.files: ${host} is not in allowed_paths`);
+    }
+  } else if ((manifest.allowed_paths ?? []).length > 0) {
+    throw invalidBuild("manifest.allowed_paths needs manifest.state");
+  }
   for (const [at, tool] of (build.lists?.tools ?? []).entries()) {
     for (const key of ["inputSchema", "outputSchema"] as const) {
       const schema = tool[key];
@@ -74,5 +85,14 @@ export function demandServable(build: Build): void {
         throw invalidBuild(`lists.tools.${at}.${key} is no valid schema: ${cause.message}`);
       }
     }
+  }
+}
+
+function mountsOf({ allowed_paths = [] }: Manifest) {
+  try {
+    return parseMounts(allowed_paths);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw invalidBuild(`manifest.${why.replace(/\.$/, "")}`);
   }
 }

@@ -1,3 +1,4 @@
+import type { StateOwner } from "../durable/operated-states.ts";
 import { stateful } from "../durable/servlet-states.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import { tasksOf } from "../durable/tasks.ts";
@@ -5,7 +6,7 @@ import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Principal } from "../model.ts";
-import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
+import { refOf, type Bundle, type PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
@@ -20,7 +21,8 @@ import { ownServlets } from "./tools.ts";
  */
 export class Serving {
   readonly deployment: Deployment;
-  /** Absent where nothing can be installed. */
+  /** Absent where nothing can be installed, like `installer`. */
+  readonly loader: ServletLoader | undefined;
   readonly installer: Installer | undefined;
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
@@ -39,6 +41,7 @@ export class Serving {
       const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
       const tasks = namespaceOf<TaskObject>(env, "TASKS");
       this.installer = new Installer({ bucket, installs, loader, registry, tasks });
+      this.loader = loader;
       const runLoaded = loader.run.bind(loader);
       installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };
     }
@@ -75,6 +78,15 @@ export class Serving {
       this.#isAsking = false;
     }
     return this.#known.registry;
+  }
+
+  /** All servlets by what they keep, those with state first; also what was kept by those that are not installed any more. */
+  async stateOwners(): Promise<StateOwner[]> {
+    const { servlets } = (await this.registry()).whole;
+    const former = (await this.installer?.installs().kept()) ?? [];
+    const all = servlets.map((one) => ({ ...refOf(one), state: one.manifest.state }));
+    const keeping = all.filter(({ state = "call" }) => state !== "call");
+    return [...keeping, ...former, ...all];
   }
 
   /** Notes a task that waits, where builds are kept, by its id and the hash of its servlet, until it expires (Unix ms). */

@@ -2,7 +2,7 @@ import type { Build } from "../builds/build.ts";
 import type { Member } from "./bundle.ts";
 import type { Cached } from "./wasm/prepare.ts";
 
-/** A build, and the files of its code by their digests. */
+/** A build, and its code and files by their digests. */
 export interface BuildFiles {
   build: Build;
   code: Map<string, Cached>;
@@ -10,14 +10,25 @@ export interface BuildFiles {
 
 /** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
-  const { found, dialect, prepared, parts, hash, startsOnce, lists, definitions } = member;
+  const { found, dialect, prepared, parts, hash, startsOnce, lists, definitions, archives } =
+    member;
   const { $schema: _, ...manifest } = found.manifest;
   const { path, wasm, base, patch, exports, unrestorable } = prepared;
-  const code = new Map([[parts.module, { path, bytes: wasm }]]);
+  const code = new Map<string, Cached>([[parts.module, { path, bytes: wasm }]]);
   if (base !== undefined) code.set(parts.base!, base);
   if (patch !== undefined) code.set(parts.patch!, patch);
+  for (const { digest, path: file, bytes } of archives) code.set(digest, { path: file, bytes });
+  const files = Object.fromEntries(archives.map(({ host, digest }) => [host, digest]));
   const restorable = unrestorable === undefined;
-  const known = { name: found.name, dialect, hash, parts, startsOnce, restorable, exports };
+  const known = { name: found.name, dialect, hash, startsOnce, restorable, exports };
   const listed = { ...(lists && { lists }), ...(definitions && { definitions }) };
-  return { build: { ...known, manifest, ...listed }, code };
+  return {
+    build: {
+      ...known,
+      parts: archives.length === 0 ? parts : { ...parts, files },
+      manifest,
+      ...listed,
+    },
+    code,
+  };
 }

@@ -1,10 +1,14 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
-import { COMPATIBILITY_DATE } from "./runner-script.ts";
+import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
 
-/** The module that the Worker imports; the same bytes for the same members. `runner` is the path of `runnerScript`. */
-export function bundleSource(members: readonly Member[], out: string, runner?: string): string {
+/** The module that the Worker imports; the same bytes for the same members. `runner` has the paths of `runnerScripts`. */
+export function bundleSource(
+  members: readonly Member[],
+  out: string,
+  runner?: RunnerScripts,
+): string {
   const toSource = relative(dirname(out), "src") || ".";
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
@@ -37,8 +41,8 @@ export function bundleSource(members: readonly Member[], out: string, runner?: s
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
 ${imports.join("\n")}
-${runner === undefined ? "" : `import script from ${from(runner)};`}
-export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
+${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
+export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
 `;
 }
 

@@ -6,7 +6,8 @@ import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
-import { fuelOf, keepsState, memoryBytes } from "../servlets/manifest.ts";
+import { fuelOf, keepsState } from "../servlets/manifest.ts";
+import { memoryBytes } from "../text.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
@@ -168,7 +169,7 @@ async function makeReady(
 function refuseUnkept({ place, manifest }: Found): void {
   if (manifest.on_new_build !== "keep-calls-on-old") return;
   throw new Refusal(
-    `${place}: "on_new_build": "keep-calls-on-old" needs a server that keeps old builds, which this one does not do yet: write "anew" or leave it out; then memory begins anew with each new build, and files stay`,
+    `${place}: "on_new_build": "keep-calls-on-old" cannot be: a call that goes on would need the memory of the old build, which that of the new one replaces. Write "anew" or leave it out: then memory begins anew with each new build, files stay, and callers of calls that wait are told to call again`,
   );
 }
 

@@ -1,12 +1,15 @@
-/** The digests of a servlet's code. */
+/** The digests of a servlet's code and files. */
 import { createHash } from "node:crypto";
 import { hashOf } from "../builds/build.ts";
 import type { Prepared } from "./wasm/prepare.ts";
 
+/** The SHA-256 of bytes, in hex. */
+export const digestOf = (bytes: Uint8Array): string =>
+  createHash("sha256").update(bytes).digest("hex");
+
 /** A servlet with the digests of its code. */
 export async function identified<T extends { prepared: Prepared }>(one: T) {
   const { wasm, base, patch } = one.prepared;
-  const digestOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
   const parts = {
     module: digestOf(wasm),
     ...(base && { base: digestOf(base.bytes) }),

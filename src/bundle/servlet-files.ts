@@ -5,7 +5,8 @@ import { archiveOf } from "../files/archive.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";
 import { keepsState } from "../servlets/manifest.ts";
-import { readIfThere, sha256, writeWhole } from "./cache.ts";
+import { readIfThere, writeWhole } from "./cache.ts";
+import { digestOf } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { Found } from "./scan.ts";
 
@@ -38,7 +39,7 @@ export async function archivesOf({ manifest, place }: Found, cache: string): Pro
         `the folder ${host} has ${bytes.length} bytes, and ${limits.initialFileBytes} is the limit: let the servlet fetch or make its files`,
       );
     }
-    const digest = sha256(bytes);
+    const digest = digestOf(bytes);
     const path = join(cache, `${digest.slice(0, 32)}.files.bin`);
     if ((await readIfThere(path)) === undefined) await writeWhole(path, bytes);
     archives.push({ host, digest, path, bytes });

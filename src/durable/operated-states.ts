@@ -1,67 +1,77 @@
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
-import { keepsState } from "../servlets/manifest.ts";
+import type { ServletRef } from "../servlets/bundle.ts";
+import type { Manifest } from "../servlets/manifest.ts";
 import { unsettled, type StateObject } from "./remote-hooks.ts";
 import type { StateSummary } from "./state-export.ts";
 import { callerScope, stateName, type Scope } from "./state-scopes.ts";
 
+/** A servlet that keeps state, or has kept some before it was uninstalled or changed; also one that keeps none. */
+export interface StateOwner extends ServletRef {
+  state: Manifest["state"];
+}
+
 /** Operations of operators on the state that servlets keep. */
 export interface OperatedStates {
-  summary(servlet: string, scope: Scope): Promise<StateSummary>;
+  /** All servlets; those with state first. */
+  owners(): Promise<readonly StateOwner[]>;
+  summary(servlet: StateOwner, scope: Scope): Promise<StateSummary>;
   /** The whole as a file. */
-  exported(servlet: string, scope: Scope): Promise<ReadableStream<Uint8Array>>;
+  exported(servlet: StateOwner, scope: Scope): Promise<ReadableStream<Uint8Array>>;
   imported(
-    servlet: string,
+    servlet: StateOwner,
     scope: Scope,
     given: { file: ReadableStream<Uint8Array>; filesOnly: boolean },
   ): Promise<StateSummary>;
-  forget(servlet: string, scope: Scope): Promise<void>;
+  forget(servlet: StateOwner, scope: Scope): Promise<void>;
   /** Deletes what all servlets keep for one caller, by its key. Returns their names. */
   forgetCaller(caller: string): Promise<string[]>;
 }
 
 /** The states of a Worker with these bindings. */
-export function operatedStates(env: object, servlets: readonly PreparedServlet[]): OperatedStates {
+export function operatedStates(env: object, owners: OperatedStates["owners"]): OperatedStates {
   const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
-  const objectOf = async (servlet: string, scope: Scope) => {
+  const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
       throw new Fault(
         "unavailable",
         "The binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.",
       );
     }
-    return objects.getByName(await stateName(servlet, scope));
+    return objects.getByName(await stateName(servlet.name, scope));
   };
-  const forget = async (servlet: string, scope: Scope) => {
+  const forget = async (servlet: StateOwner, scope: Scope) => {
     const state = await objectOf(servlet, scope);
     unsettled(await state.forget());
   };
   return {
+    owners,
     forget,
     async summary(servlet, scope) {
       const state = await objectOf(servlet, scope);
-      return unsettled(await state.summary(servlet));
+      return unsettled(await state.summary(refIn(servlet)));
     },
     async exported(servlet, scope) {
       const state = await objectOf(servlet, scope);
-      return unsettled(await state.exported(servlet));
+      return unsettled(await state.exported(refIn(servlet)));
     },
     async imported(servlet, scope, { file, filesOnly }) {
       const state = await objectOf(servlet, scope);
       const [kind, id] = scope;
       const caller = kind === "caller" || kind === "sessionless" ? { caller: id } : {};
-      return unsettled(await state.imported({ servlet, filesOnly, ...caller }, file));
+      return unsettled(
+        await state.imported({ servlet: refIn(servlet), filesOnly, ...caller }, file),
+      );
     },
     async forgetCaller(caller) {
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
-      const keeping = servlets.filter(
-        ({ manifest }) => keepsState(manifest) && manifest.state !== "server",
+      const keeping = (await owners()).filter(
+        ({ state = "call" }) => state === "caller" || state === "session",
       );
-      for (const { name, manifest } of keeping) {
-        await forget(name, callerScope(manifest.state, caller));
-      }
-      return keeping.map(({ name }) => name);
+      for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
+      return [...new Set(keeping.map(({ name }) => name))];
     },
   };
 }
+
+const refIn = ({ name, build }: StateOwner): ServletRef => ({ name, ...(build && { build }) });

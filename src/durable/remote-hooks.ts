@@ -9,6 +9,7 @@ import { clientHasLeft, Fault, type FaultCode, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { Entry, Head, Keeper, MethodClass, Recorded } from "../record.ts";
+import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { Wait, type WaitReason } from "../suspension.ts";
@@ -40,12 +41,18 @@ export function unsettled<T>(settlement: Settled<T>): T {
   throw new Fault(code, message, details);
 }
 
+/** What a guest's run needs of its call's context. */
+export type RunContext = Pick<
+  CallContext,
+  "signal" | "notify" | "ask" | "gate" | "sending" | "keeper"
+>;
+
 /** The functions of a call's context, for the object in which its guest runs. */
 export class CallHooks extends RpcTarget {
-  readonly #call: CallContext;
+  readonly #call: RunContext;
   readonly #signal: AbortSignal;
 
-  constructor(call: CallContext, signal: AbortSignal) {
+  constructor(call: RunContext, signal: AbortSignal) {
     super();
     this.#call = call;
     this.#signal = signal;
@@ -149,7 +156,7 @@ export interface HooksThere {
   repeats: boolean;
 }
 
-export const hooksThere = ({ gate, sending, keeper }: CallContext): HooksThere => ({
+export const hooksThere = ({ gate, sending, keeper }: RunContext): HooksThere => ({
   gate: gate !== undefined,
   sending: sending !== undefined,
   keeper: keeper !== undefined,
@@ -173,7 +180,7 @@ function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
 export interface StatefulRun {
   /** Unique, to cancel it by. */
   id: string;
-  servlet: string;
+  servlet: ServletRef;
   export: string;
   input: string;
   call: CallParts;
@@ -184,7 +191,7 @@ export interface StatefulRun {
 
 /** An import into the state of a servlet. */
 export interface StateImport {
-  servlet: string;
+  servlet: ServletRef;
   /** For whom it is kept; absent where that is not one caller. */
   caller?: string;
   /** Files alone, without the memory. */
@@ -197,13 +204,13 @@ export interface StateObject extends Rpc.DurableObjectBranded {
   run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>>;
   cancel(id: string): void;
   /** The lists of the servlet in this state, as JSON. */
-  lists(servlet: string, viewer: Viewer): Promise<Settled<string>>;
+  lists(servlet: ServletRef, viewer: Viewer): Promise<Settled<string>>;
   /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
   held(): Promise<number>;
   /** Sizes and times of the state. */
-  summary(servlet: string): Promise<Settled<StateSummary>>;
+  summary(servlet: ServletRef): Promise<Settled<StateSummary>>;
   /** The whole as a file: see `src/state-file.ts`. Calls wait until it is read or cancelled. */
-  exported(servlet: string): Promise<Settled<ReadableStream<Uint8Array>>>;
+  exported(servlet: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>>;
   /** Replaces it by a file's content. */
   imported(given: StateImport, file: ReadableStream<Uint8Array>): Promise<Settled<StateSummary>>;
   /** Deletes it when no call runs. */

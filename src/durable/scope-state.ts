@@ -9,8 +9,7 @@ import type { Sql } from "../files/sql.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { memoryBytes } from "../servlets/manifest.ts";
-import { mebibytes } from "../text.ts";
+import { mebibytes, memoryBytes } from "../text.ts";
 import {
   callExport,
   type Durability,
@@ -32,9 +31,12 @@ export interface StateStorage {
   transactionSync(change: () => void): void;
 }
 
+/** A servlet, by what its state depends on. */
+export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
+
 /** How an export of a servlet is run in its state. */
 export interface ScopeRun {
-  servlet: PreparedServlet;
+  servlet: KeptServlet;
   program: Program;
   export: string;
   input: string;
@@ -104,7 +106,7 @@ export class ScopeState {
    * The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes.
    * Together with its memory, they may take `room` bytes.
    */
-  filesFor(servlet: PreparedServlet, now: number, room = Infinity): Files | undefined {
+  filesFor(servlet: KeptServlet, now: number, room = Infinity): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
@@ -158,13 +160,12 @@ export class ScopeState {
   }
 
   /** A new instance in the stored state. */
-  async #load(program: Program, guest: Guest, servlet: PreparedServlet): Promise<Kept> {
+  async #load(program: Program, guest: Guest, servlet: KeptServlet): Promise<Kept> {
     const instance = await makeInstance(program, guest);
     try {
       return { instance, ...this.rows.load(instance, buildOf(servlet)) };
     } catch (error) {
-      if (error instanceof CorruptState)
-        throw new Fault("unavailable", corruptMessage(servlet.name));
+      if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
     }
   }
@@ -229,7 +230,7 @@ export class ScopeState {
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
-}: PreparedServlet): string => [hash, ...paths].join(" ");
+}: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
 
 const tooLarge = (bytes: number) =>
   new Fault(
@@ -244,6 +245,9 @@ export const noRoom = () =>
     `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
   );
 
-/** The message to callers of a servlet whose state cannot be opened. */
-const corruptMessage = (servlet: string): string =>
-  `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`;
+/** The fault of a call whose state cannot be opened. */
+export const unreadable = (servlet: string) =>
+  new Fault(
+    "unavailable",
+    `The stored state of this servlet can no longer be read: the key that sealed it is gone, or it was altered. The server's operator can delete it: npm run servlets -- state delete ${servlet}`,
+  );

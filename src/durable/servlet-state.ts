@@ -1,12 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import type { CallContext } from "../call-context.ts";
 import { isAnonymous } from "../callers.ts";
+import { deleteFacet, FacetPlace } from "../builds/state-facet.ts";
 import { Fault, report } from "../errors.ts";
-import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
-import type { PreparedServlet, Bundle } from "../servlets/bundle.ts";
-import { connected, programOf } from "../servlets/connect.ts";
-import { partsOf, setupOf } from "../servlets/setup.ts";
+import type { Bundle, PreparedServlet, ServletRef } from "../servlets/bundle.ts";
+import { connected } from "../servlets/connect.ts";
+import { partsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
 import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
@@ -14,18 +13,18 @@ import {
   contextOf,
   settled,
   type RemoteHooks,
+  type RunContext,
   type Settled,
   type StatefulRun,
   type StateImport,
   type StateObject,
 } from "./remote-hooks.ts";
 import { Room } from "./room.ts";
-import { ScopeState } from "./scope-state.ts";
+import { buildOf } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
-import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
-import { importInto } from "./state-import.ts";
-import { heldStream, steady } from "./state-streams.ts";
-import { newInstanceOf } from "../wasm/pool.ts";
+import type { StateSummary } from "./state-export.ts";
+import { moveState, OwnPlace, type StatePlace } from "./state-place.ts";
+import { heldStream } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
 
 /** A run of an export here. */
@@ -34,9 +33,6 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> 
   isDurable?: boolean;
 };
 
-/** The part of a call's context that a run needs. */
-type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending" | "keeper">;
-
 /**
  * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
  * them. Guests run here, one at a time, beside the SQLite database that has it.
@@ -44,9 +40,9 @@ type Context = Pick<CallContext, "signal" | "notify" | "ask" | "gate" | "sending
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #state: Promise<ScopeState> | undefined;
-    /** The lists that the servlet has given in this state. */
-    #lists: { text: string; until: number } | undefined;
+    #places: Promise<{ own: OwnPlace; facet: FacetPlace | undefined }> | undefined;
+    /** The lists that the servlet has given in this state, and its hash. */
+    #lists: { text: string; until: number; hash: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
     #until: number | undefined;
     readonly #room: Room;
@@ -59,22 +55,42 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#room = new Room(state, env);
     }
 
-    /** Opens the scope's storage with the key of the scope. */
-    #open(): Promise<ScopeState> {
-      this.#state ??= this.#share.sealer.scopeKey(String(this.ctx.id)).then(
-        (key) => new ScopeState(this.ctx.storage, sealingWith(key)),
-        (error: unknown) => {
-          this.#state = undefined;
-          throw error;
-        },
-      );
-      return this.#state;
+    /** Where the state of a servlet is kept; of one that is not served any more, where it was. */
+    async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
+      const { own, facet } = await this.#opened();
+      if (servlet === undefined) return facet?.isEmpty() === false ? facet : own;
+      const isBundled = servlet.module !== undefined;
+      if (facet === undefined) {
+        if (isBundled) return own;
+        throw new Fault("unavailable", `The binding LOADER is missing: ${servlet.name} needs it.`);
+      }
+      const [place, other] = isBundled ? [own, facet] : [facet, own];
+      if (!other.isEmpty()) await moveState(servlet, other, place);
+      return place;
+    }
+
+    /** The places with the key of the scope: this object's database, and where servlets can be installed, its facet. */
+    #opened() {
+      const opened = async () => {
+        const { sealer, serving } = this.#share;
+        const key = await sealer.scopeKey(String(this.ctx.id));
+        const { deployment, loader } = serving;
+        return {
+          own: new OwnPlace(this.ctx.storage, key, deployment),
+          facet: loader && new FacetPlace(this.ctx, loader, key),
+        };
+      };
+      this.#places ??= opened().catch((error: unknown) => {
+        this.#places = undefined;
+        throw error;
+      });
+      return this.#places;
     }
 
     /** Runs an export, and stores what it has changed before its ending is returned. */
     run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
       return settled(async () => {
-        const servlet = servletOf(bundle, run.servlet);
+        const servlet = demanded(this.#servlet(run.servlet));
         const stop = new AbortController();
         this.#running.set(run.id, stop);
         const sent: Promise<unknown>[] = [];
@@ -98,25 +114,33 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** The servlet's lists in this state. Cached until the servlet says that they have changed, or for a while. */
-    lists(name: string, viewer: Viewer): Promise<Settled<string>> {
+    lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
       return settled(async () => {
-        const known = () =>
-          this.#lists && this.#lists.until > Date.now() ? this.#lists.text : undefined;
+        const servlet = demanded(this.#servlet(of));
+        const known = () => {
+          const { text, until, hash } = this.#lists ?? NO_LISTS;
+          return hash === servlet.hash && until > Date.now() ? text : undefined;
+        };
         const signal = nobodysCall.signal();
-        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(name, viewer));
+        return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
       });
     }
 
-    async #list(name: string, viewer: Viewer): Promise<string> {
+    async #list(prepared: PreparedServlet, viewer: Viewer): Promise<string> {
       const { deployment } = this.#share.serving;
-      const servlet = connected(servletOf(bundle, name), {
+      const servlet = connected(prepared, {
         ...deployment,
         runStateful: async (bundled, run, call) =>
           endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
       });
       const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
-      this.#lists = { text, until: Date.now() + limits.dynamicListMs };
+      this.#lists = { text, until: Date.now() + limits.dynamicListMs, hash: prepared.hash };
       return text;
+    }
+
+    /** The servlet; undefined if it is not served any more. */
+    #servlet({ name, build }: ServletRef): PreparedServlet | undefined {
+      return build ?? bundle.servlets.find((one) => one.name === name);
     }
 
     async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -128,25 +152,20 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       }
     }
 
-    async #call(servlet: PreparedServlet, run: Run, call: Context): Promise<PlainEnding> {
-      const { deployment } = this.#share.serving;
-      const state = await this.#open();
+    async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<PlainEnding> {
+      const place = await this.#place(servlet);
       const { state: scope } = servlet.manifest;
       await this.#keep(servlet, run.call.caller);
       const caller = scope === "server" ? undefined : run.call.caller;
       const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
       let stored: number | undefined;
-      const ending = await state.call({
+      const ending = await place.call({
         servlet,
-        program: programOf(servlet, deployment),
         export: run.export,
         input: run.input,
-        setup: {
-          ...setupOf(servlet, deployment, { ...call, ...run.call }),
-          recorded: run.recorded,
-          seed: run.seed,
-          keeper: call.keeper,
-        },
+        call: { ...call, ...run.call },
+        recorded: run.recorded,
+        seed: run.seed,
         isDurable: run.isDurable === true,
         ...(hasFolders && { room: await this.#room.available(caller) }),
         reserve: (bytes) => {
@@ -187,21 +206,23 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Sizes and times of the state. */
-    summary(name: string): Promise<Settled<StateSummary>> {
+    summary(of: ServletRef): Promise<Settled<StateSummary>> {
       return settled(() =>
-        this.#inTurn(nobodysCall.signal(), async () =>
-          summaryOf(await this.#open(), servletOf(bundle, name)),
-        ),
+        this.#inTurn(nobodysCall.signal(), async () => {
+          const servlet = this.#servlet(of);
+          return (await this.#place(servlet)).summary(servlet && buildOf(servlet));
+        }),
       );
     }
 
     /** The whole as a file. Calls wait until it is read or cancelled. */
-    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
+    exported(of: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>> {
       return settled(async () => {
         await this.#turns.take(nobodysCall.signal());
         const release = () => this.#turns.release();
         try {
-          return heldStream(exportOf(await this.#open(), name), limits.stateStallMs, release);
+          const place = await this.#place(this.#servlet(of));
+          return heldStream(await place.exported(of.name), limits.stateStallMs, release);
         } catch (error) {
           release();
           throw error;
@@ -211,21 +232,18 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Replaces what is kept by a file's content. */
     imported(
-      { servlet: name, caller, filesOnly }: StateImport,
+      { servlet: of, caller, filesOnly }: StateImport,
       file: ReadableStream<Uint8Array>,
     ): Promise<Settled<StateSummary>> {
       return settled(() =>
         this.#inTurn(nobodysCall.signal(), async () => {
-          const servlet = servletOf(bundle, name);
-          const state = await this.#open();
+          const servlet = demanded(this.#servlet(of));
+          const place = await this.#place(servlet);
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
-          const chunks = steady(file, limits.stateStallMs);
-          const program = programOf(servlet, this.#share.serving.deployment);
-          const newInstance = () => newInstanceOf(program);
-          await importInto(state, chunks, { servlet, filesOnly, newInstance, reserve });
+          await place.imported(servlet, filesOnly, file, reserve);
           this.#lists = undefined;
           await this.#keep(servlet, caller);
-          return summaryOf(state, servlet);
+          return place.summary(buildOf(servlet));
         }),
       );
     }
@@ -237,19 +255,22 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     async #forget(): Promise<void> {
       // Opening fails if the key is gone, which is a reason to delete the state.
-      const state = await this.#state?.catch(() => undefined);
-      state?.dropKept();
-      this.#state = undefined;
+      const places = await this.#places?.catch(() => undefined);
+      places?.own.drop();
+      this.#places = undefined;
       this.#lists = undefined;
       this.#until = undefined;
-      await this.#room.release(() => this.ctx.storage.deleteAll());
+      await this.#room.release(() => {
+        deleteFacet(this.ctx);
+        return this.ctx.storage.deleteAll();
+      });
     }
 
     /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
     async held(): Promise<number> {
       if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
       try {
-        const { bytes } = await this.#open();
+        const bytes = await (await this.#place(undefined)).bytes();
         this.ctx.waitUntil(this.#room.shrink(bytes).catch(report));
         return this.#room.bytes;
       } finally {
@@ -265,8 +286,9 @@ function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | und
   return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
 }
 
-function servletOf({ servlets }: Bundle, name: string): PreparedServlet {
-  const servlet = servlets.find((one) => one.name === name);
-  if (servlet === undefined) throw new Fault("unavailable", `Unknown servlet: ${name}`);
-  return servlet;
+function demanded(servlet: PreparedServlet | undefined): PreparedServlet {
+  if (servlet !== undefined) return servlet;
+  throw new Fault("unavailable", "This servlet is not served any more.");
 }
+
+const NO_LISTS = { text: "", until: 0, hash: "" };

@@ -2,7 +2,7 @@ import { callerKey } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { Audience, Lists } from "../model.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
+import { refOf, type PreparedServlet } from "../servlets/bundle.ts";
 import { partsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf } from "./plain-ending.ts";
@@ -30,7 +30,7 @@ export function stateful(env: object) {
       const about = {
         ...run,
         id,
-        servlet: servlet.name,
+        servlet: refOf(servlet),
         call: partsOf(call),
         recorded,
         seed: input?.seed,
@@ -48,7 +48,7 @@ export function stateful(env: object) {
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {
         const state = await objectFor(servlet, viewer);
-        return JSON.parse(unsettled(await state.lists(servlet.name, viewer))) as Lists;
+        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as Lists;
       },
     }),
   } satisfies Partial<Deployment>;

@@ -1,7 +1,7 @@
 /** The memory of a servlet's state, in SQLite: blocks of it, and in pieces what calls have changed of them since. */
 import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
-import { BLOCK } from "../wasm/marks.ts";
+import { BLOCK, type Range } from "../wasm/marks.ts";
 import { CELLS, changedCells, inPieces, piecesOf, putPiece } from "./pieces.ts";
 
 const TABLES = [
@@ -30,7 +30,8 @@ export type KnownBlocks = Map<number, Uint8Array>;
 export interface Written {
   memory: Uint8Array;
   known: KnownBlocks;
-  /** The changed parts of known blocks. */
+  /** The changed cells of known blocks, and the same as pieces. */
+  cells: readonly number[];
   pieces: Uint8Array;
   /** The other blocks, which are stored as wholes. */
   unknown: ReadonlySet<number>;
@@ -92,39 +93,51 @@ export class StateBlocks {
     }
     this.#rows = noRows();
     for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`)) {
-      this.#apply(this.#open(bytes, `pieces ${at as number}`), blocks);
+      const pieces = this.#open(bytes, `pieces ${at as number}`);
+      for (const piece of inPieces(pieces)) {
+        putPiece(piece, blocks.get(piece.nth), this.#flagsOf(piece.nth));
+      }
+      this.#rows.count++;
+      this.#rows.bytes += pieces.length;
       this.#rows.newest = at as number;
     }
     return blocks;
   }
 
-  /** The changes of a call in these blocks of a memory. `isNew`: nothing of this memory is stored yet. */
+  /** The changes of a call in these ranges of a memory. `isNew`: nothing of this memory is stored yet. */
   written(
     memory: Uint8Array,
     known: KnownBlocks,
-    blocks: ReadonlySet<number>,
+    ranges: readonly Range[],
     isNew: boolean,
   ): Written {
     const stored = isNew ? new Set<number>() : this.#numbers;
-    const count = stored.size + blocks.difference(stored).size;
-    const pieces = piecesOf(memory, changedCells(memory, known, blocks));
+    let count = stored.size;
+    const unknown = new Set<number>();
+    for (const { from, to } of ranges) {
+      for (let nth = from / BLOCK; nth * BLOCK < to; nth++) {
+        if (!known.has(nth)) unknown.add(nth);
+        if (!stored.has(nth)) count++;
+      }
+    }
+    const cells = changedCells(memory, known, ranges);
+    const pieces = piecesOf(memory, cells);
     const rows = isNew ? noRows() : this.#rows;
-    const unknown = blocks.difference(known);
     const bytes = rows.bytes + pieces.length;
     const isFull =
       rows.count >= MOST_ROWS ||
       bytes > MOST_BYTES ||
       // Older pieces would be put into the newer block.
       !unknown.isDisjointFrom(rows.cells);
-    return { memory, known, pieces, unknown, isFull, bytes: count * STORED_BLOCK + bytes };
+    return { memory, known, cells, pieces, unknown, isFull, bytes: count * STORED_BLOCK + bytes };
   }
 
   /** Stores it. Run it in a transaction; if that fails, make another `StateBlocks`. */
-  save({ memory, known, pieces, unknown, isFull }: Written): void {
+  save({ memory, known, cells, pieces, unknown, isFull }: Written): void {
+    for (const nth of this.#mark(cells)) putKnown(known, nth, memory);
     if (!isFull) {
-      if (pieces.length > 0) this.#addRow(pieces, known);
+      if (cells.length > 0) this.#addRow(pieces);
     } else {
-      this.#apply(pieces, known);
       for (const nth of unknown) this.#rows.cells.delete(nth);
       this.#merge(memory, known);
     }
@@ -140,11 +153,12 @@ export class StateBlocks {
   }
 
   /** Stores pieces as the next row. */
-  #addRow(pieces: Uint8Array, known: KnownBlocks): void {
+  #addRow(pieces: Uint8Array): void {
     const at = (this.#rows.newest = Math.max(Date.now(), this.#rows.newest + 1));
     const sealed = this.#sealing.seal(pieces, `pieces ${at}`);
     this.#sql.exec("INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", this.#rows.count, at, sealed);
-    this.#apply(pieces, known);
+    this.#rows.count++;
+    this.#rows.bytes += pieces.length;
   }
 
   /** Stores all cells that rows have as one row, or their blocks as wholes. */
@@ -158,37 +172,35 @@ export class StateBlocks {
     }
     const pieces = piecesOf(memory, changed);
     const isLarge = pieces.length > MOST_MERGED_BYTES;
-    this.#rows = { ...noRows(), newest };
-    this.#addRow(isLarge ? NONE : pieces, known);
+    this.#rows = { ...noRows(), newest, cells: isLarge ? new Map() : cells };
+    this.#addRow(isLarge ? NONE : pieces);
     if (isLarge) for (const [nth] of cells) this.#putWhole(nth, memory, known);
   }
 
   #putWhole(nth: number, memory: Uint8Array, known: KnownBlocks): void {
-    const bytes = memory.slice(nth * BLOCK, (nth + 1) * BLOCK);
-    const sealed = this.#sealing.seal(bytes, `block ${nth}`);
+    putKnown(known, nth, memory);
+    const sealed = this.#sealing.seal(known.get(nth)!, `block ${nth}`);
     this.#sql.exec("INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed);
-    known.delete(nth);
-    known.set(nth, bytes);
     this.#numbers.add(nth);
   }
 
-  /** Counts a row of pieces, and puts them into known blocks. */
-  #apply(pieces: Uint8Array, known: KnownBlocks): void {
-    const { cells } = this.#rows;
-    this.#rows.count++;
-    this.#rows.bytes += pieces.length;
-    let last = -1;
-    for (const piece of inPieces(pieces)) {
-      const { nth } = piece;
-      const block = known.get(nth);
-      if (nth !== last && block !== undefined) {
-        known.delete(nth);
-        known.set(nth, block);
-      }
-      last = nth;
-      if (!cells.has(nth)) cells.set(nth, new Uint8Array(CELLS));
-      putPiece(piece, block, cells.get(nth)!);
+  /** Counts cells that rows have; gives their blocks. */
+  #mark(cells: readonly number[]): Set<number> {
+    const blocks = new Set<number>();
+    for (const cell of cells) {
+      const nth = Math.floor(cell / CELLS);
+      blocks.add(nth);
+      this.#flagsOf(nth)[cell % CELLS] = 1;
     }
+    return blocks;
+  }
+
+  /** The cells of a block that rows have. */
+  #flagsOf(nth: number): Uint8Array {
+    const { cells } = this.#rows;
+    let flags = cells.get(nth);
+    if (flags === undefined) cells.set(nth, (flags = new Uint8Array(CELLS)));
+    return flags;
   }
 
   /** The numbers of the blocks that are stored. */
@@ -201,6 +213,15 @@ export class StateBlocks {
     );
     return this.#stored;
   }
+}
+
+/** Makes a block known as it is in a memory: the last to be written. */
+function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
+  const now = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
+  const block = known.get(nth);
+  known.delete(nth);
+  block?.set(now);
+  known.set(nth, block ?? now.slice());
 }
 
 /** Leaves so many blocks as are worth their room: others are stored as wholes when they are written. */

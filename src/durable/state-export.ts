@@ -3,7 +3,6 @@ import { FileError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { treeOf } from "../files/tree.ts";
 import { limits } from "../limits.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
 import {
   FRAME_BYTES,
   STATE_FILE_VERSION,
@@ -11,7 +10,7 @@ import {
   type Frame,
   type Head,
 } from "../state-file.ts";
-import { buildOf, type ScopeState } from "./scope-state.ts";
+import type { ScopeState } from "./scope-state.ts";
 
 /** Sizes and times of the state in one scope. */
 export interface StateSummary {
@@ -35,12 +34,13 @@ const NONE = new Uint8Array();
 /** The files as they are, for who looks at them without changing them. */
 const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
 
-export function summaryOf(state: ScopeState, servlet: PreparedServlet): StateSummary {
+/** `build` is that of the servlet (see `buildOf`) that would use it. */
+export function summaryOf(state: ScopeState, build: string | undefined): StateSummary {
   const { rows } = state;
   const changed = rows.changedAt;
   const summary: StateSummary = {
     memoryBytes: rows.bytes,
-    isOfThisBuild: rows.hash === buildOf(servlet),
+    isOfThisBuild: build !== undefined && rows.hash === build,
     fileBytes: 0,
     files: [],
     hasMoreFiles: false,

@@ -5,17 +5,15 @@ import type { Files } from "../files/files.ts";
 import { parseMounts } from "../files/mounts.ts";
 import { removeTree } from "../files/tree.ts";
 import { limits } from "../limits.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
-import { memoryBytes } from "../servlets/manifest.ts";
 import { framesIn, type Frame, type Head } from "../state-file.ts";
-import { stringBytes } from "../text.ts";
+import { memoryBytes, stringBytes } from "../text.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK } from "../wasm/marks.ts";
-import { buildOf, type ScopeState } from "./scope-state.ts";
+import { buildOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
 import { applyRest, type Rest } from "./rest.ts";
 
 interface Importing {
-  servlet: PreparedServlet;
+  servlet: KeptServlet;
   /** Without the memory, which may then be of another build. */
   filesOnly: boolean;
   /** A new instance of the servlet, on which globals and variables are tried. */
@@ -94,7 +92,7 @@ export async function importInto(
 }
 
 /** The files without any, which is not committed yet. */
-function emptied(state: ScopeState, { manifest }: PreparedServlet): Files {
+function emptied(state: ScopeState, { manifest }: KeptServlet): Files {
   try {
     const files = state.files.begin([], {
       now: BigInt(Date.now()) * 1_000_000n,
@@ -115,7 +113,7 @@ function emptied(state: ScopeState, { manifest }: PreparedServlet): Files {
 /** Throws `conflict` for the file of another servlet, or with memory of another build. */
 function demandFit(
   { servlet: name, hash }: Head & { is: "state" },
-  servlet: PreparedServlet,
+  servlet: KeptServlet,
   filesOnly: boolean,
 ): void {
   if (name !== servlet.name) {

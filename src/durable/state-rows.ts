@@ -1,7 +1,7 @@
 /** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
 import { clearKernel, concatenate, currentBody, globalsText, type Body } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
-import { BLOCK, takeWritten } from "../wasm/marks.ts";
+import { BLOCK, takeWritten, type Range } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
@@ -170,7 +170,7 @@ export class StateRows {
   /** The changes of a call, to be stored. Clears its marks. */
   changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
-    const written = writtenBlocks(body);
+    const written = writtenIn(body);
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
@@ -261,12 +261,7 @@ export class StateRows {
   }
 }
 
-/** The numbers of the blocks that were written, in order; clears their marks. */
-function writtenBlocks({ marks, memory }: Body): Set<number> {
-  const blocks = new Set<number>();
-  if (marks === undefined) return blocks; // It has no memory but the kernel's.
-  for (const { from, to } of takeWritten(marks.memory, memory.length)) {
-    for (let nth = from / BLOCK; nth * BLOCK < to; nth++) blocks.add(nth);
-  }
-  return blocks;
-}
+/** What was written, in order; clears its marks. */
+const writtenIn = ({ marks, memory }: Body): Range[] =>
+  // Without marks it has no memory but the kernel's.
+  marks === undefined ? [] : takeWritten(marks.memory, memory.length);

@@ -10,7 +10,7 @@ import type { Manifest } from "../servlets/manifest.ts";
 export type Scope = readonly ["caller" | "session" | "sessionless", string] | readonly ["server"];
 
 /** The scope of a servlet that keeps state, for the calls of this caller. */
-export function scopeOf({ state }: Manifest, { principal, session }: Viewer): Scope {
+export function scopeOf({ state }: Pick<Manifest, "state">, { principal, session }: Viewer): Scope {
   if (state === "server") return ["server"];
   if (state === "session" && session !== undefined) return ["session", session];
   return callerScope(state, callerKey(principal) ?? "");
@@ -20,6 +20,18 @@ export function scopeOf({ state }: Manifest, { principal, session }: Viewer): Sc
 export const callerScope = (state: Manifest["state"], key: string): Scope =>
   state === "session" ? ["sessionless", key] : ["caller", key];
 
+/** Names that this isolate has made, and how many it keeps. */
+const known = new Map<string, string>();
+const MOST_KNOWN = 1000;
+
 /** The name of the object that has the state of a servlet in a scope. */
-export const stateName = async (servlet: string, scope: Scope): Promise<string> =>
-  (await sha256(canonicalJson([servlet, ...scope]))).toHex();
+export async function stateName(servlet: string, scope: Scope): Promise<string> {
+  const text = canonicalJson([servlet, ...scope]);
+  let name = known.get(text);
+  if (name === undefined) {
+    name = (await sha256(text)).toHex();
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(text, name);
+  }
+  return name;
+}

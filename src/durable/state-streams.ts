@@ -10,9 +10,9 @@ const stalled = (ms: number) =>
 
 /** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still for so long. */
 export function heldStream(
-  source: Iterator<Uint8Array>,
+  source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>,
   stallMs: number,
-  over: () => void,
+  over = () => {},
 ): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
@@ -20,7 +20,7 @@ export function heldStream(
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
-    source.return?.();
+    void source.return?.();
     over();
   };
   const watch = (controller: ReadableByteStreamController) => {
@@ -34,9 +34,9 @@ export function heldStream(
     {
       type: "bytes",
       start: watch,
-      pull(controller) {
+      async pull(controller) {
         try {
-          const { done, value } = source.next();
+          const { done, value } = await source.next();
           if (done !== true) {
             controller.enqueue(value);
             return watch(controller);

@@ -72,6 +72,11 @@ export class FileStore {
     return { bytes };
   }
 
+  /** True if anything was stored, and not deleted since. */
+  hasAny(): boolean {
+    return Overlay.hasAny(this.#sql);
+  }
+
   /** Deletes all files, also those that cannot be opened any more. Run it in a transaction. */
   deleteAll(): void {
     this.#current?.drop();

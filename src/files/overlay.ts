@@ -40,6 +40,11 @@ export class Overlay implements Backing {
     for (const name of NAMES) sql.exec(`DELETE FROM file_${name}_staged`);
   }
 
+  /** True if anything was stored, and not deleted since. */
+  static hasAny(sql: Sql): boolean {
+    return sql.exec("SELECT 1 FROM file_totals").toArray().length > 0;
+  }
+
   /** Deletes everything. */
   static deleteAll(sql: Sql): void {
     for (const name of NAMES) sql.exec(`DELETE FROM file_${name}`);

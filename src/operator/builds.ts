@@ -39,11 +39,13 @@ export async function unpublish(_request: Request, name: string, { installs }: I
   return json({ name });
 }
 
-/** `PUT servlet/NAME` with a build: serves it. */
+/** `PUT servlet/NAME` with a build: serves it. What cannot be served is refused before its parts are asked for. */
 export async function install(request: Request, name: string, installer: Installer, by: Principal) {
   const build = await buildIn(request, name);
+  await installer.demandInstallable(build);
   const missing = await installer.missing(build);
-  return json(missing.length > 0 ? { missing } : await installer.install(build, by.name));
+  if (missing.length > 0) return json({ missing });
+  return json(await installer.install(build, by.name, seenIn(request)));
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it. */
@@ -68,13 +70,19 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
   if (typeof to !== "number") {
     throw new Fault("invalid_request", 'The body is not valid: send {"rollback": 2}.');
   }
-  return json({ name, ...unsettled(await installs().rollBack(name, to)) });
+  return json({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
 }
 
 /** `DELETE servlet/NAME`. */
-export async function uninstall(_request: Request, name: string, { installs }: Installer) {
-  unsettled(await installs().uninstall(name));
+export async function uninstall(request: Request, name: string, { installs }: Installer) {
+  unsettled(await installs().uninstall(name, seenIn(request)));
   return json({ name });
+}
+
+/** The version that the operator has seen served, as `?seen=` has it; 0 is none. */
+function seenIn({ url }: Request): number | undefined {
+  const seen = new URL(url).searchParams.get("seen");
+  return seen === null ? undefined : Number(seen);
 }
 
 /** The build in the body. */

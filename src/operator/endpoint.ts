@@ -1,7 +1,7 @@
 import { jsonHeaders } from "../body.ts";
 import type { Installer } from "../builds/installer.ts";
 import { callerKey } from "../callers.ts";
-import type { OperatedStates } from "../durable/operated-states.ts";
+import type { OperatedStates, StateOwner } from "../durable/operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "../durable/state-scopes.ts";
 import {
   install,
@@ -15,13 +15,11 @@ import {
 } from "./builds.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
 
 /** The parts that operators use. */
 export interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
-  servlets: readonly PreparedServlet[];
   states: OperatedStates;
   /** Throws `unavailable` where nothing can be installed. */
   installer(): Installer;
@@ -74,12 +72,12 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
 }
 
 async function showState(request: Request, name: string, operated: Operated): Promise<Response> {
-  const { servlet, scope } = targetIn(request, name, operated);
+  const { servlet, scope } = await targetIn(request, name, operated);
   return json({ scope: named(scope), ...(await operated.states.summary(servlet, scope)) });
 }
 
 async function exportState(request: Request, name: string, operated: Operated): Promise<Response> {
-  const { servlet, scope } = targetIn(request, name, operated);
+  const { servlet, scope } = await targetIn(request, name, operated);
   const file = await operated.states.exported(servlet, scope);
   const headers = new Headers(jsonHeaders);
   headers.set("content-type", "application/octet-stream");
@@ -87,7 +85,7 @@ async function exportState(request: Request, name: string, operated: Operated): 
 }
 
 async function importState(request: Request, name: string, operated: Operated): Promise<Response> {
-  const { servlet, scope } = targetIn(request, name, operated);
+  const { servlet, scope } = await targetIn(request, name, operated);
   if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a file.");
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
@@ -108,26 +106,26 @@ async function deleteState(request: Request, name: string, operated: Operated): 
     }
     return json({ servlets: await operated.states.forgetCaller(keyOf(caller)) });
   }
-  const { servlet, scope } = targetIn(request, name, operated);
+  const { servlet, scope } = await targetIn(request, name, operated);
   await operated.states.forget(servlet, scope);
   return json({ scope: named(scope) });
 }
 
 /** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
-function targetIn(
+async function targetIn(
   { url }: Request,
   name: string,
-  { servlets, principal }: Operated,
-): { servlet: string; scope: Scope } {
-  const found = servlets.find((one) => encodeURIComponent(one.name) === name);
-  if (found === undefined) throw unknown(`There is no servlet ${name}.`);
-  const { manifest, name: servlet } = found;
-  const { state = "call" } = manifest;
+  { states, principal }: Operated,
+): Promise<{ servlet: StateOwner; scope: Scope }> {
+  const owners = await states.owners();
+  const servlet = owners.find((one) => encodeURIComponent(one.name) === name);
+  if (servlet === undefined) throw unknown(`There is no servlet ${name}.`);
+  const { state = "call" } = servlet;
   if (state === "call") {
-    throw new Fault("invalid_request", `The servlet ${servlet} keeps no state.`);
+    throw new Fault("invalid_request", `The servlet ${servlet.name} keeps no state.`);
   }
   const asked = new URL(url).searchParams.get("scope");
-  if (asked === null) return { servlet, scope: scopeOf(manifest, { principal }) };
+  if (asked === null) return { servlet, scope: scopeOf(servlet, { principal }) };
   const [, kind, id] = /^(caller|session|server)(?::(.+))?$/s.exec(asked) ?? [];
   if (kind === "server" && state === "server" && id === undefined)
     return { servlet, scope: ["server"] };
@@ -137,7 +135,7 @@ function targetIn(
     return { servlet, scope: callerScope(state, keyOf(id)) };
   throw new Fault(
     "invalid_request",
-    `The servlet ${servlet} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
+    `The servlet ${servlet.name} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
   );
 }
 

@@ -42,6 +42,8 @@ export function answersOf(spec: AnySpec): Record<string, Answer> {
 }
 
 interface Callable {
+  /** For messages. */
+  what: string;
   handler: ToolSpec["handler"];
   input: StandardSchema | undefined;
   output: OutputRule;
@@ -81,6 +83,7 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   warm(input);
   warm(output);
   return {
+    what: where,
     handler,
     input: isStandard(input) ? input : undefined,
     output: isStandard(output) ? output : output !== undefined,
@@ -115,13 +118,14 @@ function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, Answe
       const name = String(given);
       const tool = entry(tools, name);
       if (!tool) throw new RpcError(INVALID_PARAMS, `There is no tool "${name}".`);
-      running.what = `The tool "${name}"`;
+      running.what = tool.what;
       try {
-        const checked = parsed(tool.input, args, `The arguments of "${name}" are not valid`);
-        const result = after(
-          after(checked, (ready) => tool.handler(ready as Json, context)),
-          (value) => toolResult(tool.output, name, value),
-        );
+        const call = (ready: unknown) => tool.handler(ready as Json, context);
+        const returned =
+          tool.input === undefined
+            ? call(args)
+            : after(parsed(tool.input, args, `The arguments of "${name}" are not valid`), call);
+        const result = after(returned, (value) => toolResult(tool.output, name, value));
         return isThenable(result) ? result.then(undefined, toolError) : result;
       } catch (error) {
         return toolError(error);

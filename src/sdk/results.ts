@@ -109,6 +109,10 @@ export type OutputRule = StandardSchema | boolean;
 
 /** A tool's result as JSON, or a promise of it, from its handler's return value. */
 export function toolResult(output: OutputRule, name: string, value: unknown): unknown {
+  // Most tools give a text: the shortest way for it.
+  if (output === false && typeof value === "string") {
+    return `{"content":[{"type":"text","text":${JSON.stringify(value)}}]}`;
+  }
   const what = `The return value of the tool "${name}"`;
   if (unfinished(value)) return json(value, what);
   if (isResult(value, output !== false)) {
@@ -129,7 +133,7 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   }
   // A value with `toJSON` (a Date) may become anything.
   if (typeof value === "object" && !("toJSON" in value)) return structuredText(value, what);
-  return json(text(typeof value === "string" ? value : json(value, what)), what);
+  return json(text(json(value, what)), what);
 }
 
 function checked(output: OutputRule, name: string, value: unknown): unknown {

@@ -13,7 +13,7 @@ export interface PreparedServlet {
   module?: WebAssembly.Module;
   base?: ArrayBuffer;
   patch?: ArrayBuffer;
-  /** The digests of the module and its patches in the bucket of builds. */
+  /** The digests of its code and files in the bucket of builds. */
   parts?: Parts;
   /** True if its start functions depend on nothing, so that they run once for all calls. */
   startsOnce?: boolean;
@@ -31,11 +31,30 @@ export interface PreparedServlet {
   definitions?: Readonly<Record<string, ToolDefinition>>;
 }
 
-/** The digests of what a program consists of, in hex: see `Program`. */
+/** The digests of what a program consists of, in hex: see `Program`; and of the archives of its folders, by host. */
 export interface Parts {
   module: string;
   base?: string | undefined;
   patch?: string | undefined;
+  files?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A servlet whose code is in the bucket of builds, without its lists. */
+export type StoredServlet = Omit<
+  PreparedServlet,
+  "module" | "base" | "patch" | "files" | "lists" | "definitions"
+>;
+
+/** A servlet by its name; with its build, if its code is in the bucket of builds. */
+export interface ServletRef {
+  name: string;
+  build?: StoredServlet;
+}
+
+export function refOf(servlet: PreparedServlet): ServletRef {
+  const { lists: _, definitions: __, ...build } = servlet;
+  const { name, module, parts } = build;
+  return module !== undefined || parts === undefined ? { name } : { name, build };
 }
 
 /** All servlets that are served. */
@@ -46,6 +65,6 @@ export interface Served {
 /** The module that `npm run bundle` writes. */
 export interface Bundle extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
-  /** The script that runs a servlet in an isolate of its own (`src/builds/runner.ts`), and its compatibility date. */
-  runner?: { script: string; compatibilityDate: string };
+  /** The scripts that run a servlet in an isolate of its own (see `src/bundle/runner-scripts.ts`). */
+  runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { limits } from "../limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { dialectNames } from "./dialects.ts";
+import { memoryBytes } from "../text.ts";
 
 const identified = { id: z.string().min(1) };
 
@@ -129,7 +130,7 @@ export const manifestSchema = z
     on_new_build: z
       .enum(["anew", "keep-calls-on-old"])
       .describe(
-        "What happens when its build changes, as memory of one build cannot be used by another: its memory starts empty (by default; files stay). keep-calls-on-old is for servers that keep old builds; this one does not yet, and refuses it.",
+        "What happens when its build changes, as memory of one build cannot be used by another: its memory starts empty (by default; files stay). keep-calls-on-old is refused: a call that waits would need the memory of the old build.",
       ),
     start: z
       .enum(["call", "once"])
@@ -191,28 +192,12 @@ export const manifestSchema = z
 
 export type Manifest = z.infer<typeof manifestSchema>;
 
-const UNITS: Record<string, number> = {
-  k: 1e3,
-  ki: 1024,
-  m: 1e6,
-  mi: 1024 ** 2,
-  g: 1e9,
-  gi: 1024 ** 3,
-};
-
 /** True if the servlet's calls begin where an earlier one has left its memory. */
 export const keepsState = ({ state = "call" }: Manifest): boolean => state !== "call";
 
 /** The fuel of one run that a manifest gives; undefined for the default. */
 export const fuelOf = ({ compute_limit: seconds }: Manifest): number | undefined =>
   seconds && Math.ceil(seconds * limits.fuelPerSecond);
-
-/** Bytes in a size such as `512Mi`, `64 MiB` or `1000000`; undefined if it is not a size. */
-export function memoryBytes(text: string): number | undefined {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(|[kmg]i?)b?$/i.exec(text.trim()) ?? [];
-  if (number === undefined) return undefined;
-  return Math.floor(Number(number) * (unit ? UNITS[unit.toLowerCase()]! : 1));
-}
 
 /** A manifest as read from JSON, with its camelCase keys renamed to those of the schema. */
 export function normaliseKeys(value: unknown): unknown {

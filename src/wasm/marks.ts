@@ -26,10 +26,16 @@ export function mark(marks: Uint8Array, at: number, length: number): void {
   if (length > 0) marks.fill(1, Math.floor(at / BLOCK), Math.floor((at + length - 1) / BLOCK) + 1);
 }
 
+/** Bytes of a memory; it begins with a block. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
 /** The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. */
-export function takeWritten(all: Uint8Array, length: number): { from: number; to: number }[] {
+export function takeWritten(all: Uint8Array, length: number): Range[] {
   const marks = all.subarray(0, length / BLOCK);
-  const ranges: { from: number; to: number }[] = [];
+  const ranges: Range[] = [];
   // Loops: for a few hundred marks, the methods of arrays cost several times more.
   for (let at = 0; at < marks.length; at++) {
     if (marks[at] === 0) continue;

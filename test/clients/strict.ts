@@ -34,12 +34,14 @@ const RESULTS: Record<string, string[]> = {
 /** Members that hold a JSON Schema; the revisions before 2026-07-28 describe them as closed, and mean any. */
 const SCHEMAS = new Set(["inputSchema", "outputSchema"]);
 
+type Definition = Json & { properties?: Record<string, { const?: unknown }> };
+
 /** The tasks extension has its own schema, and these results no other. */
 const EXTENSION = /^(tasks\/|notifications\/tasks)/;
 
 export class Revision {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
-  readonly #definitions: Record<string, Json>;
+  readonly #definitions: Record<string, Definition>;
   readonly #prefix: string;
   readonly #named = new Map<string, string>();
   readonly #version: string;
@@ -47,12 +49,15 @@ export class Revision {
   constructor(version: string) {
     this.#version = version;
     const file = join(import.meta.dirname, "schemas", `${version}.json`);
-    const schema = JSON.parse(readFileSync(file, "utf8")) as Record<string, Record<string, Json>>;
+    const schema = JSON.parse(readFileSync(file, "utf8")) as Record<
+      string,
+      Record<string, Definition>
+    >;
     const key = "$defs" in schema ? "$defs" : "definitions";
     this.#definitions = schema[key]!;
     this.#prefix = `spec#/${key}/`;
     for (const [name, definition] of Object.entries(this.#definitions)) {
-      const method = (definition as any).properties?.method?.const;
+      const method = definition.properties?.["method"]?.const;
       if (typeof method === "string" && /(Request|Notification)$/.test(name))
         this.#named.set(method, name);
     }
@@ -89,7 +94,7 @@ export class Revision {
     }
     // Before 2025-11-25 the schema has the parts of the envelope elsewhere.
     const { jsonrpc: _jsonrpc, id: _id, ...bare } = message;
-    const hasEnvelope = "jsonrpc" in ((this.#definitions[name] as any).properties ?? {});
+    const hasEnvelope = "jsonrpc" in (this.#definitions[name]?.properties ?? {});
     return this.#check(hasEnvelope ? message : bare, [name], method);
   }
 

@@ -11,7 +11,7 @@ import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
 import { Refusal } from "../refusal.ts";
-import { runnerScript } from "../runner-script.ts";
+import { runnerScripts } from "../runner-scripts.ts";
 import { table } from "./table.ts";
 
 const { values, positionals } = parseArgs({
@@ -28,7 +28,7 @@ try {
     progress: (what) => console.error(`  ${what} …`),
   });
   const before = new TextDecoder().decode(await readIfThere(values.out));
-  await writeIfNew(values.out, bundleSource(members, values.out, await runnerScript(".bundle")));
+  await writeIfNew(values.out, bundleSource(members, values.out, await runnerScripts(".bundle")));
   await writeIfNew(
     join(import.meta.dirname, "../servlet.schema.json"),
     `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,

@@ -4,7 +4,7 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { limits } from "../../limits.ts";
 import type { Lists } from "../../model.ts";
 import { dialectOf, dialects, type DialectName } from "../../servlets/dialects.ts";
-import { memoryBytes } from "../../servlets/manifest.ts";
+import { memoryBytes } from "../../text.ts";
 import { Guest } from "../../wasm/guest.ts";
 import { Journal } from "../../wasm/journal.ts";
 import { instantiate, run } from "../../wasm/link.ts";

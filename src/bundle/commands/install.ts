@@ -9,7 +9,7 @@ import { locate } from "./examine.ts";
 import { request, requestJson, retried, type Server } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
-import { currentOf, installedOf } from "./versions.ts";
+import { changePath, currentOf, installedOf } from "./versions.ts";
 
 export interface Options {
   folders: readonly [string, ...string[]];
@@ -40,11 +40,8 @@ export async function install(
   if (!isKnown && !(await agreed(`Install ${name} on ${server.url}?`, yes))) {
     return `${name} was not installed.`;
   }
-  const { version } = await send(
-    files,
-    { server, path: `servlet/${encodeURIComponent(name)}`, schema: servedSchema },
-    options.progress,
-  );
+  const path = changePath(name, current);
+  const { version } = await send(files, { server, path, schema: servedSchema }, options.progress);
   return isKnown
     ? `${name} is installed already, as version ${version}.`
     : `${name} is installed as version ${version}, and served everywhere within five seconds.`;

@@ -33,6 +33,10 @@ export type InstalledServlet = z.infer<typeof installedSchema>;
 
 const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
 
+/** The path to change a servlet, which the server refuses if another version than this is served. */
+export const changePath = (name: string, current: Version | undefined) =>
+  `${pathOf(name)}?seen=${current?.version ?? 0}`;
+
 /** The versions of a servlet on this server; none if it is not installed. */
 export const installedOf = (name: string, server: Server): Promise<InstalledServlet> =>
   requestJson(server, pathOf(name), installedSchema);
@@ -93,7 +97,7 @@ export async function rollback(
   if (!(await agreed(`Serve version ${version} of ${name} on ${server.url}?`, yes))) {
     return "Nothing was changed.";
   }
-  await requestJson(server, pathOf(name), z.object({}), {
+  await requestJson(server, changePath(name, current), z.object({}), {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ rollback: version }),
@@ -106,12 +110,14 @@ export async function uninstall(
   name: string,
   { server, yes }: { server: Server; yes: boolean },
 ): Promise<string> {
-  const { versions: kept } = await demandInstalled(name, server);
+  const all = await demandInstalled(name, server);
+  const { versions: kept } = all;
   console.log(kept.map(described).map(printable).join("\n"));
   if (!(await agreed(`Remove ${name} and these versions from ${server.url}?`, yes))) {
     return "Nothing was changed.";
   }
-  await requestJson(server, pathOf(name), z.object({}), { method: "DELETE" });
+  const path = changePath(name, currentOf(all));
+  await requestJson(server, path, z.object({}), { method: "DELETE" });
   return `${name} is uninstalled, and no longer served within five seconds.`;
 }
 

@@ -2,7 +2,8 @@
 import { limits } from "../../limits.ts";
 import { isPrivate } from "../../private-hosts.ts";
 import { variableOf } from "../../servlets/config.ts";
-import { manifestSchema, memoryBytes, type Manifest } from "../../servlets/manifest.ts";
+import { manifestSchema, type Manifest } from "../../servlets/manifest.ts";
+import { memoryBytes } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
 import { sourceOf, unknownMembers, type HyperConfig, type HyperPlugin } from "./config.ts";
 import { mappedPaths } from "./paths.ts";

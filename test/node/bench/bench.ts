@@ -13,6 +13,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs, promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build as buildSource, sourceIn } from "../../../src/bundle/source.ts";
@@ -23,6 +24,8 @@ import { benchFuel } from "./fuel.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
+import { limits } from "../../../src/limits.ts";
+import { builtFrom, serveLoading } from "../http/installing.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";
 import { benchTracking } from "./tracking.ts";
@@ -164,6 +167,15 @@ const deployed = await serve(oursFolder, {
   variables: vars as Record<string, string>,
 });
 const bare = await serve(await buildPeer("bare"));
+/** The same Worker twice; the first has the greeting installed, too. */
+const [loaded, unloaded] =
+  only.length === 0 || only.includes("callLoaded")
+    ? [await serveLoading(), await serveLoading()]
+    : [];
+if (loaded) {
+  await loaded.operator.put(await builtFrom("plugins/hello", "loaded", { prefix: "loaded" }));
+  await pause(limits.installsStaleMs);
+}
 /** Large plugins, and the small one that is their measure: each process has idle instances of its own. */
 const [large, small] =
   plugins === undefined
@@ -175,6 +187,7 @@ const verifierFolder = await buildPeer("verifier");
 const all = [ours, peer, oursGuests, stockEcho, sessionPeer, statePeer, guestsToo, oursToo];
 all.push(locked, deployed, bare);
 if (large && small) all.push(large, small);
+if (loaded && unloaded) all.push(loaded.served, unloaded.served);
 /** The same servers of the other checkout. */
 const theirs =
   against === undefined
@@ -202,6 +215,7 @@ const others: Record<string, Served> = {
   callJwt: oursToo,
   callBare: bare,
   callDeployedBare: bare,
+  ...(unloaded && { callLoaded: unloaded.served }),
 };
 /** The kinds that are not sent to a server that anybody may call, without a run log. */
 const ownServer: Record<string, Served> = {
@@ -209,6 +223,7 @@ const ownServer: Record<string, Served> = {
   callJwt: locked,
   callDeployed: deployed,
   callDeployedBare: deployed,
+  ...(loaded && { callLoaded: loaded.served }),
 };
 /** The most CPU time that a call may take, as a multiple of the other's. */
 const TARGETS: Record<string, number> = {

@@ -102,6 +102,12 @@ export const prepared = (kind: Kind) =>
     return (await prepare(plugin, { memoryBytes: limits.memoryBytes }, ".bundle", () => {})).path;
   });
 
+interface Exports {
+  edge_fuel: WebAssembly.Global;
+  edge_global_0: WebAssembly.Global;
+  memory: WebAssembly.Memory;
+}
+
 /** Nanoseconds for a unit of fuel, of each run of a prepared module; the least of several. */
 async function measure(path: string, kind: Kind): Promise<number[]> {
   const module = await WebAssembly.compile(await readFile(path));
@@ -121,7 +127,7 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
       const guest = new Guest(setup, new Journal({ hash: "", input: "" }, liveWorld, undefined));
       const instance = instantiate({ module, userFunctions }, guest);
       const { exports } = instance;
-      const { edge_fuel: fuel, edge_global_0: chosen, memory } = exports as any;
+      const { edge_fuel: fuel, edge_global_0: chosen, memory } = exports as unknown as Exports;
       // Pages that were never written are all the same one, which is in every cache.
       if (row.isFar === true) new Uint32Array(memory.buffer).fill(0x2545f491, 50_000);
       chosen.value = at;

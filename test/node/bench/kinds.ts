@@ -44,6 +44,10 @@ export const greeted = (body: string) => body.includes("200 OK") && body.include
 
 const small = modern("tools/call", greet, "greet");
 
+const loaded = modern("tools/call", { ...greet, name: "loaded-greet" }, "loaded-greet");
+/** A key of the server that the servlet is installed on. */
+const ANYBODY = { authorization: "Bearer any" };
+
 /** A guest's call that changes one page of a memory that is kept, of 10 MB where `mark` is "@". */
 const changePage = (mark: string) =>
   modern("tools/call", { name: "pages-change", arguments: { mark } }, "pages-change");
@@ -99,6 +103,13 @@ export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>
     callTypeScript: {
       ...modern("tools/call", { ...greet, name: "greet_ts" }, "greet_ts"),
       peer: modern("tools/call", greet, "greet"),
+      check: greeted,
+    },
+    /** The same servlet, installed: it is loaded into an isolate of its own. Beside the one of the bundle. */
+    callLoaded: {
+      ...loaded,
+      headers: { ...loaded.headers, ...ANYBODY },
+      peer: { ...small, headers: { ...small.headers, ...ANYBODY } },
       check: greeted,
     },
     /** A guest in C, with a megabyte of memory for its stack. */

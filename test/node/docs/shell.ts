@@ -9,7 +9,7 @@ const STUBS: Record<string, string> = {
   npm: `case "$*" in
   "run servlets -- add "* | "run servlets -- update"* | "run servlets -- remove "*) exit ;;
   "run servlets -- install"* | "run servlets -- versions "* | "run servlets -- rollback "* | \\
-  "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- replay "*) exit ;;
+  "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- unpublish "* | "run servlets -- replay "*) exit ;;
 esac
 case "$1 $2" in
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run bench" | "run fuzz" | \\

@@ -4,46 +4,36 @@ import { once } from "node:events";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createTestHarness } from "wrangler";
 import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { bundleAll, makeBundle } from "../../../src/bundle/bundle.ts";
 import { locate } from "../../../src/bundle/commands/examine.ts";
-import { OBJECTS } from "../objects.ts";
+import { installing, testWorker } from "../objects.ts";
 import { buildWorker, serve, stop, type Options } from "../workerd.ts";
 
 /** Serves the Worker of the tests with a bucket of builds and a loader. */
 export async function serveInstalling(vars: Record<string, string> = {}) {
-  const harness = createTestHarness({
-    workers: [
-      {
-        config: {
-          name: "installing",
-          main: "test/worker/index.ts",
-          compatibility_date: "2026-09-01",
-          compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
-          durable_objects: {
-            bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
-          },
-          migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
-          r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
-          worker_loaders: [{ binding: "LOADER" }],
-          vars: { SEASON: "plums", ...vars },
-        },
-      },
-    ],
-  });
+  const config = { ...testWorker("installing", vars), ...installing };
+  const harness = createTestHarness({ workers: [{ config }] });
   const { url } = await harness.listen();
   return { url: new URL("/mcp", url), close: () => harness.close() };
 }
 
-/** A servlet in TypeScript, built. */
-export async function built(name: string, source: string, manifest: object = {}) {
+/** A servlet in TypeScript, built; with files beside it, by their paths. */
+export async function built(
+  name: string,
+  source: string,
+  manifest: object = {},
+  files: Readonly<Record<string, string>> = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "build-"));
   try {
-    await mkdir(join(folder, name));
-    await writeFile(join(folder, name, "servlet.ts"), source);
-    await writeFile(join(folder, name, "servlet.json"), JSON.stringify(manifest));
+    const all = { ...files, "servlet.ts": source, "servlet.json": JSON.stringify(manifest) };
+    for (const [path, content] of Object.entries(all)) {
+      await mkdir(dirname(join(folder, name, path)), { recursive: true });
+      await writeFile(join(folder, name, path), content);
+    }
     const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
     return buildOf(member!);
   } finally {
@@ -135,10 +125,22 @@ export class Operator {
   }
 }
 
-/** Begins a call of a tool by a client that takes tasks. */
-export async function begun(name: string, url: URL, headers: Record<string, string> = {}) {
+/** Sends a request of MCP, and gives its result. */
+export async function request(
+  url: URL,
+  {
+    method,
+    params = {},
+  }: { method: string; params?: { name?: string; [member: string]: unknown } },
+  headers: Record<string, string> = {},
+  capabilities: object = {},
+): Promise<object> {
   const version = "2026-07-28";
   const meta = "io.modelcontextprotocol/";
+  const _meta = {
+    [`${meta}protocolVersion`]: version,
+    [`${meta}clientCapabilities`]: capabilities,
+  };
   const response = await fetch(url, {
     method: "POST",
     headers: {
@@ -146,29 +148,20 @@ export async function begun(name: string, url: URL, headers: Record<string, stri
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "mcp-protocol-version": version,
-      "mcp-method": "tools/call",
-      "mcp-name": name,
+      "mcp-method": method,
+      ...(params.name !== undefined && { "mcp-name": params.name }),
     },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: {
-        name,
-        arguments: { text: "" },
-        _meta: {
-          [`${meta}protocolVersion`]: version,
-          [`${meta}clientCapabilities`]: {
-            elicitation: { form: {} },
-            extensions: { [`${meta}tasks`]: {} },
-          },
-        },
-      },
-    }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
   });
-  const { result } = (await response.json()) as { result: object };
-  return result;
+  return ((await response.json()) as { result: object }).result;
 }
+
+/** Begins a call of a tool by a client that takes tasks. */
+export const begun = (name: string, url: URL, headers: Record<string, string> = {}) =>
+  request(url, { method: "tools/call", params: { name, arguments: { text: "" } } }, headers, {
+    elicitation: { form: {} },
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  });
 
 /** Sends a call to a server of `serveLoading`, and breaks the connection when `until` is settled. */
 export async function left({ port }: URL, params: object, until: Promise<unknown>): Promise<void> {

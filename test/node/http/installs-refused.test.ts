@@ -4,7 +4,8 @@ import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { hashOf, type Build } from "../../../src/builds/build.ts";
 import { limits } from "../../../src/limits.ts";
-import { built, Operator, serveInstalling } from "./installing.ts";
+import type { CallToolResult } from "../../../src/model.ts";
+import { built, Operator, request, serveInstalling } from "./installing.ts";
 
 /** Each is refused with a message that says what to do, changes nothing, and others are still served. */
 
@@ -25,38 +26,17 @@ export default defineServlet({ tools: {
   ${tool}: { description: "Replies.", input: { type: "object", properties: {} }, handler: () => "${reply}" },
 } });`;
 
-/** A request of MCP by one who may use all tools. */
-async function mcp(method: string, params: object = {}, headers: Record<string, string> = {}) {
-  const version = "2026-07-28";
-  const meta = "io.modelcontextprotocol/";
-  const response = await fetch(server.url, {
-    method: "POST",
-    headers: {
-      ...bearer("boss"),
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": version,
-      "mcp-method": method,
-      ...headers,
-    },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method,
-      params: {
-        ...params,
-        _meta: { [`${meta}protocolVersion`]: version, [`${meta}clientCapabilities`]: {} },
-      },
-    }),
-  });
-  return ((await response.json()) as { result: Record<string, any> }).result;
+/** The reply of a tool, to a caller that may use all. */
+async function call(name: string) {
+  const asked = { method: "tools/call", params: { name, arguments: {} } };
+  const { content } = (await request(server.url, asked, bearer("boss"))) as CallToolResult;
+  return (content as { text: string }[])[0]!.text;
 }
-const call = async (name: string) =>
-  (await mcp("tools/call", { name, arguments: {} }, { "mcp-name": name }))["content"][0].text;
 
 /** All that installs change. */
 async function seen() {
-  const tools = (await mcp("tools/list"))["tools"] as { name: string }[];
+  const listed = await request(server.url, { method: "tools/list" }, bearer("boss"));
+  const { tools } = listed as { tools: { name: string }[] };
   return {
     servlets: (await operator.json("GET", "servlet/"))["servlets"],
     versions: (await operator.json("GET", "servlet/words"))["versions"],
@@ -83,7 +63,12 @@ afterAll(() => server.close());
 afterEach(async ({ expect: demand }) => demand(await seen()).toEqual(state));
 
 /** The status of a refusal, and its message. */
-async function refused(method: string, path: string, body?: any, as = operator) {
+async function refused(
+  method: string,
+  path: string,
+  body?: Parameters<Operator["send"]>[2],
+  as = operator,
+) {
   const response = await as.send(method, path, body);
   const text = await response.text();
   const read = text === "" ? {} : (JSON.parse(text) as { error?: string });
@@ -158,6 +143,25 @@ describe("a part is refused", () => {
   });
 });
 
+test("a name of the bundle is refused before any part is asked for", async () => {
+  const { build } = await buildWith(new Uint8Array([...HEADER, 0, 2, 1, 0x62]), { name: "hello" });
+  expect(await refused("PUT", "servlet/hello", build)).toMatch(/^409 This server has a servlet/);
+});
+
+test("what another operator has changed meanwhile is not replaced", async () => {
+  const later = await built("words", source("say", "goodbye"));
+  for (const [digest, { bytes }] of later.code) await operator.json("PUT", `part/${digest}`, bytes);
+  const changed = /^409 words was changed meanwhile: version 1 is served now\. Look, and try again/;
+  expect(await refused("PUT", "servlet/words?seen=0", later.build)).toMatch(changed);
+  expect(await refused("PUT", "servlet/words?seen=2", later.build)).toMatch(changed);
+  expect(await refused("POST", "servlet/words?seen=2", { rollback: 1 })).toMatch(changed);
+  expect(await refused("DELETE", "servlet/words?seen=2")).toMatch(changed);
+  // The same build again is no change.
+  expect(await operator.json("PUT", "servlet/words?seen=0", words.build)).toMatchObject({
+    isNew: false,
+  });
+});
+
 describe("code is refused", () => {
   test.each([
     ["that is no wasm", new TextEncoder().encode("not wasm"), /^400 .*cannot be loaded/],
@@ -181,8 +185,8 @@ const lists = (more: object) => ({
 });
 
 describe("a build is refused", () => {
-  test.each<[string, unknown, RegExp]>([
-    ["that is no object", 5, /^400 /],
+  test.each<[string, object, RegExp]>([
+    ["that is an array", [], /^400 /],
     ["that lacks members", {}, /^400 The build is not valid/],
     ["with a hash that does not fit", { hash: sha256("x") }, /hash does not fit/],
     ["with an invalid digest", { parts: { module: "x" } }, /^400 .*parts.module must be a SHA-256/],
@@ -254,16 +258,27 @@ describe("a build is refused", () => {
     ["whose exports are numbers", { exports: [5] }, /^400 .*exports/],
   ])("%s", async (_, change, error) => {
     const build =
-      typeof change === "object" && Object.keys(change!).length > 0
-        ? { ...words.build, name: "other", ...change }
-        : change;
+      Object.keys(change).length > 0 ? { ...words.build, name: "other", ...change } : change;
     expect(await refused("PUT", "servlet/other", build)).toMatch(error);
     expect(await refused("PUT", "build/other", build)).toMatch(/^4/);
   });
 
-  test("that keeps state", async () => {
-    const build = { ...words.build, name: "other", manifest: { state: "caller" } };
-    expect(await refused("PUT", "servlet/other", build)).toMatch(/^409 .*keeps state/);
+  test.each([
+    ["state that cannot be kept", { state: "caller" }, { restorable: false }, /cannot be kept/],
+    ["folders and no state", { allowed_paths: ["data:/data"] }, {}, /needs manifest.state/],
+    ["a folder twice", { state: "caller", allowed_paths: ["a:/x", "b:/x"] }, {}, /allowed_paths/],
+  ])("that has %s", async (_, manifest, more, message) => {
+    const build = { ...words.build, ...more, name: "other", manifest };
+    const said = await refused("PUT", "servlet/other", build);
+    expect(said).toMatch(/^400 /);
+    expect(said).toMatch(message);
+  });
+
+  test("that has files for a folder that it does not have", async () => {
+    const { build: known } = words;
+    const parts = { ...known.parts, files: { data: known.parts.module } };
+    const build = { ...known, name: "other", manifest: { state: "caller" }, parts };
+    expect(await refused("PUT", "servlet/other", build)).toMatch(/^400 .*data is not in allowed/);
   });
 
   test("that clashes with a servlet of the bundle, or with another that is installed", async () => {

@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { OBJECTS } from "../objects.ts";
+import { installing, testWorker } from "../objects.ts";
 import { freePort } from "../workerd.ts";
 import { built, Operator } from "./installing.ts";
 
@@ -69,17 +69,8 @@ beforeAll(async () => {
   await writeFile(
     join(folder, "wrangler.json"),
     JSON.stringify({
-      name: "killed",
-      main: resolve("test/worker/index.ts"),
-      compatibility_date: "2026-09-01",
-      compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
-      durable_objects: {
-        bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
-      },
-      migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
-      r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
-      worker_loaders: [{ binding: "LOADER" }],
-      vars: { SEASON: "plums", LIMITS: JSON.stringify(LIMITS) },
+      ...testWorker("killed", { LIMITS: JSON.stringify(LIMITS) }),
+      ...installing,
     }),
   );
   await start();

@@ -10,7 +10,7 @@ import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { OBJECTS } from "../objects.ts";
+import { testWorker } from "../objects.ts";
 import { freePort, stop } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
 import { textOf } from "./official.ts";
@@ -33,24 +33,11 @@ interface Place {
 
 /** The server is its own authorization server. */
 async function own(): Promise<Place> {
-  const harness = createTestHarness({
-    workers: [
-      {
-        config: {
-          name: "own",
-          main: "test/worker/index.ts",
-          compatibility_date: "2026-09-01",
-          compatibility_flags: ["enable_request_signal", "global_fetch_strictly_public"],
-          durable_objects: {
-            bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
-          },
-          migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
-          kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
-          vars: { SEASON: "plums", OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) },
-        },
-      },
-    ],
-  });
+  const config = {
+    ...testWorker("own", { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) }),
+    kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
+  };
+  const harness = createTestHarness({ workers: [{ config }] });
   const { url } = await harness.listen();
   return {
     url: new URL("/mcp", url),

@@ -3,18 +3,18 @@ import { labelled, type Step } from "./programs.ts";
 
 export type Json = Record<string, any>;
 
-/** What a client was asked, what it answered, and what came of its call. */
+/** One call by a client: its questions, answers and outcome. */
 export interface Attempt {
-  /** What the labels of its steps begin with. */
+  /** The beginning of the labels of its steps. */
   label: string;
   program: Step[];
   steps: Step[];
   tool: string;
-  /** What was asked, by label: the keys under which it was. */
+  /** By label, the keys under which a question was asked. */
   asked: Map<string, Set<string>>;
-  /** What was answered, by label and part. */
+  /** Answers by label and part. */
   answers: Map<string, Json>;
-  /** What it heard, request by request; a call of a session is one of them. */
+  /** Notifications, request by request; a call of a session is one of them. */
   heard: Heard[];
   taskId?: string;
   /** Was it asked to end, and was that confirmed? */
@@ -74,7 +74,7 @@ export const newAttempt = (
   problems: [],
 });
 
-/** What the user says to what is asked: always the same to the same question. `key` is what it is asked under. */
+/** The user's answer: always the same to the same question. `key` is the key of the question. */
 export function answerTo(
   attempt: Attempt,
   key: string,
@@ -95,7 +95,7 @@ export function answerTo(
   return answer;
 }
 
-/** What is asked about; undefined for roots, which are asked for without a word. */
+/** The message of a question; undefined for roots, which are requested without one. */
 function labelIn(method: string, params: Json): string | undefined {
   if (method === "roots/list") return undefined;
   return method === "sampling/createMessage"

@@ -1,7 +1,7 @@
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 
-/** What a file's bytes are imported as. */
+/** The module that a file's bytes are imported as. */
 const VALUES = {
   wasm: "new WebAssembly.Module(bytes)",
   bin: "new Uint8Array(bytes).buffer",

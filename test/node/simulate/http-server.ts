@@ -113,5 +113,5 @@ export class HttpServer {
   }
 }
 
-/** What becomes of a request where the internet is not as it should be. */
+/** The fate of a request where the internet is at fault. */
 const FATES = ["lost", "cut", "bad", "slow", "silent"] as const;

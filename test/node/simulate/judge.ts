@@ -1,73 +1,17 @@
 import { limits } from "../../../src/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
-import { ASKS, type Step } from "./programs.ts";
+import {
+  deadlines,
+  follow,
+  numbersOf,
+  UNKNOWN,
+  type Asking,
+  type Followed,
+} from "./answer-judge.ts";
+import type { Step } from "./programs.ts";
+import { known, type Against, type Rule, type Violation } from "./rules.ts";
 import { CHANGED } from "./state-judge.ts";
-
-/** A rule of the model that did not hold. */
-export interface Violation {
-  rule: Rule;
-  what: string;
-  /** The hole that it comes from, where it is one that is known. */
-  hole?: string;
-}
-
-/** What may be seen of a durable call from internet, whatever happens. */
-export const RULES = {
-  "effect once":
-    "A POST arrives at most once for each step of a program, unless the manifest says otherwise",
-  "same key": "A request that is sent again has the key that it had",
-  "answers fit": "What the servlet was told is an answer to its own question",
-  "time rises": "The servlet's clock never goes back",
-  "sleeps last": "A sleep takes its time by the servlet's clock",
-  "unknown is said": "A caller that gets no result is told where the outcome of a POST is unknown",
-  "asked once": "The client is asked each question under one key",
-  "asked at all":
-    "The client has had the whole time of a question before the servlet hears that it has passed",
-  "same random numbers": "A request carries the random number that the servlet has at that step",
-  "no shared random numbers":
-    "Random numbers of a call are different from each other, and so are those of forks",
-  // A request is repeated where its response was lost: nobody knows what of it was heard, so it says all again.
-  "told in order":
-    "Notifications come in order and once, and again only in the retry of a request that got no whole response",
-  "told at all": "Who gets a result has heard all that was said before it",
-  "ends are final": "A call that is over stays so",
-  "ends as it should": "A call ends as its program says, given its answers",
-  "ends at all": "When faults stop, a call comes to its end",
-  "quiet when cancelled": "A call that is cancelled sends no further requests",
-  "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
-  "one history":
-    "All calls of a scope see the same history of what is kept there, each as much of it as there is",
-  "scopes share nothing": "What one scope keeps is seen in no other",
-  "all or nothing":
-    "All that a call keeps is there, or nothing of it; of one that is stopped, nothing",
-  "state once": "What a call keeps is there once, however often it is run",
-  "state kept": "What a call that has its answer keeps is there from then on",
-  "nothing is left": "When the time of a call is over, nothing of it is stored",
-  "no failure of ours": "No request is answered by an internal error but for a fault",
-} as const;
-
-export type Rule = keyof typeof RULES;
-
-/**
- * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
- * then, and what it let pass is a failure again.
- */
-const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
-  "the retry of a call that has changed its servlet's state gets the stored ending without what was said before it":
-    ({ rule }, attempt) =>
-      rule === "told at all" && attempt?.isCarried === true && /^k[scv]-/.test(attempt.tool),
-};
-
-/** The known hole that a violation comes from, if it is one. */
-const known = (violation: Violation, attempt?: Attempt): string | undefined =>
-  Object.keys(KNOWN).find((hole) => KNOWN[hole]!(violation, attempt));
-
-/** When the client of a task could answer, and when that was over, in true time. */
-export interface Asking {
-  from: number;
-  until: number;
-}
 
 interface Evidence {
   attempt: Attempt;
@@ -81,17 +25,10 @@ interface Evidence {
   runsInVain: number;
   /** Has everything stood still for some time, in which calls have waited? */
   stoodStill: boolean;
-  /** What clocks may be apart by, and messages may take. */
+  /** The most by which clocks differ, and messages take. */
   toleranceMs: number;
 }
 
-interface Followed {
-  said: unknown[];
-  ids: string[];
-  times: number[];
-}
-
-const TROUBLE = /^The host \S+ (could not be reached|gave no answer)/;
 /** Runs that may be over before it is seen how far the one before them has come. */
 const SEEN_LATE = 2;
 const CANCELLED = /^The (task was cancelled|client has left)/;
@@ -99,7 +36,6 @@ const GIVEN_UP = /stopped \d+ times in a row/;
 const DIED = /^The server (has )?stopped/;
 const STOPPED: Record<string, RegExp> = { forever: /was stopped/, crash: /crash/ };
 const WAITED = /^The servlet waited for too long/;
-const UNKNOWN = /outcome .*unknown|not known what came of it/;
 
 export function judge(evidence: Evidence): Violation[] {
   const { attempt, internet, isForked } = evidence;
@@ -147,8 +83,6 @@ function isOrdered(messages: string[]): boolean {
   const isInOrder = places.every((place, at) => at === 0 || place >= places[at - 1]!);
   return isInOrder && new Set(messages).size === messages.length;
 }
-
-type Against = (rule: Rule, what: string) => void;
 
 const flat = (steps: Step[]): Step[] =>
   steps.flatMap((step) => (step.do === "all" ? step.branches!.flatMap(flat) : [step]));
@@ -248,7 +182,7 @@ function toldAtAll({ steps, heard }: Attempt, against: Against): void {
   }
 }
 
-/** What is random after a fork is not so on the other side. */
+/** Random numbers after a fork are not those of the other side. */
 function forked({ steps, fork }: Attempt, followed: Followed, against: Against): void {
   const { of, at } = fork!;
   const other = of.end?.["result"]?.structuredContent as Followed | undefined;
@@ -263,136 +197,4 @@ function forked({ steps, fork }: Attempt, followed: Followed, against: Against):
   const others = new Set(behind(other));
   const shared = behind(followed).filter((one) => others.has(one));
   if (shared.length > 0) against("no shared random numbers", `behind ${at}: ${shared.join(", ")}`);
-}
-
-/** All random numbers that a call has seen. */
-function numbersOf({ said, ids }: Followed): string[] {
-  return [
-    ...ids,
-    ...said.flatMap((one) => {
-      if (typeof one === "number") return [String(one)];
-      const isAll =
-        Array.isArray(one) &&
-        one.some((branch) => typeof branch === "object" && branch !== null && "ids" in branch);
-      return isAll ? (one as Followed[]).flatMap(numbersOf) : [];
-    }),
-  ];
-}
-
-function follow(
-  steps: Step[],
-  { said, ids, times }: Followed,
-  evidence: Evidence,
-  against: Against,
-): void {
-  const { attempt, internet } = evidence;
-  if (said.length !== steps.length)
-    return against("ends as it should", `${said.length} of ${steps.length} steps`);
-  for (const [at, step] of steps.entries()) {
-    const one = said[at];
-    const label = step.message ?? "";
-    const wrong = (rule: Rule = "answers fit") =>
-      against(rule, `${label} ${step.do}: ${JSON.stringify(one)}`);
-    // A servlet that is called anew may be so on another machine.
-    if (at > 0 && step.do !== "back" && times[at]! < times[at - 1]!)
-      against("time rises", `${label}: ${times.join(", ")}`);
-    if (step.catches === true) {
-      if (one !== "cannot-ask") wrong();
-      continue;
-    }
-    switch (step.do) {
-      case "http": {
-        if (typeof one === "string") {
-          if (!TROUBLE.test(one) && !UNKNOWN.test(one)) wrong();
-          break;
-        }
-        const [status, text] = one as [number, string];
-        const arrival = internet.arrivals.find(({ answer }) => answer === text);
-        if (arrival?.label !== label || (status === 500) !== text.startsWith("bad")) wrong();
-        else if (arrival.id !== ids[at]) {
-          against(
-            "same random numbers",
-            `${label} was sent with ${arrival.id}, and the servlet has ${ids[at]}`,
-          );
-        }
-        break;
-      }
-      case "elicit": {
-        const answer = attempt.answers.get(label);
-        const expected = answer?.["content"]?.value ?? answer?.["action"];
-        const isOver = one === "cancel" && step.timeout !== undefined;
-        if (one !== expected && !isOver) wrong();
-        break;
-      }
-      case "keep":
-        if ((one as string[]).at(-1) !== label) wrong();
-        break;
-      case "tally": {
-        const [asked, value] = one as [string, string];
-        const answer = attempt.answers.get(asked);
-        if (value !== (answer?.["content"]?.value ?? answer?.["action"])) wrong();
-        break;
-      }
-      case "back":
-      case "inputs": {
-        const given = one as Json;
-        for (const key of step.keys!) {
-          const answer = attempt.answers.get(`${label} ${key}`);
-          if (JSON.stringify(given[key]) !== JSON.stringify(answer)) wrong();
-        }
-        break;
-      }
-      case "sample":
-        if ((one as Json)["text"] !== `said: ${label}`) wrong();
-        break;
-      case "roots":
-        if (JSON.stringify(one) !== '[{"uri":"file:///a","name":"a"}]') wrong();
-        break;
-      case "sleep":
-        if (one !== "slept") wrong();
-        if (at > 0 && times[at]! - times[at - 1]! < step.ms!) {
-          against(
-            "sleeps last",
-            `${label} slept for ${times[at]! - times[at - 1]!} ms instead of ${step.ms}`,
-          );
-        }
-        break;
-      case "config":
-        if (one !== "hi") wrong();
-        break;
-      case "secret":
-        if (one !== "opened") wrong();
-        break;
-      case "all":
-        for (const [number, branch] of step.branches!.entries()) {
-          follow(branch, (one as Followed[])[number]!, evidence, against);
-        }
-        break;
-    }
-  }
-}
-
-/** Where a question's time has passed, its client could have answered all that time. */
-function deadlines(
-  attempt: Attempt,
-  { said }: Followed,
-  askings: Asking[],
-  toleranceMs: number,
-  against: Against,
-): void {
-  const asks = attempt.steps
-    .map((step, at) => ({ step, at }))
-    .filter(({ step }) => ASKS.has(step.do));
-  for (const [number, { step, at }] of asks.entries()) {
-    if (step.timeout === undefined || said[at] !== "cancel") continue;
-    if (attempt.answers.get(step.message!)?.["action"] === "cancel") continue;
-    const asking = askings[number];
-    const lasted = asking === undefined ? 0 : asking.until - asking.from;
-    if (lasted < step.timeout - toleranceMs) {
-      against(
-        "asked at all",
-        `${step.message} could be answered for ${lasted} of ${step.timeout} ms`,
-      );
-    }
-  }
 }

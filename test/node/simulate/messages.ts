@@ -39,7 +39,7 @@ export class Line {
   }
 }
 
-/** What one actor gives another: a copy, or a stream that goes on. */
+/** A value as another actor gets it: a copy, or a stream that goes on. */
 export function transferred(value: unknown, from: Actor, to: Actor, post: Post): unknown {
   if (value instanceof Response) {
     const { status, headers } = value;

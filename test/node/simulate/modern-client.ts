@@ -167,7 +167,7 @@ export class ModernClient {
           fork: { of: attempt, at },
         },
         params: { ...brought, inputResponses: { ...inputResponses, [key!]: other } },
-        // What it takes to bring it, and to bring it again, is left.
+        // Time to bring it, and to bring it again, is left.
         until: this.#world.now() + limits.stateMs / 2,
       });
     }

@@ -7,7 +7,7 @@ export type Class = new (state: object, env: object) => object;
 
 const RESET = "The Durable Object has been reset.";
 
-/** What an object needs of the platform that it is on. */
+/** The part of the platform that an object uses. */
 interface Surroundings {
   readonly scheduler: Scheduler;
   readonly env: object;
@@ -124,7 +124,7 @@ export class SimulatedObject {
   /** Sees to it that the durable alarm goes off. */
   #schedule(): void {
     const at = this.storage.durableAlarm;
-    // What it has written since may be another alarm, or none: this is asked again when that is confirmed.
+    // It may have set or deleted the alarm since: this is asked again when that is confirmed.
     if (at === null || this.#isInAlarm || this.storage.unconfirmed > 0) return;
     if (this.#alarm?.at === at) return;
     const { scheduler } = this.#platform;

@@ -1,7 +1,7 @@
-import { Line, LOST, transferred } from "./messages.ts";
+import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
-import { RpcTarget } from "./workers.ts";
+import { stubOf } from "./stubs.ts";
 
 /** How likely each fault is, and how many there may be. */
 export interface Faults {
@@ -185,7 +185,7 @@ export class Platform {
   #namespace(kind: string) {
     const idOf = (id: string, name?: string) => ({ toString: () => id, name });
     const get = (id: { toString(): string; name?: string }) =>
-      this.#stub(kind, String(id), id.name);
+      stubOf(this, () => this.object(kind, String(id), id.name));
     return {
       newUniqueId: () => idOf(this.hex(32)),
       idFromString: (id: string) => {
@@ -198,125 +198,6 @@ export class Platform {
       getByName: (name: string) =>
         get(idOf(Buffer.from(name).toString("hex").padEnd(64, "0").slice(0, 64), name)),
     };
-  }
-
-  /** Calls of one stub arrive in their order; one whose object has died is of no more use. */
-  #stub(kind: string, id: string, name?: string): object {
-    let broken: Error | undefined;
-    const line = new Line(this.scheduler, () => this.object(kind, id, name).actor);
-    const call = (method: string, given: unknown[]): Promise<unknown> => {
-      const caller = this.scheduler.current!;
-      const object = this.object(kind, id, name);
-      const args = given.map((one) =>
-        one instanceof RpcTarget ? this.#remote(one, caller) : structuredClone(one),
-      );
-      return this.scheduler.eventually(caller, (settle) => {
-        const fail = (error: Error) => {
-          broken ??= error;
-          settle(() => {
-            throw error;
-          });
-        };
-        if (broken !== undefined) return fail(broken);
-        this.leave(caller, () => {
-          if (
-            this.injects(this.faults.loss, `${caller.name} to ${object.name}.${method}() is lost`)
-          ) {
-            return fail(new Error(LOST));
-          }
-          let over = false;
-          const died = (error: Error) => {
-            if (!over) fail(error);
-            over = true;
-          };
-          object.calls.add(died);
-          line.send(`${method}() to ${object.name}`, () => {
-            if (over) return;
-            void object.invoke(method, args, (how, callee) => {
-              object.calls.delete(died);
-              if (over) return;
-              over = true;
-              if (
-                this.injects(this.faults.loss, `the reply of ${object.name}.${method}() is lost`)
-              ) {
-                return fail(new Error(LOST));
-              }
-              let result: unknown;
-              try {
-                result = transferred(how(), callee, caller, this);
-              } catch (error) {
-                const copy = new Error(error instanceof Error ? error.message : String(error));
-                return settle(() => {
-                  throw copy;
-                });
-              }
-              settle(() => result);
-            });
-          });
-        });
-      });
-    };
-    return new Proxy(
-      {},
-      {
-        get: (_target, method) =>
-          method === "then" || typeof method === "symbol"
-            ? undefined
-            : (...args: unknown[]) => call(method, args),
-      },
-    );
-  }
-
-  /** What another actor has of a target that lives in this one: each call of it is a message and a reply. */
-  #remote(target: RpcTarget, owner: Actor): object {
-    const line = new Line(this.scheduler, () => owner);
-    const methods = target as unknown as Record<string, (...args: unknown[]) => unknown>;
-    const call = (method: string, given: unknown[]): Promise<unknown> => {
-      const caller = this.scheduler.current!;
-      const args = structuredClone(given);
-      return this.scheduler.eventually(caller, (settle) => {
-        let over = false;
-        const end = (how: () => unknown) => {
-          if (over) return;
-          over = true;
-          owner.pending.delete(died);
-          settle(how);
-        };
-        const fail = (why: string) =>
-          end(() => {
-            throw new Error(why);
-          });
-        const died = () => fail(LOST);
-        if (!owner.isAlive) return fail(LOST);
-        owner.pending.add(died);
-        const { loss } = this.faults;
-        this.leave(caller, () => {
-          if (this.injects(loss, `${caller.name} to ${owner.name}.${method}() is lost`))
-            return died();
-          line.send(`${method}() to ${owner.name}`, () => {
-            if (over) return;
-            void Promise.resolve(methods[method]!(...args)).then(
-              (value) =>
-                this.leave(owner, () => {
-                  if (this.injects(loss, `the reply of ${owner.name}.${method}() is lost`))
-                    return died();
-                  end(() => structuredClone(value));
-                }),
-              (error: unknown) => fail(String(error)),
-            );
-          });
-        });
-      });
-    };
-    return new Proxy(
-      {},
-      {
-        get: (_target, method) =>
-          method === "then" || typeof method === "symbol"
-            ? undefined
-            : (...args: unknown[]) => call(method, args),
-      },
-    );
   }
 
   /**
@@ -377,7 +258,7 @@ export class Platform {
 
   #requestCount = 0;
 
-  /** What a client of this name sees. */
+  /** The world as a client of this name sees it. */
   clientWorld(server: Server, name: string, address?: string) {
     const { scheduler } = this;
     const actor = newActor(name);

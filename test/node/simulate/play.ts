@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 /**
- * What `npm run simulate` prints, in a process of its own: a simulation replaces the clock, timers and
+ * The output of `npm run simulate`, in a process of its own: a simulation replaces the clock, timers and
  * random numbers of its process.
  */
 export async function play(...args: string[]): Promise<string> {

@@ -23,7 +23,7 @@ const http = (method: string): Step => ({ do: "http", method });
 const LONG: Step = { do: "sleep", ms: 10 * HOUR };
 const DEADLINE: Step = { do: "elicit", timeout: HOUR };
 
-/** What has gone wrong before, or would be rare. */
+/** Sequences that have failed before, or would be rare. */
 const PATTERNS: Step[][] = [
   [LONG, DEADLINE],
   [http("POST"), { do: "elicit" }, http("POST")],
@@ -37,7 +37,7 @@ const PATTERNS: Step[][] = [
 /** A servlet may wait for this long in a call that is no task. */
 const IN_PLACE = 20 * SECOND;
 
-/** What a program is made of; each as likely as it stands here. */
+/** The steps of random programs, each as likely as it stands here. */
 const MAKERS: Maker[] = [
   () => http("POST"),
   () => http("POST"),
@@ -79,7 +79,7 @@ export function returning(steps: Step[], chance: Chance): Step[] {
     const keys = chance.of(0.5) ? ["a"] : ["a", "b"];
     all.splice(chance.below(Math.min(all.length, 6) + 1), 0, { do: "back", keys });
   }
-  // What fails does so at the end.
+  // A program that fails does so at the end.
   return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
 }
 

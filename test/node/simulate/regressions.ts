@@ -8,7 +8,7 @@ const http = (method: string): Step => ({ do: "http", method });
 const sleep = (ms: number): Step => ({ do: "sleep", ms });
 const HOUR = 3_600_000;
 
-/** What failed once, the call as small as it could be made, and the faults that it takes. */
+/** Scenes that failed once: the smallest call found, and the faults that it takes. */
 const FAILED: [what: string, client: Call["client"], program: Step[], faults: Partial<Faults>][] = [
   [
     "a retry of a carried call repeats its requests without their key",

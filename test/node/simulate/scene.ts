@@ -11,7 +11,7 @@ import {
   type Step,
 } from "./programs.ts";
 
-/** What one run does: it follows from its seed, and can be made smaller. */
+/** The plan of one run: it follows from its seed, and can be made smaller. */
 export interface Scene {
   seed: number;
   /** Events while which there may be faults. */

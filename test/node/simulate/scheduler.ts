@@ -11,7 +11,7 @@ export interface Actor {
   section: object | undefined;
   /** Called when all code of one event has run. */
   settled?(): void;
-  /** What still waits for events: rejected when the actor ends. */
+  /** Rejects the promises that still wait for events, when the actor ends. */
   readonly pending: Set<(reason: unknown) => void>;
 }
 
@@ -55,7 +55,7 @@ export class Scheduler {
   last: Actor | undefined;
   #section: object | undefined;
   #events: Event[] = [];
-  /** What is left to run of actors that have ended, before anything else happens. */
+  /** Work that is left of actors that have ended: it runs before anything else happens. */
   readonly ended: { actor: Actor; run: () => void }[] = [];
   /** Asked before an event happens; it may end the actor that the event belongs to. */
   beforeEvent: (actor: Actor | undefined, what: string) => void = () => {};

@@ -44,7 +44,7 @@ export class SessionClient {
     await begun.text();
     await this.#insist({ method: "notifications/initialized" });
     await Promise.all(calls.map((call) => this.#call(call)));
-    // What is kept for the session can be seen in it alone.
+    // State of a session can be seen in that session alone.
     const keeps = calls.find(({ tool }) => tool.startsWith("ks-"));
     if (keeps !== undefined) {
       const look = { label: `${keeps.label}-look`, tool: "ks-plan", program: [{ do: "keep" }] };
@@ -146,7 +146,7 @@ export class SessionClient {
       const isThere = response !== undefined && response.status < 500;
       if (isThere && !(await this.#follow(attempt, id, response))) return false;
       await this.#wait(300 * times);
-      // What the task asks would come on the stream that was lost.
+      // The task's questions would come on the stream that was lost.
       await this.#insist({ method: "notifications/cancelled", params: { requestId: id } });
     }
   }

@@ -1,7 +1,9 @@
 import { limits } from "../../../src/limits.ts";
 import { loadDeployment, type Deployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
-import { judge, type Asking, type Violation } from "./judge.ts";
+import type { Asking } from "./answer-judge.ts";
+import { judge } from "./judge.ts";
+import type { Violation } from "./rules.ts";
 import type { Attempt } from "./attempt.ts";
 import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
@@ -183,7 +185,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
     };
     tasks.set(object.id, task);
     task.inVain = Math.max(task.inVain, object.alarms - task.alarms);
-    // What is not on the disk yet may be lost, and is to be done again.
+    // Writes that are not on the disk yet may be lost, and done again.
     if (object.storage.unconfirmed > 0) return;
     const { status, answers } = rowOf(object);
     const kept = `${status} ${answers}`;
@@ -208,7 +210,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
         violations.push({ rule: "quiet when cancelled", what: `${from.name} sends ${label}` });
       }
       const { last } = scheduler;
-      // What belongs to nobody may be that something written is on the disk now.
+      // An event of nobody may be a write that has reached the disk.
       const objects = last === undefined ? platform.objects.values() : [platform.ownerOf(last)];
       for (const object of objects) if (object?.kind === "Task") follow(object);
     },
@@ -226,7 +228,7 @@ interface Watched {
   askings: Asking[];
 }
 
-/** What has failed, known holes only where they are to. */
+/** The failures; known holes are among them only if `isStrict`. */
 export const failuresOf = ({ violations }: Outcome, isStrict = false): Violation[] =>
   violations.filter(({ hole }) => isStrict || hole === undefined);
 

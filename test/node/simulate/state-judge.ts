@@ -1,6 +1,6 @@
 import type { Attempt } from "./attempt.ts";
 import { sessionOf } from "./clients.ts";
-import type { Violation } from "./judge.ts";
+import type { Violation } from "./rules.ts";
 import type { Call } from "./scene.ts";
 
 /** The scope in which a call finds what its servlet keeps; undefined where it keeps nothing. */
@@ -27,7 +27,7 @@ const keptBy = ({ steps }: Attempt): string[] =>
 const saidBy = ({ end }: Attempt): Followed | undefined =>
   end?.["result"]?.isError === true ? undefined : end?.["result"]?.structuredContent;
 
-/** What each call was told that the servlet has kept, after each of its steps `keep`. */
+/** The lists of kept messages that a call was given, one for each of its steps `keep`. */
 function* lists(attempt: Attempt): Generator<string[]> {
   const { said } = saidBy(attempt) ?? { said: [] };
   for (const [at, step] of attempt.steps.entries()) {
@@ -41,7 +41,7 @@ export function judgeState(scope: string, attempts: Attempt[]): Violation[] {
   const against = (rule: Violation["rule"], what: string) =>
     violations.push({ rule, what: `${scope}: ${what}` });
 
-  // What is kept grows only: the longest list is the newest, and has all others in it.
+  // Kept messages are never removed: the longest list is the newest, and has all others in it.
   const seen = attempts.flatMap((attempt) => [...lists(attempt)]);
   const log = seen.reduce((a, b) => (b.length > a.length ? b : a), []);
   for (const one of seen) {
@@ -94,7 +94,7 @@ const hasAnswer = ({ end, isOrphan, steps }: Attempt): boolean => {
 const changesNothing = ({ steps, end }: Attempt): boolean =>
   ["forever", "crash"].includes(steps.at(-1)!.do) || CHANGED.test(end?.["error"]?.message ?? "");
 
-/** What is asked after so many must have been asked after as many as there were when the call was committed. */
+/** A question that names a count must name the one that was true when the call was committed. */
 function tallied(attempt: Attempt, against: (rule: Violation["rule"], what: string) => void): void {
   const { said } = saidBy(attempt) ?? { said: [] };
   const keeps = attempt.steps.flatMap(({ do: what }, at) => (what === "keep" ? [at] : []));

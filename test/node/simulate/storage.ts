@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import type { Actor, Scheduler } from "./scheduler.ts";
 
-/** What was written in one go: durable as a whole, or not at all. */
+/** Writes that are durable together, or not at all. */
 interface Batch {
   number: number;
   /** The alarm after it. */
@@ -68,7 +68,7 @@ export class Storage {
     return rows.map(({ name }) => String(name));
   }
 
-  /** What the object of this actor sees of it. */
+  /** The storage as the object of this actor sees it. */
   for(actor: Actor) {
     this.#actor = actor;
     const own = <T extends unknown[], R>(work: (...args: T) => R) => {

@@ -16,7 +16,7 @@ export function waitUntil(promise: Promise<unknown>): void {
 /** Imported by a library for what is not used here. */
 export class WorkerEntrypoint {}
 
-/** What wrangler.toml sets, as that library looks for it. */
+/** Settings of wrangler.toml, where that library looks for them. */
 Object.assign(globalThis, {
   Cloudflare: { compatibilityFlags: { global_fetch_strictly_public: true } },
 });

@@ -210,17 +210,20 @@ describe("limits", () => {
     }));
 
   test("bound what one caller has open, while others are served", () =>
-    limited({ concurrentCalls: 20, waitingBytesOfOne: 1e9 }, async (server, ada, bob) => {
-      const slow = { name: "wait", arguments: { seconds: 1 } };
-      const many = Array.from({ length: 1000 }, () => send(server, ada, "tools/call", slow));
-      expect((await send(server, bob, "tools/call", greet)).status).toBe(200);
-      const all = await Promise.all(many);
-      const refused = all.filter(({ status }) => status === 429);
-      expect(refused).toHaveLength(980);
-      expect(refused[0]!.headers.get("retry-after")).toBe("1");
-      await Promise.all(all.map((response) => response.text()));
-      expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
-    }));
+    limited(
+      { concurrentCalls: 20, waitingBytes: 1e9, waitingBytesOfOne: 1e9 },
+      async (server, ada, bob) => {
+        const slow = { name: "wait", arguments: { seconds: 1 } };
+        const many = Array.from({ length: 1000 }, () => send(server, ada, "tools/call", slow));
+        expect((await send(server, bob, "tools/call", greet)).status).toBe(200);
+        const all = await Promise.all(many);
+        const refused = all.filter(({ status }) => status === 429);
+        expect(refused).toHaveLength(980);
+        expect(refused[0]!.headers.get("retry-after")).toBe("1");
+        await Promise.all(all.map((response) => response.text()));
+        expect((await send(server, ada, "tools/call", greet)).status).toBe(200);
+      },
+    ));
 
   test("bound how many of one caller's guests wait at once", () =>
     limited({ waitingBytesOfOne: 4 * 1024 * 1024 }, async (server, ada, bob) => {

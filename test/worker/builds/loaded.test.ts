@@ -41,6 +41,7 @@ function loaderWith(body: string, script = "") {
   };
   const runner = {
     compatibilityDate: "2026-09-01",
+    stateScript: "",
     script: `import { WorkerEntrypoint } from "cloudflare:workers";
 ${script}
 export const runnerOf = () => class extends WorkerEntrypoint {

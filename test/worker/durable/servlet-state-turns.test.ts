@@ -3,6 +3,7 @@ import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from 
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { stateful } from "../../../src/durable/servlet-states.ts";
+import { scopeOf, stateName } from "../../../src/durable/state-scopes.ts";
 import { limits } from "../../../src/limits.ts";
 import type { StateObject } from "../../../src/durable/remote-hooks.ts";
 import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
@@ -24,12 +25,11 @@ const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) }
 const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
 
 /** A servlet, called by a new principal. */
-function newCaller(servlet: string) {
+function newCaller(servlet: string, principal = { name: crypto.randomUUID() }) {
   const { callTool } = connected(
     bundle.servlets.find(({ name }) => name === servlet)!,
     deployment,
   );
-  const principal = { name: crypto.randomUUID() };
   return async (name: string, more: Partial<CallContext> = {}, args: Json = {}) => {
     const result = await callTool(name, args, { ...nobodysCall, principal, ...more });
     return (result as { content: { text: string }[] }).content[0]!.text;
@@ -51,9 +51,16 @@ function held() {
   };
 }
 
+/** Resolves when the object has got all that was sent to it: whoever cancels hears at once, the object after that. */
+async function hasHeard(servlet: string, principal: { name: string }): Promise<void> {
+  const scope = scopeOf({ state: "caller" }, { principal });
+  await states.getByName(await stateName(servlet, scope)).cancel("nobody");
+}
+
 describe("a turn", () => {
   test("is given up by a call that is cancelled while it waits, which never runs", async () => {
-    const call = newCaller("counting");
+    const principal = { name: crypto.randomUUID() };
+    const call = newCaller("counting", principal);
     const { keeper, begun, letGo } = held();
     const first = call("next", { keeper });
     await begun;
@@ -64,6 +71,7 @@ describe("a turn", () => {
     await scheduler.wait(100);
     stop.abort();
     await expect(second).rejects.toThrow(/client has left/);
+    await hasHeard("counting", principal);
     letGo();
     expect(await Promise.all([first, third])).toEqual(["1", "2"]);
   });
@@ -80,15 +88,16 @@ describe("a turn", () => {
   });
 
   test("of a call that is cancelled at its end changes nothing", async () => {
-    const call = newCaller("counting");
+    const principal = { name: crypto.randomUUID() };
+    const call = newCaller("counting", principal);
     const { keeper, begun, letGo } = held();
     const stop = new AbortController();
     const first = call("next", { keeper, signal: () => stop.signal });
     await begun;
     stop.abort();
-    // The object hears of it before the answer, which comes by the same way.
-    letGo();
     await expect(first).rejects.toThrow(/client has left/);
+    await hasHeard("counting", principal);
+    letGo();
     expect(await call("next")).toBe("1");
   });
 });

@@ -5,16 +5,8 @@ import { accept, prepare } from "./client.ts";
 import { newWorld, objectOf, pause, prepareFaults } from "./faults.ts";
 import { ELICIT, http, TOLD } from "./plans.ts";
 import { Events, SessionClient } from "./session-client.ts";
-import {
-  dead,
-  during,
-  instead,
-  isLost,
-  SessionFaults,
-  until,
-  watchSessions,
-  WITH_PROGRESS,
-} from "./session-faults.ts";
+import { isLost, WITH_PROGRESS } from "./patient-calls.ts";
+import { dead, during, instead, SessionFaults, until, watchSessions } from "./session-faults.ts";
 import { isGone, keptIn, messagesIn, NOTHING } from "./session-rows.ts";
 import { sessionOf } from "./session-steps.ts";
 

@@ -6,8 +6,8 @@ import { limited, prepare, type Json } from "./client.ts";
 import { newWorld, objectOf, pause, prepareFaults, type Server } from "./faults.ts";
 import { ELICIT, http, NIGHT, TOLD } from "./plans.ts";
 import { SessionClient } from "./session-client.ts";
+import { callThrough, WITH_PROGRESS, type Between, type Called } from "./patient-calls.ts";
 import {
-  callThrough,
   dead,
   during,
   instead,
@@ -15,9 +15,6 @@ import {
   until,
   VICTIMS,
   watchSessions,
-  WITH_PROGRESS,
-  type Between,
-  type Called,
   type Victim,
 } from "./session-faults.ts";
 import { sessionOf } from "./session-steps.ts";

@@ -7,6 +7,7 @@ import { accept, clock, prepare, type Json } from "./client.ts";
 import { DEAD, newWorld, objectOf, pause, prepareFaults, type Instance } from "./faults.ts";
 import { ELICIT, http, TOLD } from "./plans.ts";
 import { Events, SessionClient } from "./session-client.ts";
+import { WITH_PROGRESS } from "./patient-calls.ts";
 import {
   dead,
   during,
@@ -16,7 +17,6 @@ import {
   until,
   VICTIMS,
   watchSessions,
-  WITH_PROGRESS,
   type Victim,
 } from "./session-faults.ts";
 import { isGone, keptIn, messagesIn, NOTHING } from "./session-rows.ts";

@@ -1,18 +1,15 @@
 /** Bad sources: each is refused with a message that names it, and nothing is written. */
-import dns from "node:dns";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { lookupFor, redirected, request } from "../../../../src/bundle/sources/http.ts";
 import { limits } from "../../../../src/limits.ts";
 import { adding, servlet, tarLayer, WASM } from "./adding.ts";
 import type { Layer } from "./registry.ts";
 import { IDENTITY, ISSUER, keyPair, pem, signByKey, sigstore } from "./signing.ts";
 
-const { registry, at, plugins, cache, source, add, lock, files } = adding();
+const { registry, at, source, add, lock, files } = adding();
 const before = { ...limits };
 afterEach(() => {
   Object.assign(limits, before);
@@ -102,49 +99,10 @@ describe("a registry that", () => {
   });
 });
 
-describe("a redirect from a public address", () => {
-  const from = new URL("https://registry.example.com/v2/");
-  const open = { isLoopback: false, isPrivate: false };
-
-  test.each([
-    ["http://cdn.example.com/blob", /only https is followed/],
-    ["https://10.0.0.7/blob", /10.0.0.7, which is in a private network/],
-    ["https://[::1]/blob?token=abc", /in a private network/],
-    ["https://metadata.internal/", /in a private network/],
-    ["file:///etc/passwd", /only https is followed/],
-  ])("to %s is not followed", (location, message) => {
-    expect(() => redirected(location, from, open)).toThrow(message);
-    expect(() => redirected(location, from, open)).not.toThrow(/token/);
-  });
-
-  test("to a name of a private address is not followed", async () => {
-    vi.spyOn(dns, "lookup").mockImplementation(((
-      _host: string,
-      _options: object,
-      callback: (error: null, all: dns.LookupAddress[]) => void,
-    ) => callback(null, [{ address: "192.168.1.1", family: 4 }])) as unknown as typeof dns.lookup);
-    const found = (origin: typeof open) =>
-      new Promise<string>((resolve) => {
-        lookupFor(origin)("cdn.example.com", { all: true }, (error, all) =>
-          resolve(error?.message ?? JSON.stringify(all)),
-        );
-      });
-    expect(await found(open)).toMatch(/in a private network/);
-    expect(await found({ ...open, isPrivate: true })).toContain("192.168.1.1");
-  });
-});
-
-test("a token service in a private network is not asked for a public registry", async () => {
-  const from = new URL("https://203.0.114.1/");
-  const asked = request(new URL("https://10.0.0.7/token"), { from, maxBytes: 1 });
-  await expect(asked).rejects.toThrow(/203.0.114.1\/: it leads to 10.0.0.7, which is in a private/);
-});
-
 test.each(["http://example.com/time.wasm", "http://10.0.0.7/time.wasm"])(
   "%s is not asked without encryption",
   async (url) => {
     expect(await refused(add(url))).toMatch(/it is not encrypted: use https/);
-    await expect(request(new URL(url), { maxBytes: 1 })).rejects.toThrow(/not encrypted/);
   },
 );
 
@@ -302,38 +260,5 @@ describe("a name", () => {
   test.each(["../time", "a b", "", "assembly"])("%j is refused", async (name) => {
     await writeFile(at("time.wasm"), await now());
     expect(await refused(add(at("time.wasm"), { name }))).toMatch(/cannot be/);
-  });
-});
-
-describe("bundling", () => {
-  const bundle = () => makeBundle({ folders: [plugins()], cache: cache(), progress: () => {} });
-
-  test("refuses what is no longer what was pinned, by its name", async () => {
-    await writeFile(at("time.wasm"), await now());
-    await add(at("time.wasm"));
-    await writeFile(at("time.wasm"), await servlet({ name: "other" }));
-    await rm(cache(), { recursive: true });
-    await expect(bundle()).rejects.toThrow(
-      /plugins\/time: .*time.wasm: it has the digest sha256:\w+ now, .* pins sha256:.* update time/,
-    );
-  });
-
-  test("refuses a source that is not pinned, or not this one", async () => {
-    await writeFile(at("time.wasm"), await now());
-    await add(at("time.wasm"));
-    const path = at("plugins/time/servlet.json");
-    const text = await readFile(path, "utf8");
-    await writeFile(path, text.replace("time.wasm", "tide.wasm"));
-    await expect(bundle()).rejects.toThrow(/tide.wasm is not pinned in servlets.lock.json/);
-    await rm(at("plugins/servlets.lock.json"));
-    await writeFile(path, text);
-    await expect(bundle()).rejects.toThrow(/time.wasm is not pinned/);
-  });
-
-  test("refuses a wasm beside a source", async () => {
-    await writeFile(at("time.wasm"), await now());
-    await add(at("time.wasm"));
-    await writeFile(at("plugins/time/other.wasm"), await now());
-    await expect(bundle()).rejects.toThrow(/has a "source", and .*other.wasm is beside it/);
   });
 });

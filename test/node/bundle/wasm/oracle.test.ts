@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
-import { runnerScript } from "../../../../src/bundle/runner-script.ts";
+import { runnerScripts } from "../../../../src/bundle/runner-scripts.ts";
 import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
 import { build, sourceIn } from "../../../../src/bundle/source.ts";
 import { callExport } from "../../../../src/wasm/call.ts";
@@ -81,6 +81,6 @@ test("the same input makes the same bundle, to the byte", async () => {
   const again = await makeBundle({ ...options, cache: ".bundle" });
   const out = "src/bundle.gen.ts";
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
-  const runner = await runnerScript(".bundle");
+  const runner = await runnerScripts(".bundle");
   expect(bundleSource(warm, out, runner)).toBe(await readFile(out, "utf8"));
 });

@@ -98,6 +98,11 @@ describe("stores", () => {
   runs(STORES.flatMap((store) => storeCases(...store)));
 });
 
+const counted = "(global.get $count)";
+const count = (value: number) => `(global.set $count ${num(value)})`;
+const wide = (value: string) => `(i64.extend_i32_u ${value})`;
+const low = (value: string) => `(i32.wrap_i64 ${value})`;
+
 describe("bases", () => {
   runs(
     [
@@ -167,6 +172,46 @@ describe("bases", () => {
         2,
       ],
       [
+        "of a global that is set by a call, in an arm, and in a loop",
+        `${count(B0)} ${byte(counted)} (call $bump) ${byte(counted)} (if (i32.load8_u (i32.const 8190)) (then (call $bump))) ${byte(counted)} ${times(2, `${byte(counted, 9)} ${count(B0 + 16384)}`)} ${byte(counted, 1)} ${written(B0, B1, B2, B2 + 9, B3 + 4096 + 9, B3 + 4096 + 1)}`,
+        6,
+      ],
+      [
+        "of a global that an arm sets",
+        `${count(B1)} ${byte(counted)} (if (i32.load8_u (i32.const 100)) (then (nop)) (else ${count(B2)} ${byte(counted)})) ${byte(counted, 1)} (block $out ${count(B3)} (br_if $out (i32.load8_u (i32.const 8190))) ${count(B2)}) ${byte(counted)} ${written(B1, B2, B2 + 1, B3)}`,
+        4,
+      ],
+      [
+        "of a global that has grown by a constant, as a stack pointer",
+        `${count(B2 + 40)} ${byte(counted)} (global.set $count (i32.sub ${counted} (i32.const 32))) ${byte(counted)} ${byte(counted, 8)} (global.set $count (i32.sub ${counted} (i32.const 32))) ${byte(counted)} (global.set $count (i32.add (i32.const 4096) ${counted})) ${byte(counted)} ${written(B2 + 40, B2 + 8, B2 + 16, B2 - 24, B3 - 24)}`,
+        5,
+      ],
+      [
+        "a constant apart",
+        `${toBlock(1)} ${byte(a, 50)} ${byte(`(i32.sub ${a} (i32.const 50))`, 60)} ${byte(`(i32.sub ${a} (i32.const 1))`)} ${byte(`(i32.add ${a} (i32.const 100))`)} ${byte(`(i32.add (i32.const 4090) ${a})`, 20)} ${byte(`(i32.sub (i32.const 32768) ${a})`)} ${written(B1 + 50, B1 + 10, B1 - 1, B1 + 100, B2 + 14, B1)}`,
+        6,
+      ],
+      [
+        "a constant apart, where one is negative",
+        `(local.set $a (i32.const -8)) ${byte(`(i32.add ${a} (i32.const 20))`, 4)} ${byte(`(i32.add ${a} (i32.const 16))`, 4)} (if (i32.load8_u (i32.const 100)) (then ${byte(a, 16)})) ${written(16, 12)}`,
+        2,
+      ],
+      [
+        "a constant apart, with a store below the first byte that is not run",
+        `(local.set $a (i32.add ${at} (i32.const -12283))) ${byte(a)} (if (i32.load8_u (i32.const 100)) (then ${byte(`(i32.sub ${a} (i32.const 200))`, 8)})) ${written(5)}`,
+        1,
+      ],
+      [
+        "a constant apart, the lower one beyond 32 bits",
+        `(local.set $a (i32.const 5)) ${byte(a)} ${byte(`(i32.sub ${a} (i32.const 6))`, 8)} ${num(1)}`,
+        "trapped",
+      ],
+      [
+        "in the lower half of a number of 64 bits",
+        `${toBlock(1)} ${byte(low(wide(a)))} ${byte(low(wide(a)), 200)} ${byte(low(`(i64.add ${wide(a)} (i64.const 4096))`))} ${toBlock(3)} ${byte(low(wide(a)))} ${byte(low(`(i64.shl ${wide(a)} (i64.const 1))`))} ${written(B1, B1 + 200, B2, B3, B3 * 2)}`,
+        5,
+      ],
+      [
         "moved by each turn of a loop, before the store",
         times(
           4,
@@ -230,7 +275,8 @@ describe("bases", () => {
         5,
       ],
     ],
-    `(func $recur (param $at i32) (param $n i32) (result i32)
+    `(func $bump (global.set $count (i32.add (global.get $count) (i32.const 4096))))
+    (func $recur (param $at i32) (param $n i32) (result i32)
       ${byte(at)}
       (if (local.get $n) (then (local.set $at (call $recur (call $next ${at}) (i32.sub (local.get $n) (i32.const 1))))))
       ${byte(at, 1)}

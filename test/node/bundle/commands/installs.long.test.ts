@@ -219,10 +219,9 @@ test.each([
   expect(said).not.toMatch(/^\s+at /m);
 });
 
-test("a name of the bundle, a tool of another servlet and state are refused, and change nothing", async () => {
+test("a name of the bundle and a tool of another servlet are refused, and change nothing", async () => {
   await servlet("hello", {});
   await servlet("clash", { tool: "greet" });
-  await servlet("keeper", { manifest: { state: "caller" } });
   const before = await operator.json("GET", "servlet/");
   const refused = async (name: string, expected: RegExp) =>
     expect(await servlets(["install", name, "--yes"])).toMatchObject({
@@ -231,7 +230,6 @@ test("a name of the bundle, a tool of another servlet and state are refused, and
     });
   await refused("hello", /This server has a servlet hello of its own/);
   await refused("clash", /servlet hello also has greet/);
-  await refused("keeper", /keeps state/);
   expect(await operator.json("GET", "servlet/")).toEqual(before);
 });
 

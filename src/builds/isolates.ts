@@ -1,0 +1,113 @@
+import { sha256 } from "../digest.ts";
+import { limits } from "../limits.ts";
+import type { Bundle, PreparedServlet } from "../servlets/bundle.ts";
+import { isolationOf } from "../servlets/connect.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import { keepsState } from "../servlets/manifest.ts";
+import type { BuildBucket } from "./bucket.ts";
+import type { LoadedCode } from "./runner.ts";
+
+/** Where servlets are loaded from, and by what. */
+export interface LoaderParts {
+  loader: WorkerLoader;
+  bucket: BuildBucket;
+  runner: NonNullable<Bundle["runner"]>;
+}
+
+type Modules = WorkerLoaderWorkerCode["modules"];
+
+/** The isolates of servlets whose code is in the bucket of builds: one for each build. */
+export class Isolates {
+  readonly #parts: LoaderParts;
+  readonly #deployment: Deployment;
+  #version: Promise<string> | undefined;
+  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
+  readonly #failures = new Map<string, number>();
+
+  constructor(parts: LoaderParts, deployment: Deployment) {
+    this.#parts = parts;
+    this.#deployment = deployment;
+  }
+
+  /** One with a servlet's code. */
+  of(servlet: PreparedServlet) {
+    const { hash, parts: { files = {} } = {}, manifest } = servlet;
+    const { restorable, checked } = isolationOf(servlet, this.#deployment);
+    const facts = [hash, restorable, checked, keepsState(manifest), JSON.stringify(files)];
+    return this.#named(facts.join(" "), () => this.#code(servlet));
+  }
+
+  /** One without any, for what servlets have kept that are not installed any more. */
+  empty() {
+    const main = `import { stateOf } from "./runner.js";
+export const State = stateOf(${JSON.stringify({ limits })});
+`;
+    return this.#named("empty", () => this.#with(main, {}, true));
+  }
+
+  /** Another server's code or limits must not find it. */
+  async #named(
+    facts: string,
+    code: () => WorkerLoaderWorkerCode | Promise<WorkerLoaderWorkerCode>,
+  ) {
+    const { loader, runner } = this.#parts;
+    this.#version ??= sha256(JSON.stringify([limits, runner])).then((digest) => digest.toHex());
+    const build = `${facts} ${await this.#version}`;
+    const failures = this.#failures.get(build) ?? 0;
+    const name = `${build} ${failures}`;
+    return {
+      name,
+      get: () => loader.get(name, code),
+      failed: () => void this.#failures.set(build, failures + 1),
+    };
+  }
+
+  async #code(servlet: PreparedServlet): Promise<WorkerLoaderWorkerCode> {
+    const { bucket } = this.#parts;
+    const { parts, hash, startsOnce = false, manifest } = servlet;
+    if (parts === undefined) throw new Error(`the build of ${servlet.name} has no parts`);
+    const modules: Modules = { "module.wasm": { wasm: await bucket.part(parts.module) } };
+    const code = ["module"];
+    const imports = ['import module from "./module.wasm";'];
+    const data = async (name: string, digest: string) => {
+      modules[`${name}.bin`] = { data: await bucket.part(digest) };
+      imports.push(`import ${name} from "./${name}.bin";`);
+    };
+    for (const name of ["base", "patch"] as const) {
+      const digest = parts[name];
+      if (digest === undefined) continue;
+      await data(name, digest);
+      code.push(name);
+    }
+    const files: string[] = [];
+    for (const [nth, [host, digest]] of Object.entries(parts.files ?? {}).entries()) {
+      await data(`files${nth}`, digest);
+      files.push(`[${JSON.stringify(host)}, { digest: "${digest}", archive: files${nth} }]`);
+    }
+    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#deployment), limits };
+    const keeps = keepsState(manifest);
+    const main = `import { runnerOf${keeps ? ", stateOf" : ""} } from "./runner.js";
+${imports.join("\n")}
+const code = { ...${JSON.stringify(facts satisfies Omit<LoadedCode, "module">)}, ${code.join(", ")} };
+export const Runner = runnerOf(code);
+${keeps ? `export const State = stateOf({ ...code, files: Object.fromEntries([${files.join(", ")}]) });` : ""}
+`;
+    return this.#with(main, modules, keeps);
+  }
+
+  #with(main: string, modules: Modules, keeps: boolean): WorkerLoaderWorkerCode {
+    const { script, stateScript, compatibilityDate } = this.#parts.runner;
+    return {
+      compatibilityDate,
+      mainModule: "main.js",
+      modules: {
+        ...modules,
+        "main.js": main,
+        "runner.js": { js: keeps ? stateScript : script },
+      },
+      env: {},
+      globalOutbound: null,
+      limits: { cpuMs: limits.loadedCpuMs },
+    };
+  }
+}

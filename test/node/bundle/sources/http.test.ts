@@ -1,0 +1,52 @@
+import dns from "node:dns";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { lookupFor, redirected, request } from "../../../../src/bundle/sources/http.ts";
+
+/** Where requests for sources may go. */
+
+afterEach(() => vi.restoreAllMocks());
+
+describe("a redirect from a public address", () => {
+  const from = new URL("https://registry.example.com/v2/");
+  const open = { isLoopback: false, isPrivate: false };
+
+  test.each([
+    ["http://cdn.example.com/blob", /only https is followed/],
+    ["https://10.0.0.7/blob", /10.0.0.7, which is in a private network/],
+    ["https://[::1]/blob?token=abc", /in a private network/],
+    ["https://metadata.internal/", /in a private network/],
+    ["file:///etc/passwd", /only https is followed/],
+  ])("to %s is not followed", (location, message) => {
+    expect(() => redirected(location, from, open)).toThrow(message);
+    expect(() => redirected(location, from, open)).not.toThrow(/token/);
+  });
+
+  test("to a name of a private address is not followed", async () => {
+    vi.spyOn(dns, "lookup").mockImplementation(((
+      _host: string,
+      _options: object,
+      callback: (error: null, all: dns.LookupAddress[]) => void,
+    ) => callback(null, [{ address: "192.168.1.1", family: 4 }])) as unknown as typeof dns.lookup);
+    const found = (origin: typeof open) =>
+      new Promise<string>((resolve) => {
+        lookupFor(origin)("cdn.example.com", { all: true }, (error, all) =>
+          resolve(error?.message ?? JSON.stringify(all)),
+        );
+      });
+    expect(await found(open)).toMatch(/in a private network/);
+    expect(await found({ ...open, isPrivate: true })).toContain("192.168.1.1");
+  });
+});
+
+test("a token service in a private network is not asked for a public registry", async () => {
+  const from = new URL("https://203.0.114.1/");
+  const asked = request(new URL("https://10.0.0.7/token"), { from, maxBytes: 1 });
+  await expect(asked).rejects.toThrow(/203.0.114.1\/: it leads to 10.0.0.7, which is in a private/);
+});
+
+test.each(["http://example.com/time.wasm", "http://10.0.0.7/time.wasm"])(
+  "%s is not asked without encryption",
+  async (url) => {
+    await expect(request(new URL(url), { maxBytes: 1 })).rejects.toThrow(/not encrypted/);
+  },
+);

@@ -1,0 +1,62 @@
+import type { Attempt } from "./attempt.ts";
+
+/** A rule of the model that did not hold. */
+export interface Violation {
+  rule: Rule;
+  what: string;
+  /** The hole that it comes from, where it is one that is known. */
+  hole?: string;
+}
+
+/** The rules that hold for a durable call as it is seen from internet, whatever happens. */
+export const RULES = {
+  "effect once":
+    "A POST arrives at most once for each step of a program, unless the manifest says otherwise",
+  "same key": "A request that is sent again has the key that it had",
+  "answers fit": "What the servlet was told is an answer to its own question",
+  "time rises": "The servlet's clock never goes back",
+  "sleeps last": "A sleep takes its time by the servlet's clock",
+  "unknown is said": "A caller that gets no result is told where the outcome of a POST is unknown",
+  "asked once": "The client is asked each question under one key",
+  "asked at all":
+    "The client has had the whole time of a question before the servlet hears that it has passed",
+  "same random numbers": "A request carries the random number that the servlet has at that step",
+  "no shared random numbers":
+    "Random numbers of a call are different from each other, and so are those of forks",
+  // A request is repeated where its response was lost: nobody knows what of it was heard, so it says all again.
+  "told in order":
+    "Notifications come in order and once, and again only in the retry of a request that got no whole response",
+  "told at all": "Who gets a result has heard all that was said before it",
+  "ends are final": "A call that is over stays so",
+  "ends as it should": "A call ends as its program says, given its answers",
+  "ends at all": "When faults stop, a call comes to its end",
+  "quiet when cancelled": "A call that is cancelled sends no further requests",
+  "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
+  "one history":
+    "All calls of a scope see the same history of what is kept there, each as much of it as there is",
+  "scopes share nothing": "What one scope keeps is seen in no other",
+  "all or nothing":
+    "All that a call keeps is there, or nothing of it; of one that is stopped, nothing",
+  "state once": "What a call keeps is there once, however often it is run",
+  "state kept": "What a call that has its answer keeps is there from then on",
+  "nothing is left": "When the time of a call is over, nothing of it is stored",
+  "no failure of ours": "No request is answered by an internal error but for a fault",
+} as const;
+
+export type Rule = keyof typeof RULES;
+
+/**
+ * Holes that are known, and what is seen of them. They fail no run until they are closed: take the row away
+ * then, and what it let pass is a failure again.
+ */
+const KNOWN: Record<string, (violation: Violation, attempt: Attempt | undefined) => boolean> = {
+  "the retry of a call that has changed its servlet's state gets the stored ending without what was said before it":
+    ({ rule }, attempt) =>
+      rule === "told at all" && attempt?.isCarried === true && /^k[scv]-/.test(attempt.tool),
+};
+
+/** The known hole that a violation comes from, if it is one. */
+export const known = (violation: Violation, attempt?: Attempt): string | undefined =>
+  Object.keys(KNOWN).find((hole) => KNOWN[hole]!(violation, attempt));
+
+export type Against = (rule: Rule, what: string) => void;
