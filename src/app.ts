@@ -19,6 +19,7 @@ import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
+import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { wire } from "./wiring.ts";
 
@@ -115,8 +116,8 @@ export function createApp(bundle: Bundle, env: object) {
         raw,
       );
       const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
-      const own = person && tasks?.(person.principal, quota.countStored);
-      const visit = { people, title, person, tasks: own, admit: quota.admit };
+      const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
+      const visit = { people, title, person, tasksOf, admit: quota.admit };
       return until(askEndpoint(raw, c.req.param("id"), visit));
     });
   }

@@ -1,17 +1,16 @@
 import type { Ask } from "../asks.ts";
-import { documentOf, type Markup } from "../auth/document.ts";
-import { textWithin } from "../body.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import type { Tasks } from "../durable/tasks.ts";
-import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type CallerQuota, type Json } from "../model.ts";
+import { isObject, type CallerQuota, type Json, type Principal } from "../model.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { brief } from "../schema/run.ts";
 import { checkOf } from "../servlets/checks.ts";
 import { questionPage, schemaIn, signInPage, wordsPage, type Complaint } from "./ask-page.ts";
 import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "./fields.ts";
 import type { People, Person } from "./people.ts";
+import { demandOwnPage, formOf, pageResponse, seeOther, type View } from "./view.ts";
 
 /** Dependencies of the page of a call that waits for a person. */
 interface AskPage {
@@ -19,38 +18,32 @@ interface AskPage {
   title: string;
   /** Who has sent the request, if that is proven. */
   person: Person | undefined;
-  /** The tasks of this person. */
-  tasks: Tasks | undefined;
+  tasksOf(principal: Principal): Tasks;
   /** Counts the request; absent if calls are not limited. */
   admit: CallerQuota["admit"];
 }
 
-/** A page, before it is a response. */
-interface View {
-  status: number;
-  body: Markup;
-  headers?: Record<string, string>;
-}
-
 /** `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other. */
 export async function askEndpoint(request: Request, id: string, page: AskPage): Promise<Response> {
-  const { status, body, headers } = await viewOf(request, id, page).catch(refusal);
-  return documentOf({ title: page.title }, body, { status, headers: new Headers(headers) });
+  return pageResponse(page, () => viewOf(request, id, page));
 }
 
 async function viewOf(request: Request, id: string, page: AskPage): Promise<View> {
   demandOwnPage(request);
   await page.admit?.();
   const form = request.method === "POST" ? await formOf(request) : undefined;
-  const entered = form?.get("credential");
-  if (typeof entered === "string") return signIn(request, entered, page);
-  const { people, person, tasks } = page;
-  if (person === undefined || tasks === undefined) {
+  if (form?.has("credential")) return signIn(request, form, { ...page, id });
+  const { people, person } = page;
+  if (person === undefined) {
     const { proof } = people;
     return proof === undefined
       ? { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) }
-      : { status: form ? 403 : 200, body: signInPage(proof, form && SIGNED_OUT) };
+      : {
+          status: form ? 403 : 200,
+          body: signInPage(proof, form && { complaint: SIGNED_OUT, kept: keptOf(form) }),
+        };
   }
+  const tasks = page.tasksOf(person.principal);
   const found = await tasks.handedOver(id);
   if (found === undefined) return notForYou(people);
   return form === undefined
@@ -58,35 +51,50 @@ async function viewOf(request: Request, id: string, page: AskPage): Promise<View
     : take(form, found, { id, people, person, tasks, request });
 }
 
+/** The answer in a form, which is shown again once its sender has signed in. */
+const keptOf = (form: URLSearchParams) =>
+  [...form].filter(([name]) => name === "ask" || /^f\d+$/.test(name));
+
 const NO_PROOF =
   "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
 const SIGNED_OUT =
-  "It is some time since you have proven who you are. Do so again, and answer then.";
+  "It is some time since you have proven who you are. Do so again; your answer is kept, and was not sent yet.";
+const SIGNED_IN = "You have signed in again. Check your answer, and send it.";
 
 /** The same for calls of others and for those that do not exist. */
 function notForYou({ proof }: People): View {
   const why =
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
   if (proof === undefined) return { status: 404, body: wordsPage("Not for you", why) };
-  return { status: 404, body: signInPage(proof, `Not for you: ${why}`) };
+  return { status: 404, body: signInPage(proof, { complaint: `Not for you: ${why}` }) };
 }
 
-async function signIn(request: Request, entered: string, { people }: AskPage): Promise<View> {
+/** The page of the call, with the answer that was not taken before for want of a cookie. */
+async function signIn(
+  request: Request,
+  form: URLSearchParams,
+  { people, tasksOf, id }: AskPage & { id: string },
+): Promise<View> {
   const { proof } = people;
   if (proof === undefined)
     throw new Fault("invalid_request", "Nobody signs in here. Open the link again.");
-  const cookie = await people.signIn(request, entered);
-  if (cookie === undefined)
-    return { status: 403, body: signInPage(proof, `That is no ${proof}. Enter it again.`) };
-  return seeOther(request, { "set-cookie": cookie });
+  const kept = keptOf(form);
+  const signed = await people.signIn(request, form.get("credential")!);
+  if (signed === undefined) {
+    const complaint = `That is no ${proof}. Enter it again.`;
+    return { status: 403, body: signInPage(proof, { complaint, kept }) };
+  }
+  const { person, cookie } = signed;
+  const headers = { "set-cookie": cookie };
+  const found = kept.length > 0 ? await tasksOf(person.principal).handedOver(id) : undefined;
+  const key = form.get("ask") ?? "";
+  const ask = openAsk(found, key);
+  if (found === undefined || ask === undefined) return seeOther(request, headers);
+  const complaint = { general: [SIGNED_IN], fields: new Map() };
+  const typed = typedIn(fieldsIn(ask), form);
+  const view = await show(found, { id, people, person }, { status: 200, typed, complaint, key });
+  return { ...view, headers };
 }
-
-/** The page again, by GET: reloading it sends nothing twice. */
-const seeOther = ({ url }: Request, headers: Record<string, string> = {}): View => ({
-  status: 303,
-  body: wordsPage("Thank you"),
-  headers: { ...headers, location: new URL(url).pathname },
-});
 
 /** What a page is about. */
 interface Visit {
@@ -141,6 +149,9 @@ const goesOn = ({ status }: HandedOver["view"]): string =>
     ? "The call goes on. You can close this page, or reload it to see whether there is another question."
     : "The call has ended. You can close this page.";
 
+const openAsk = (found: HandedOver | undefined, key: string): Ask | undefined =>
+  found && Object.hasOwn(found.asks, key) ? found.asks[key] : undefined;
+
 const fieldsIn = (ask: Ask): Field[] => fieldsOf(schemaIn(ask) ?? {});
 
 /** Takes an answer; shows it again, with what is wrong, unless it fits. */
@@ -151,7 +162,7 @@ async function take(
 ): Promise<View> {
   const { id, people, person, tasks, request } = visit;
   const key = form.get("ask") ?? "";
-  const ask = Object.hasOwn(found.asks, key) ? found.asks[key] : undefined;
+  const ask = openAsk(found, key);
   const refused = (status: number, why: string) =>
     show(found, visit, {
       status,
@@ -215,48 +226,4 @@ function complaintOf(ask: Ask, { content }: Json, fields: readonly Field[]): Com
     else wrong.set(field.id, [wrong.get(field.id), message].filter(Boolean).join("; "));
   }
   return { general, fields: wrong };
-}
-
-/**
- * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers
- * say so, or at least whether it is the same.
- */
-function demandOwnPage({ method, headers, url }: Request): void {
-  const dest = headers.get("sec-fetch-dest") ?? "document";
-  const origin = headers.get("origin");
-  const isOwn =
-    origin === null || (URL.canParse(origin) && new URL(origin).host === new URL(url).host);
-  const site = headers.get("sec-fetch-site") ?? "same-origin";
-  if (
-    dest !== "document" ||
-    (method === "POST" && (!isOwn || (site !== "same-origin" && site !== "none")))
-  )
-    throw new Fault(
-      "forbidden",
-      "This page opens in a tab of its own, and takes answers from its own form only. Open the link again.",
-    );
-}
-
-async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
-  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
-    throw new Fault(
-      "unsupported_media_type",
-      "This was not sent by the form of this page. Open the link again.",
-    );
-  const text = await textWithin(body, limits.bodyBytes);
-  if (text !== undefined) return new URLSearchParams(text);
-  throw new Fault(
-    "too_large",
-    `The answer is too large (limit ${limits.bodyBytes} bytes). Go back and make it shorter.`,
-  );
-}
-
-function refusal(error: unknown): View {
-  const fault = report(error);
-  const after = retryAfterOf(fault);
-  return {
-    status: httpStatus(fault) === 200 ? 400 : httpStatus(fault),
-    body: wordsPage("This did not work", fault.message),
-    ...(after !== undefined && { headers: { "retry-after": after } }),
-  };
 }

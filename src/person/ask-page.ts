@@ -32,8 +32,11 @@ export interface Question {
   expires: number;
 }
 
-/** Asks who somebody is; `proof` names what they prove it with. */
-export const signInPage = (proof: string, complaint?: string): Markup =>
+/** Asks who somebody is; `proof` names what they prove it with. The form sends `kept` back. */
+export const signInPage = (
+  proof: string,
+  { complaint, kept = [] }: { complaint?: string; kept?: readonly [string, string][] } = {},
+): Markup =>
   html`<h1>Who are you?</h1>
     <p>This page is for the person whose call it is about. Prove that you are.</p>
     ${complaint === undefined ? "" : html`<p class="note wrong" role="alert" id="wrong">${complaint}</p>`}
@@ -49,6 +52,7 @@ export const signInPage = (proof: string, complaint?: string): Markup =>
         autofocus
         ${complaint === undefined ? "" : html`aria-invalid="true" aria-describedby="wrong"`}
       />
+      ${kept.map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}" />`)}
       <button class="allow">Continue</button>
     </form>`;
 

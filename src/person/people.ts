@@ -92,10 +92,13 @@ export class People {
   }
 
   /**
-   * The cookie that proves who has entered this key or passphrase; undefined for a wrong one. Throws `too_many`, and
-   * `unauthorized` for an expired key.
+   * Who has entered this key or passphrase, and the cookie that proves it; undefined for a wrong one. Throws
+   * `too_many`, and `unauthorized` for an expired key.
    */
-  async signIn(request: Request, entered: string): Promise<string | undefined> {
+  async signIn(
+    request: Request,
+    entered: string,
+  ): Promise<{ person: Person; cookie: string } | undefined> {
     let name: string | undefined;
     const isRight = async () => {
       name = await this.#nameOf(entered);
@@ -113,7 +116,8 @@ export class People {
     const isSecure = new URL(request.url).protocol === "https:";
     const sealed = await this.#seal(JSON.stringify(proof), COOKIE_PLACE);
     const how = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${limits.personMs / 1000}`;
-    return `${cookieName(request.url)}=${sealed}; ${how}${isSecure ? "; Secure" : ""}`;
+    const cookie = `${cookieName(request.url)}=${sealed}; ${how}${isSecure ? "; Secure" : ""}`;
+    return { person: { principal: known.principal, nonce: proof.nonce }, cookie };
   }
 
   /** What a form carries to show that it was made for this person and these words (a call, a question). */

@@ -150,6 +150,17 @@ describe("fields", () => {
     expect(await saidBy(id)).toEqual([{ a: { action: "accept", content: { value: "v9999" } } }]);
   });
 
+  test("a form of 1,000 fields, the last a text of 800,000 characters", async () => {
+    const names = Array.from({ length: 1000 }, (_, nth) => `field ${nth}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const { id, url } = await linkOf([asking(properties, names)]);
+    const typed = names.map((_name, nth) => [`f${nth}`, nth === 999 ? "x".repeat(800_000) : "y"]);
+    await browser().answer(url, Object.fromEntries(typed));
+    const [{ a }] = (await saidBy(id)) as [Json];
+    expect(Object.keys(a.content)).toEqual(names);
+    expect(a.content["field 999"]).toHaveLength(800_000);
+  });
+
   test("several questions at once come one after the other", async () => {
     const { id, url } = await linkOf([{ do: "inputs", keys: ["a", "b"], message: "Say" }]);
     const person = browser();
@@ -219,6 +230,29 @@ describe("who may open it", () => {
     expect((await person.fetch(url)).text).toContain("Who are you?");
     const late = await person.send(url, { ask: "ask_1", f0: "late", decision: "accept" });
     expect(late.text).toContain("Who are you?");
+  });
+
+  test("an answer is kept where the cookie has ended, until its sender has signed in again", async () => {
+    const keys = await serverOf({ ada: {}, eve: {} }, {});
+    const { id, url } = await linkOf([ELICIT], keys, "ada");
+    const person = browser(keys);
+    await person.send(url, { credential: "ada" });
+    const { hidden } = await person.fetch(url);
+    clock.aheadMs += limits.personMs + 1;
+    const over = await person.send(url, { ...hidden, f0: "<long> text", decision: "accept" });
+    expect([over.status, over.text]).toEqual([403, expect.stringContaining("your answer is kept")]);
+    expect(over.hidden).toEqual({ ask: hidden["ask"], f0: "<long> text" });
+    const wrong = await person.send(url, { ...over.hidden, credential: "no" });
+    expect(wrong.hidden).toEqual(over.hidden);
+    const eve = await browser(keys).send(url, { ...over.hidden, credential: "eve" });
+    expect(eve.text).toContain("Not for you");
+    const again = await person.send(url, { ...wrong.hidden, credential: "ada" });
+    expect([again.status, again.text]).toEqual([200, expect.stringContaining("Check your answer")]);
+    expect(again.html).toContain('value="&lt;long&gt; text"');
+    // Alarms go off by the platform's clock.
+    clock.aheadMs = 0;
+    await person.send(url, { ...again.hidden, f0: "<long> text", decision: "accept" });
+    expect(await saidBy(id, keys, "ada")).toEqual(["<long> text"]);
   });
 
   test("over https the cookie is of this host alone", async () => {
