@@ -5,6 +5,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { merge } from "../servlets/catalog.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { toolkitOf } from "../servlets/toolkit.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
@@ -77,7 +78,8 @@ export class Installer {
     const { name } = build;
     const { servlets } = (await this.#registry()).whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
-    if (isOwn || RESERVED_NAMES.has(name)) throw nameTaken(name);
+    if (isOwn) throw nameTaken(name);
+    for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
     refuseClashes(build, servlets);
   }
 

@@ -116,8 +116,10 @@ export class Serving {
   #registryWith(installed: readonly Build[]): Registry {
     const { own = new Map() } = this.deployment;
     const names = new Set(this.#bundle.servlets.map(({ name }) => name));
-    const others = [...own.keys(), ...installed].filter(({ name }) => !names.has(name));
-    return new Registry({ servlets: [...this.#bundle.servlets, ...others] }, this.deployment);
+    const others = installed.filter(({ name }) => !names.has(name));
+    // The first of two entries with one name is the one that is served.
+    const servlets = [...own.keys(), ...this.#bundle.servlets, ...others];
+    return new Registry({ servlets }, this.deployment);
   }
 
   /** A build that is not served, from the bucket. */

@@ -5,7 +5,7 @@ import { unsettled } from "../durable/remote-hooks.ts";
 import { Fault } from "../errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../model.ts";
 import { ownServlet, type OwnTool } from "../servlets/own.ts";
-import { OPERATOR_SERVLET, SERVER_SERVLET } from "../servlets/scopes.ts";
+import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Build } from "./build.ts";
@@ -23,13 +23,15 @@ interface OwnParts {
   tasksOf: ((principal: Principal) => Tasks) | undefined;
 }
 
+type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
+
 /** These servlets, and what runs them. */
 export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
-  const server = {
+  const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
     ...(tasksOf && { get_result: getResult(tasksOf) }),
   };
-  const operator = installer && {
+  const operator: OwnTools | undefined = installer && {
     install_servlet: installServlet(installer),
     uninstall_servlet: uninstallServlet(installer),
   };

@@ -1,4 +1,5 @@
 import type { ToolDefinition } from "../model.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
 import type { Found } from "./scan.ts";
@@ -16,6 +17,11 @@ export function refuseClashes(members: readonly Defined[]): void {
   for (const { found, definitions = {} } of members) {
     const { place } = found;
     const name = toolkitOf(found);
+    if (RESERVED_NAMES.has(name)) {
+      throw new Refusal(
+        `${place}: the toolkit ${name} is the server's own: give it another "toolkit" in servlet.json`,
+      );
+    }
     const other = toolkits.get(folded(name));
     if (other !== undefined && other.name !== name) {
       throw new Refusal(

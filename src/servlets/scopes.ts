@@ -18,6 +18,14 @@ export const OPERATOR_SERVLET = "server-operator";
 /** Names that no other servlet may have: grants of its tools would not be checked, or no caller could use them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([SERVER_SERVLET, OPERATOR_SERVLET]);
 
+/** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
+export const RESERVED_TOOLS = [
+  "get_result",
+  "list_servlets",
+  "install_servlet",
+  "uninstall_servlet",
+] as const;
+
 /** The grants of a caller without scopes: all but what needs one. */
 export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
 

@@ -167,6 +167,22 @@ describe("lists", () => {
   });
 });
 
+describe("names of the server's own", () => {
+  test("of a tool", async () => {
+    await expect(bundle({ "a.wat": lists("get_result") })).rejects.toThrow(
+      /a\.wat: the tool name get_result is the server's own: give the servlet a "prefix"/,
+    );
+    await rm(at("a.wat"));
+    const files = { "b/b.wat": lists("get_result"), "b/servlet.json": '{"prefix":"b"}' };
+    expect([...catalogOf(await bundle(files)).tools.keys()]).toEqual(["b-get_result"]);
+  });
+
+  test("of a toolkit", async () => {
+    const files = { "a/a.wat": lists("t"), "a/servlet.json": '{"toolkit":"server"}' };
+    await expect(bundle(files)).rejects.toThrow(/a: the toolkit server is the server's own/);
+  });
+});
+
 describe("ids of Open Tool Calling", () => {
   const kit = (version: string, more = {}) => JSON.stringify({ toolkit: "kit", version, ...more });
 
