@@ -10,7 +10,7 @@ import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
 import { endingOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./tasks.ts";
 import { taskGate } from "../wire/tasks.ts";
-import { handingOver, linkAsker, linkIn, linkOf } from "../wire/links.ts";
+import { handingOver, linkAsker, linkOf } from "../wire/links.ts";
 import { isObject, type Json, type Notification } from "../../model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import { Suspended } from "../../suspension.ts";
@@ -164,7 +164,6 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const { store, hub } = this.#parts;
     const linked = linkOf(call.post?.pages, target.tool);
     const kept = { ...(await taskCallOf(call, this.#parts.store, params, meta)), ...linked };
-    const handOver = handingOver(kept, this.#parts.tasks());
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
@@ -180,16 +179,14 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       keeper: sendingKeeper(call, () => call.isStored && this.#open.store(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
-      return settled(target, context, handOver);
+      return settled(target, context, handingOver(kept, this.#parts.tasks()));
     }
     const { subject } = target;
     const own = sessionAsker(kept.client);
-    const ask = handOver ? linkAsker(own, kept.client) : own;
+    const ask = kept.link ? linkAsker(own, kept.client) : own;
     const named = { ...(subject !== undefined && { subject }), ask, gate: taskGate("auto") };
     const outcome = await target.run({ ...context, ...named });
     if (!(outcome instanceof Suspended)) return outcome;
-    const task = await handOver?.(outcome);
-    if (task !== undefined) return linkIn(task);
     await this.#parts.streams.settled(); // Sent notifications must be stored before the task repeats the run.
     if (this.#open.has(call)) await this.#goOn(call, kept, outcome);
     return undefined;
@@ -204,7 +201,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     this.#open.store(Object.assign(call, { task: id }));
     const owner = { session: this.#parts.id, isHidden: true };
     await tasks.create({ ...kept, owner }, Object.assign({}, suspended), { id });
-    if (!this.#open.has(call)) await tasks.cancel(id);
+    if (call.isUnwanted) await tasks.cancel(id);
   }
 
   /** Makes a task of a call if its client requests one. */

@@ -2,14 +2,17 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   ABLE,
   callOf as callAt,
+  changed,
   clock,
   limited,
   prepare,
   send,
+  serverOf,
   TASKS,
   textIn,
   type Json,
@@ -17,7 +20,6 @@ import {
 } from "../durable/client.ts";
 import { objectOf } from "../durable/faults.ts";
 import { ELICIT, HOUR, saidIn, steps } from "../durable/plans.ts";
-import { resultIn, SessionClient } from "../durable/session-client.ts";
 import { call, failureOf, valueOf } from "../otc/client.ts";
 import { answerOf, modern, post } from "../server.ts";
 import { browser, server } from "./browser.ts";
@@ -140,21 +142,6 @@ async function endedTask(taskId: string, sent: Json): Promise<Json> {
   throw new Error("the task does not end");
 }
 
-test.each([
-  ["at once", [ELICIT], ["Ada"]],
-  ["later, as a task of its session", [{ do: "sleep", ms: 6000 }, ELICIT], ["slept", "Ada"]],
-])(
-  "a call in a session of a client that cannot be asked has a link: %s",
-  async (_when, all, said) => {
-    const client = await SessionClient.begin({ server, capabilities: {} });
-    const { result } = await resultIn(await client.call("plan", steps(...all)));
-    const { id, url } = result["structuredContent"] ?? JSON.parse(result["content"][1].text);
-    await client.end();
-    await browser().answer(url, { f0: "Ada" });
-    expect(saidIn(await resultOf(id))).toEqual(said);
-  },
-);
-
 test("a request of an older revision without a session has a link", async () => {
   const headers = { "mcp-protocol-version": "2025-06-18" };
   const params = { name: "plan", arguments: steps(ELICIT) };
@@ -210,6 +197,16 @@ test("days later the person still can answer, also after the objects died", asyn
   await evictDurableObject(objectOf(id));
   await runDurableObjectAlarm(objectOf(id));
   expect(saidIn(await resultOf(id))).toEqual(["Ada"]);
+});
+
+test("a servlet's tool cannot take the place of the server's own", async () => {
+  const listed = (servlet: PreparedServlet) => ({
+    lists: { ...servlet.lists!, tools: [{ ...servlet.lists!.tools[0]!, name: "get_result" }] },
+  });
+  const other = serverOf(changed("hello", listed));
+  const { result } = await send("tools/list", {}, { server: other, ...PLAIN });
+  const { description } = result!["tools"].find((tool: Json) => tool["name"] === "get_result");
+  expect(description).toContain("waits for an answer from a person");
 });
 
 test("LINKS=off: such calls fail as before, and there is neither page nor tool", async () => {

@@ -1,0 +1,113 @@
+import { expect, test, vi } from "vitest";
+import { callOf, limited, prepare, type Json } from "../durable/client.ts";
+import { newWorld, pause, prepareFaults } from "../durable/faults.ts";
+import { callThrough } from "../durable/patient-calls.ts";
+import { ELICIT, http, saidIn } from "../durable/plans.ts";
+import { SessionClient } from "../durable/session-client.ts";
+import {
+  during,
+  SessionFaults,
+  VICTIMS,
+  watchSessions,
+  type Victim,
+} from "../durable/session-faults.ts";
+import { browser, server } from "./browser.ts";
+
+vi.setConfig({ testTimeout: 600_000 });
+
+/** Calls that are handed over to a person, and whose objects die wherever something is awaited. */
+prepare();
+prepareFaults(watchSessions);
+
+const PLAIN = { server, capabilities: {} };
+const TASKS = { ...PLAIN, capabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } };
+const STEPS = {
+  steps: [http("PUT", "/a"), ELICIT, http("PUT", "/b"), { ...ELICIT, message: "And?" }],
+};
+
+/** Gives the link of a call: how each kind of client gets it. */
+type Begin = (client: SessionClient) => Promise<{ id: string; url: string }>;
+
+const linkIn = ({ structuredContent, content }: Json) =>
+  structuredContent ?? JSON.parse(content.at(-1).text);
+
+const CLIENTS: [name: string, begin: Begin][] = [
+  [
+    "without a session",
+    async () => {
+      for (;;) {
+        const { result } = await callOf("plan", STEPS, PLAIN);
+        if (result) return linkIn(result);
+      }
+    },
+  ],
+  [
+    "with a session",
+    async (client) => linkIn((await callThrough(client, ["plan", STEPS])).answer["result"]),
+  ],
+  [
+    "of tasks",
+    async () => {
+      const { result } = await callOf("plan_always", STEPS, TASKS);
+      const { taskId } = result!;
+      return { id: taskId, url: `/ask/${taskId}` };
+    },
+  ],
+];
+
+interface Trial {
+  said: unknown;
+  lines: string[];
+  faults: SessionFaults;
+}
+
+async function tried(
+  begin: Begin,
+  options: { fatal?: number; victim?: Victim } = {},
+): Promise<Trial> {
+  limited({ resultWaitMs: 0, nextAskMs: 0 });
+  const world = newWorld();
+  const client = await SessionClient.begin({ server, capabilities: {} });
+  const faults = new SessionFaults(client.id, options);
+  faults.isOn = true;
+  const link = await during(faults, begin(client));
+  const said = await during(faults, through(link));
+  faults.isOn = false;
+  const own = [...new Map(world.seen.map(({ key, line }) => [key, line])).values()];
+  return { said, lines: own, faults };
+}
+
+/** Answers all that is asked at the page, as a person does who opens it again where it fails; gives the result. */
+async function through({ id, url }: { id: string; url: string }): Promise<unknown> {
+  const person = browser();
+  for (let times = 0; times < 50; times++) {
+    const { hidden, text } = await person.fetch(url);
+    if (hidden["ask"] !== undefined) {
+      const value = text.includes("The question And?") ? "Grace" : "Ada";
+      await person.send(url, { ...hidden, f0: value, decision: "accept" });
+    }
+    const said = saidIn(await callOf("get_result", { id }, PLAIN));
+    if (said !== undefined) return said;
+    // Alarms of dead runs go off where nothing else happens.
+    for (let idle = 0; idle < 40; idle++) await pause();
+  }
+  throw new Error("the call does not end");
+}
+
+test.each(CLIENTS)("a client %s", async (_name, begin) => {
+  const undisturbed = await tried(begin);
+  expect(undisturbed.said).toEqual([expect.anything(), "Ada", expect.anything(), "Grace"]);
+  expect(undisturbed.lines).toEqual(["PUT /a", "PUT /b"]);
+  const { passed } = undisturbed.faults;
+  let deaths = 0;
+  for (const fatal of passed.keys()) {
+    const victim = VICTIMS[fatal % 3]!;
+    const trial = await tried(begin, { fatal, victim });
+    const where = `${passed[fatal]}, place ${fatal}, ${victim}`;
+    expect({ where, said: trial.said }).toEqual({ where, said: undisturbed.said });
+    // A call that its client has made again may have sent the first request before.
+    expect(trial.lines.filter((line) => line === "PUT /b")).toEqual(["PUT /b"]);
+    if (trial.faults.died !== undefined) deaths++;
+  }
+  expect(deaths).toBeGreaterThan(passed.length * 0.5);
+});
