@@ -191,7 +191,7 @@ test("roots/list_changed reaches no servlet of which its caller may use nothing"
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(await asks()).toEqual([]);
   await changed("*:*");
-  await vi.waitFor(async () => expect(await asks()).toHaveLength(2));
+  await vi.waitFor(async () => expect(await asks()).toHaveLength(2), 20_000);
 });
 
 test("roots/list_changed reaches the servlets that ask for it", async () => {
