@@ -7,7 +7,6 @@ import { define } from "../otc/definitions.ts";
 import { merge, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { fuelOf, keepsState } from "../servlets/manifest.ts";
-import { RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { memoryBytes } from "../text.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
@@ -102,8 +101,7 @@ export async function bundleAll(
     if (member !== undefined) members.push(member);
   }
   refusals.throwAll();
-  catalogOf(members);
-  refuseClashes(members);
+  refuseClashes(members, catalogOf(members));
   return members;
 }
 
@@ -285,17 +283,9 @@ export function catalogOf(members: readonly Member[]): Catalog {
     },
     lists: lists ?? { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   }));
-  const catalog = merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+  return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
     throw new Refusal(
       `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): give one of them a "prefix" in servlet.json, or skip it there`,
     );
   });
-  for (const name of RESERVED_TOOLS) {
-    const { servlet } = catalog.tools.get(name) ?? {};
-    if (servlet === undefined) continue;
-    throw new Refusal(
-      `${places.get(servlet.name)}: the tool name ${name} is the server's own: give the servlet a "prefix" in servlet.json, or skip the tool there`,
-    );
-  }
-  return catalog;
 }

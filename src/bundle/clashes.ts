@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "../model.ts";
-import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import type { Catalog } from "../servlets/catalog.ts";
+import { RESERVED_NAMES, RESERVED_TOOLS } from "../servlets/scopes.ts";
 import { folded, toolkitOf } from "../servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
 import type { Found } from "./scan.ts";
@@ -10,8 +11,19 @@ interface Defined {
   definitions?: Record<string, ToolDefinition>;
 }
 
-/** Throws a `Refusal` that names both where two names become one in the ids of Open Tool Calling. */
-export function refuseClashes(members: readonly Defined[]): void {
+/**
+ * Throws a `Refusal` for a name that is the server's own, and one that names both where two names become one in the
+ * ids of Open Tool Calling.
+ */
+export function refuseClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
+  for (const name of RESERVED_TOOLS) {
+    const entry = listed.get(name);
+    if (entry === undefined) continue;
+    const { found } = members.find((one) => one.found.name === entry.servlet.name)!;
+    throw new Refusal(
+      `${found.place}: the tool name ${name} is the server's own: give the servlet a "prefix" in servlet.json, or skip the tool there`,
+    );
+  }
   const toolkits = new Map<string, { name: string; place: string }>();
   const tools = new Map<string, string>();
   for (const { found, definitions = {} } of members) {
