@@ -18,7 +18,10 @@ import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
+import { accountEndpoint } from "./person/account-endpoint.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
+import { secretEndpoint } from "./person/secret-endpoint.ts";
+import type { PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { wire } from "./wiring.ts";
@@ -108,18 +111,25 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   if (people) {
-    app.on(["GET", "POST"], "/ask/:id", async (c) => {
-      const { raw } = c.req;
+    const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
+    const { accounts } = serving;
+    const paged = async (raw: Request, endpoint: (visited: PersonPage) => Promise<Response>) => {
       const person = await people.of(raw);
-      const { quota, until } = rateLimiter.enter(
-        callerKey(person?.principal ?? anonymousAt(raw)),
-        raw,
-      );
-      const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
+      const key = callerKey(person?.principal ?? anonymousAt(raw));
+      const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      const visit = { people, title, person, tasksOf, admit: quota.admit };
-      return until(askEndpoint(raw, c.req.param("id"), visit));
-    });
+      return until(endpoint({ people, title, person, tasksOf, accounts, admit: quota.admit }));
+    };
+    const methods = ["GET", "POST"];
+    app.on(methods, "/ask/:id", ({ req }) =>
+      paged(req.raw, (visited) => askEndpoint(req.raw, req.param("id"), visited)),
+    );
+    app.on(methods, "/secret/:token", ({ req }) =>
+      paged(req.raw, (visited) => secretEndpoint(req.raw, req.param("token"), visited)),
+    );
+    app.on(methods, "/account", ({ req }) =>
+      paged(req.raw, (visited) => accountEndpoint(req.raw, visited)),
+    );
   }
 
   app.all("/operator/*", async (c) => {

@@ -29,6 +29,14 @@ export interface Trace {
   tracestate?: string;
 }
 
+/** The pages of this server on which the user of a call may answer. */
+export interface Link {
+  /** `https://host` */
+  origin: string;
+  /** True if the tool has an `outputSchema`. */
+  isTyped: boolean;
+}
+
 /** Context of a call, from the request that made it. */
 export interface CallContext {
   /** The request's id, as the client gave it. */
@@ -37,6 +45,8 @@ export interface CallContext {
   meta: Json;
   principal: Principal;
   client: Client;
+  /** Where its user may answer what its client cannot be asked; absent if nobody could open that page. */
+  link?: Link;
   /** The session that it belongs to; absent for clients without sessions. */
   session?: string | undefined;
   /** The name or URI of what is called, for the log. */

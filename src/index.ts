@@ -4,6 +4,7 @@ import { bundle } from "./bundle.gen.ts";
 import { durableObjects } from "./durable/objects.ts";
 
 export const {
+  Account,
   Attempts,
   CallRecord,
   Hub,

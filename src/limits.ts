@@ -349,6 +349,13 @@ export const limits = {
   personMs: 15 * 60_000,
   /** How long `get_result` waits for a call: clients give up a request after a minute, some after half of that. */
   resultWaitMs: 25_000,
+  /** How long a call waits for the page that its user has opened, before it asks again, and how often it asks. */
+  pageMs: 25_000,
+  secretAsks: 5,
+  /** Secrets that are kept for one principal: a person has a few dozen accounts. */
+  keptSecrets: 100,
+  /** Calls that a person sees on the page of the account: each costs a request to its task. */
+  shownCalls: 50,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,
   /** Options of a choice that are shown one below the other; more become a list. */

@@ -31,6 +31,19 @@ describe("translate", () => {
     expect(await sent[0]!.json()).toEqual({ text: ["Hello"], target_lang: "DE" });
   });
 
+  test("takes the key of its caller where the server has none", async () => {
+    const sent: Request[] = [];
+    await translate.callTool("translate", ASKED, {
+      caller: "ada",
+      secrets: { DEEPL_API_KEY: "of-ada" },
+      fetch: (request) => {
+        sent.push(request);
+        return Response.json({ translations: [{ text: "Hallo", detected_source_language: "EN" }] });
+      },
+    });
+    expect(sent[0]!.headers.get("authorization")).toBe("DeepL-Auth-Key of-ada");
+  });
+
   test.each([
     [{}, /DEEPL_API_KEY/],
     [answering(400), /language/],

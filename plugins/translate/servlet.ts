@@ -9,6 +9,12 @@ const FAILURES: Record<number, string> = {
   456: "The API key's quota of this month is used up.",
 };
 
+/** The key of a caller, where the server has none of its own. */
+const DEEPL_API_KEY = {
+  name: "DEEPL_API_KEY",
+  message: "Your API key of DeepL: see https://www.deepl.com/your-account/keys.",
+};
+
 const LANGUAGE = { type: "string", pattern: "^[A-Za-z]{2}(-[A-Za-z]{2,4})?$" } as const;
 
 export default defineServlet({
@@ -44,11 +50,11 @@ export default defineServlet({
         additionalProperties: false,
       },
       annotations: { readOnlyHint: true, openWorldHint: true },
-      async handler({ text, to, from }, { config, fetch }) {
-        const key = config("DEEPL_API_KEY");
+      async handler({ text, to, from }, { config, askSecret, fetch }) {
+        const key = config("DEEPL_API_KEY") || (await askSecret(DEEPL_API_KEY).catch(() => ""));
         if (!key) {
           throw new ToolError(
-            "There is no API key of DeepL: set the server's secret DEEPL_API_KEY.",
+            "There is no API key of DeepL: give yours when it is asked for, or set the server's secret DEEPL_API_KEY.",
           );
         }
         // Keys of the free plan say so, and have a host of their own.

@@ -1,7 +1,9 @@
+import { accountsOf, type Accounts } from "../durable/accounts.ts";
 import type { StateOwner } from "../durable/operated-states.ts";
 import { stateful } from "../durable/servlet-states.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import { tasksOf } from "../durable/tasks.ts";
+import { sealerOf } from "../durable/vault.ts";
 import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -24,15 +26,20 @@ export class Serving {
   /** Absent where nothing can be installed, like `installer`. */
   readonly loader: ServletLoader | undefined;
   readonly installer: Installer | undefined;
+  /** Absent where no person can open pages. */
+  readonly accounts: Accounts | undefined;
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
   readonly #old = new Map<string, { servlet: PreparedServlet; at: number }>();
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
-    const plain = { ...deploymentOf(settings, env), ...stateful(env) };
+    const hasPages = settings.LINKS === "on";
+    this.accounts = hasPages ? accountsOf(env, sealerOf(settings, env)) : undefined;
+    const secrets = this.accounts;
+    const plain = { ...deploymentOf(settings, env), ...stateful(env), secrets };
     const registry = this.registry.bind(this);
-    const calls = settings.LINKS === "on" ? tasksOf(env) : undefined;
+    const calls = hasPages ? tasksOf(env) : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));
     let installing: Pick<Deployment, "runLoaded" | "oldBuild"> = {};
     const [isolates, bucket, installs] = [loaderOf(env), bucketOf(env), installsOf(env)];

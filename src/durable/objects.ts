@@ -1,5 +1,6 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import { installsObject } from "../builds/installs.ts";
+import { accountObject } from "./account.ts";
 import { Attempts } from "./attempts.ts";
 import { callRecordObject } from "./call-record.ts";
 import { Hub, JoiningHub } from "./hub.ts";
@@ -16,6 +17,7 @@ export function durableObjects(bundle: Bundle) {
   const share = shareOf(bundle);
   const isStateShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
   return {
+    Account: accountObject(share),
     Attempts,
     CallRecord: callRecordObject(share),
     Hub: isStateShared ? JoiningHub : Hub,

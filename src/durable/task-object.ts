@@ -10,7 +10,7 @@ import type { Place } from "./vault.ts";
 /** A call as its task stores it. */
 export interface TaskCall extends Pick<
   CallContext,
-  "id" | "meta" | "input" | "trace" | "fuelUsed"
+  "id" | "meta" | "input" | "trace" | "fuelUsed" | "link"
 > {
   principal: Principal;
   client: Client;
@@ -18,8 +18,6 @@ export interface TaskCall extends Pick<
   params: Json;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
-  /** Where its user may answer what its client cannot be asked; absent if nobody could open that page. */
-  link?: Link;
   /** How long the task is stored after its creation. */
   ttlMs?: number;
   /** How often its servlet was called again with the answers to an input request that it had returned. */
@@ -27,14 +25,6 @@ export interface TaskCall extends Pick<
   /** Its journal from before it became a task, and its last progress message. */
   recorded?: Recorded;
   message?: string;
-}
-
-/** The pages on which users answer. */
-export interface Link {
-  /** `https://host` */
-  origin: string;
-  /** True if the tool has an `outputSchema`. */
-  isTyped: boolean;
 }
 
 /** The session that a call belongs to. */

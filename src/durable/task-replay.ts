@@ -2,6 +2,7 @@ import type { Serving } from "../builds/serving.ts";
 import { Fault, report } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import { findAgain } from "../mcp/methods.ts";
+import { ANONYMOUS } from "../model.ts";
 import type { Recorded } from "../record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
@@ -10,10 +11,17 @@ import { Suspended, Wait } from "../suspension.ts";
 import { endOf, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** Notes for operators that a task waits, and for which servlet. Never throws: nothing depends on it. */
+/**
+ * Notes that a task waits: for operators, by its servlet, and for the person who answers, if it was handed over. Never
+ * throws: nothing depends on it.
+ */
 export async function noteWaiting(store: TaskStore, serving: Serving): Promise<void> {
   try {
-    const hash = store.exists && !store.isOver && (await store.read("begun"))?.head.hash;
+    if (!store.exists || store.isOver) return;
+    const { principal } = store.row;
+    if (store.isHandedOver && principal !== ANONYMOUS.name)
+      await serving.accounts?.of(principal).note(store.id, store.expires);
+    const hash = (await store.read("begun"))?.head.hash;
     if (typeof hash === "string") await serving.noteWaiting(store.id, hash, store.expires);
   } catch (error) {
     report(error);

@@ -79,6 +79,7 @@ export async function runTool(
     const handOver = handingOver({ ...context, method: "tools/call", params, ...link }, tasks);
     const outcome = await registry.callEntry(entry, input, {
       ...context,
+      ...link,
       signal,
       credentials,
       notify: () => {},

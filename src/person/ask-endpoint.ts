@@ -1,103 +1,45 @@
 import type { Ask } from "../asks.ts";
+import { secretPathIn } from "../durable/accounts.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import type { Tasks } from "../durable/tasks.ts";
-import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isObject, type CallerQuota, type Json, type Principal } from "../model.ts";
+import { isObject, type Json } from "../model.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { brief } from "../schema/run.ts";
 import { checkOf } from "../servlets/checks.ts";
-import { questionPage, schemaIn, signInPage, wordsPage, type Complaint } from "./ask-page.ts";
+import { questionPage, schemaIn, wordsPage, type Complaint } from "./ask-page.ts";
 import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "./fields.ts";
 import type { People, Person } from "./people.ts";
-import { demandOwnPage, formOf, pageResponse, seeOther, type View } from "./view.ts";
-
-/** Dependencies of the page of a call that waits for a person. */
-interface AskPage {
-  people: People;
-  title: string;
-  /** Who has sent the request, if that is proven. */
-  person: Person | undefined;
-  tasksOf(principal: Principal): Tasks;
-  /** Counts the request; absent if calls are not limited. */
-  admit: CallerQuota["admit"];
-}
+import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
 
 /** `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other. */
-export async function askEndpoint(request: Request, id: string, page: AskPage): Promise<Response> {
-  return pageResponse(page, () => viewOf(request, id, page));
-}
+export const askEndpoint = (request: Request, id: string, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    keeps: (field) => field === "ask" || /^f\d+$/.test(field),
+    async work({ person, form, isOld }) {
+      const { people } = page;
+      const tasks = page.tasksOf(person.principal);
+      const found = await tasks.handedOver(id);
+      if (found === undefined) return notForYou(people);
+      if (form === undefined) return show(found, { id, people, person });
+      if (!isOld) return take(form, found, { id, people, person, tasks, request });
+      return show(found, { id, people, person }, typedAgain(form, found));
+    },
+  });
 
-async function viewOf(request: Request, id: string, page: AskPage): Promise<View> {
-  demandOwnPage(request);
-  await page.admit?.();
-  const form = request.method === "POST" ? await formOf(request) : undefined;
-  if (form?.has("credential")) return signIn(request, form, { ...page, id });
-  const { people, person } = page;
-  if (person === undefined) {
-    const { proof } = people;
-    return proof === undefined
-      ? { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) }
-      : {
-          status: form ? 403 : 200,
-          body: signInPage(proof, form && { complaint: SIGNED_OUT, kept: keptOf(form) }),
-        };
-  }
-  const tasks = page.tasksOf(person.principal);
-  const found = await tasks.handedOver(id);
-  if (found === undefined) return notForYou(people);
-  return form === undefined
-    ? show(found, { id, people, person })
-    : take(form, found, { id, people, person, tasks, request });
-}
-
-/** The answer in a form, which is shown again once its sender has signed in. */
-const keptOf = (form: URLSearchParams) =>
-  [...form].filter(([name]) => name === "ask" || /^f\d+$/.test(name));
-
-const NO_PROOF =
-  "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
-const SIGNED_OUT =
-  "It is some time since you have proven who you are. Do so again; your answer is kept, and was not sent yet.";
-const SIGNED_IN = "You have signed in again. Check your answer, and send it.";
-
-/** The same for calls of others and for those that do not exist. */
-function notForYou({ proof }: People): View {
-  const why =
-    "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
-  if (proof === undefined) return { status: 404, body: wordsPage("Not for you", why) };
-  return { status: 404, body: signInPage(proof, { complaint: `Not for you: ${why}` }) };
-}
-
-/** The page of the call, with the answer that was not taken before for want of a cookie. */
-async function signIn(
-  request: Request,
-  form: URLSearchParams,
-  { people, tasksOf, id }: AskPage & { id: string },
-): Promise<View> {
-  const { proof } = people;
-  if (proof === undefined)
-    throw new Fault("invalid_request", "Nobody signs in here. Open the link again.");
-  const kept = keptOf(form);
-  const signed = await people.signIn(request, form.get("credential")!);
-  if (signed === undefined) {
-    const complaint = `That is no ${proof}. Enter it again.`;
-    return { status: 403, body: signInPage(proof, { complaint, kept }) };
-  }
-  const { person, cookie } = signed;
-  const headers = { "set-cookie": cookie };
-  const found = kept.length > 0 ? await tasksOf(person.principal).handedOver(id) : undefined;
+/** The answer that was not taken before its sender had signed in again; undefined where that is not asked any more. */
+function typedAgain(form: URLSearchParams, found: HandedOver): Again | undefined {
   const key = form.get("ask") ?? "";
   const ask = openAsk(found, key);
-  if (found === undefined || ask === undefined) return seeOther(request, headers);
+  if (ask === undefined) return undefined;
   const complaint = { general: [SIGNED_IN], fields: new Map() };
-  const typed = typedIn(fieldsIn(ask), form);
-  const view = await show(found, { id, people, person }, { status: 200, typed, complaint, key });
-  return { ...view, headers };
+  return { status: 200, typed: typedIn(fieldsIn(ask), form), complaint, key };
 }
 
+const SIGNED_IN = "You have signed in again. Check your answer, and send it.";
+
 /** What a page is about. */
-interface Visit {
+interface Call {
   id: string;
   people: People;
   person: Person;
@@ -113,11 +55,7 @@ interface Again {
 }
 
 /** The first open question, or how the call is. */
-async function show(
-  found: HandedOver,
-  { id, people, person }: Visit,
-  again?: Again,
-): Promise<View> {
+async function show(found: HandedOver, { id, people, person }: Call, again?: Again): Promise<View> {
   const { asks, called, expires, view } = found;
   const open = Object.entries(asks);
   const [key, ask] = open.find(([one]) => one === again?.key) ?? open[0] ?? [];
@@ -128,6 +66,8 @@ async function show(
       body: wordsPage("Thank you", ...complaints, goesOn(view)),
     };
   }
+  const path = secretPathIn(ask.params["url"], new URL(found.url).origin);
+  if (path !== undefined) return seeOther(`${path}?call=${id}`);
   const fields = fieldsIn(ask);
   const defaults = new Map(fields.map((field) => [field.id, field.default]));
   const body = questionPage({
@@ -149,8 +89,8 @@ const goesOn = ({ status }: HandedOver["view"]): string =>
     ? "The call goes on. You can close this page, or reload it to see whether there is another question."
     : "The call has ended. You can close this page.";
 
-const openAsk = (found: HandedOver | undefined, key: string): Ask | undefined =>
-  found && Object.hasOwn(found.asks, key) ? found.asks[key] : undefined;
+const openAsk = ({ asks }: HandedOver, key: string): Ask | undefined =>
+  Object.hasOwn(asks, key) ? asks[key] : undefined;
 
 const fieldsIn = (ask: Ask): Field[] => fieldsOf(schemaIn(ask) ?? {});
 
@@ -158,7 +98,7 @@ const fieldsIn = (ask: Ask): Field[] => fieldsOf(schemaIn(ask) ?? {});
 async function take(
   form: URLSearchParams,
   found: HandedOver,
-  visit: Visit & { tasks: Tasks; request: Request },
+  visit: Call & { tasks: Tasks; request: Request },
 ): Promise<View> {
   const { id, people, person, tasks, request } = visit;
   const key = form.get("ask") ?? "";
@@ -183,12 +123,12 @@ async function take(
   if (taken !== false && taken.wrong !== undefined) return refused(422, taken.wrong);
   const next = await nextOf(found, visit);
   if (next === undefined) return notForYou(people);
-  if (taken !== false) return seeOther(request);
+  if (taken !== false) return seeOther(pathOf(request));
   return show(next, visit, { status: 409, complaint: { general: [USED], fields: new Map() } });
 }
 
 /** The call once it has gone on: when it asks again or has ended, or after `limits.nextAskMs`. */
-async function nextOf(
+export async function nextOf(
   found: HandedOver,
   { id, tasks }: { id: string; tasks: Tasks },
 ): Promise<HandedOver | undefined> {

@@ -35,7 +35,7 @@ export interface Question {
 /** Asks who somebody is; `proof` names what they prove it with. The form sends `kept` back. */
 export const signInPage = (
   proof: string,
-  { complaint, kept = [] }: { complaint?: string; kept?: readonly [string, string][] } = {},
+  { complaint, kept = [] }: { complaint?: string | undefined; kept?: readonly [string, string][] },
 ): Markup =>
   html`<h1>Who are you?</h1>
     <p>This page is for the person whose call it is about. Prove that you are.</p>

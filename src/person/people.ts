@@ -120,6 +120,12 @@ export class People {
     return { person: { principal: known.principal, nonce: proof.nonce }, cookie };
   }
 
+  /** The cookie that ends the sign-in. */
+  signOut({ url }: Request): string {
+    const isSecure = url.startsWith("https:") ? "; Secure" : "";
+    return `${cookieName(url)}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0${isSecure}`;
+  }
+
   /** What a form carries to show that it was made for this person and these words (a call, a question). */
   token({ nonce }: Person, ...words: readonly string[]): Promise<string> {
     return this.#seal(JSON.stringify([nonce, ...words]), FORM_PLACE);

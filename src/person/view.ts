@@ -1,8 +1,12 @@
 import { documentOf, type Markup, type Site } from "../auth/document.ts";
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
+import type { Accounts } from "../durable/accounts.ts";
+import type { Tasks } from "../durable/tasks.ts";
 import { limits } from "../limits.ts";
-import { wordsPage } from "./ask-page.ts";
+import type { CallerQuota, Principal } from "../model.ts";
+import { signInPage, wordsPage } from "./ask-page.ts";
+import type { People, Person } from "./people.ts";
 
 /** What all pages for people have in common: they take forms of their own, and fail in words. */
 
@@ -13,24 +17,97 @@ export interface View {
   headers?: Record<string, string>;
 }
 
-/** The page that `work` makes, or the one that says why there is none. */
-export async function pageResponse(site: Site, work: () => Promise<View>): Promise<Response> {
-  const { status, body, headers } = await work().catch(refusal);
-  return documentOf(site, body, { status, headers: new Headers(headers) });
+/** Dependencies of all pages for people. */
+export interface PersonPage extends Site {
+  people: People;
+  /** Who has sent the request, if that is proven. */
+  person: Person | undefined;
+  tasksOf(principal: Principal): Tasks;
+  accounts: Accounts | undefined;
+  /** Counts the request; absent if calls are not limited. */
+  admit: CallerQuota["admit"];
 }
 
-/** The page again, by GET: reloading it sends nothing twice. */
-export const seeOther = ({ url }: Request, headers: Record<string, string> = {}): View => ({
+/** A request of a proven person. */
+export interface Visit {
+  request: Request;
+  person: Person;
+  form: URLSearchParams | undefined;
+  /** True if the form was sent before its sender had signed in again: it is shown, and not taken. */
+  isOld: boolean;
+}
+
+/**
+ * The page that `work` makes for the person who has sent the request, or the one on which people sign in. Fields that
+ * `keeps` names are not lost by that.
+ */
+export async function pageFor(
+  request: Request,
+  page: PersonPage,
+  {
+    keeps = () => false,
+    work,
+  }: { keeps?(field: string): boolean; work(visit: Visit): Promise<View> },
+): Promise<Response> {
+  const made = async (): Promise<View> => {
+    demandOwnPage(request);
+    await page.admit?.();
+    const form = request.method === "POST" ? await formOf(request) : undefined;
+    const kept = form ? [...form].filter(([field]) => keeps(field)) : [];
+    const { people, person } = page;
+    const { proof } = people;
+    if (person !== undefined && !form?.has("credential"))
+      return work({ request, person, form, isOld: false });
+    if (proof === undefined)
+      return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
+    const signIn = (complaint: string | undefined): View => ({
+      status: form ? 403 : 200,
+      body: signInPage(proof, { complaint, kept }),
+    });
+    const entered = form?.get("credential");
+    if (typeof entered !== "string") return signIn(form && (kept.length > 0 ? KEPT : SIGNED_OUT));
+    const signed = await people.signIn(request, entered);
+    if (signed === undefined) return signIn(`That is no ${proof}. Enter it again.`);
+    const headers = { "set-cookie": signed.cookie };
+    if (kept.length === 0) return seeOther(pathOf(request), headers);
+    const view = await work({ request, person: signed.person, form, isOld: true });
+    return { ...view, headers: { ...view.headers, ...headers } };
+  };
+  const { status, body, headers } = await made().catch(refusal);
+  return documentOf(page, body, { status, headers: new Headers(headers) });
+}
+
+const NO_PROOF =
+  "This server requires no authentication, so pages open on this machine only, or where AUTH is none.";
+const SIGNED_OUT = "It is some time since you have proven who you are. Do so again.";
+const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
+
+/** The same for what is somebody else's and for what does not exist. */
+export function notForYou({ proof }: People): View {
+  const why =
+    "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
+  if (proof === undefined) return { status: 404, body: wordsPage("Not for you", why) };
+  return { status: 404, body: signInPage(proof, { complaint: `Not for you: ${why}` }) };
+}
+
+/** A page by GET, for example the same again: reloading it sends nothing twice. */
+export const seeOther = (path: string, headers: Record<string, string> = {}): View => ({
   status: 303,
   body: wordsPage("Thank you"),
-  headers: { ...headers, location: new URL(url).pathname },
+  headers: { ...headers, location: path },
 });
+
+/** The path of a request, with its search. */
+export const pathOf = ({ url }: Request): string => {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+};
 
 /**
  * Throws `forbidden` for a frame, a subresource, or a form of another site. A form has the origin of its page; browsers
  * say so, or at least whether it is the same.
  */
-export function demandOwnPage({ method, headers, url }: Request): void {
+function demandOwnPage({ method, headers, url }: Request): void {
   const dest = headers.get("sec-fetch-dest") ?? "document";
   const origin = headers.get("origin");
   const isOwn =
@@ -47,7 +124,7 @@ export function demandOwnPage({ method, headers, url }: Request): void {
 }
 
 /** What the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
-export async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
+async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
   if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
     throw new Fault(
       "unsupported_media_type",

@@ -66,6 +66,16 @@ export interface Context {
     elicitationId?: string;
     timeout?: number;
   }): Promise<ElicitResult>;
+  /**
+   * A secret of the caller, such as a password. It is asked for on a page of the server the first time, or always with
+   * `replace`, and kept for this servlet and this caller. Undefined if the user does not give it.
+   */
+  askSecret(params: {
+    name: string;
+    message?: string;
+    replace?: boolean;
+    timeout?: number;
+  }): Promise<string | undefined>;
   /** Asks the client's model. */
   sample(params: SampleParams): Promise<SampleResult>;
   /** The folders and files that the user lets the server work on. */
@@ -85,8 +95,11 @@ export interface Context {
   readonly fetch: typeof fetch;
   /** A value of the manifest's `env_vars`, or a credential of the call for its `requirements`. */
   config(key: string): string | undefined;
-  /** A secret that the manifest allows, or a secret of the call; undefined if there is none. */
-  secret(service: string, user: string): string | undefined;
+  /**
+   * A secret that the manifest allows, or a secret of the call; without a user also the one that `askSecret` was given
+   * under this name. Undefined if there is none.
+   */
+  secret(service: string, user?: string): string | undefined;
   /** Waits; a long sleep holds no memory. */
   sleep(ms: number): Promise<void>;
   notifyToolsChanged(): void;
@@ -154,6 +167,10 @@ export const context: Context = {
     return answer["action"] === "accept"
       ? { action: "accept", content: member(answer, "content") }
       : declined(answer);
+  },
+  async askSecret(params) {
+    const answer = askOne("elicitation/create", { mode: "secret", ...params });
+    return answer["action"] === "accept" ? String(member(answer, "content")["secret"]) : undefined;
   },
   async sample(params) {
     return askOne("sampling/createMessage", params) as unknown as SampleResult;

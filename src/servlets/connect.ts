@@ -6,6 +6,7 @@ import type { PreparedServlet } from "./bundle.ts";
 import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
+import { secretAsker } from "./secret-asks.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
 
@@ -34,7 +35,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: (name, input, call) => {
+    run: (name, input, made) => {
+      const call = { ...made, ask: secretAsker(bundled.name, made, deployment) };
       const { recorded, keeper } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;

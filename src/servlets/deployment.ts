@@ -43,6 +43,21 @@ export interface Viewer {
   session?: string | undefined;
 }
 
+/** Secrets of callers, each for one servlet, and the pages on which callers enter them. */
+export interface Secrets {
+  /** One that was kept after `after` (Unix ms); waits at most `ms` for it. */
+  find(
+    principal: string,
+    of: { servlet: string; name: string },
+    wait: { after: number; ms: number },
+  ): Promise<string | undefined>;
+  /** The address of the page that takes it from this principal. */
+  page(
+    origin: string,
+    asked: { principal: string; servlet: string; name: string; message: string },
+  ): Promise<string>;
+}
+
 /** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
@@ -72,6 +87,8 @@ export interface Deployment {
     run: { export: string; input: string },
     call: CallContext,
   ): Promise<Ending>;
+  /** The secrets of callers; absent where none are kept. */
+  secrets?: Secrets | undefined;
   /** The server's own servlets, each by its prepared form. */
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */

@@ -23,6 +23,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 import type { World } from "../wasm/world.ts";
+import { scriptedSecrets } from "./secrets.ts";
 import { principalOf, States, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
@@ -40,6 +41,8 @@ export interface Script {
   fetch?: (request: Request) => Response | Promise<Response>;
   /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
   now?: number | (() => number);
+  /** The secrets that its caller has given it before, by name; the caller must be known (`caller`). */
+  secrets?: Record<string, string>;
   /** The Worker's variables and secrets. */
   variables?: Record<string, string>;
   /** The request's `_meta`; a progress token by default. */
@@ -137,6 +140,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       logLevel: "trace",
       log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
       world: scriptedWorld(script),
+      secrets: scriptedSecrets(script),
     };
     const registry = new Registry(
       { servlets: [servlet] },

@@ -189,8 +189,10 @@ async function answer(
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
     const { principal, tasks, pages } = exchange;
     const client = { protocolVersion: version, capabilities: {} };
-    const kept = { id, meta, principal, client, trace: traceIn(exchange.headers), method, params };
-    const handOver = handingOver({ ...kept, ...linkOf(pages, target.tool) }, tasks);
+    const trace = traceIn(exchange.headers);
+    const own = { id, meta, principal, client, trace, method, params };
+    const kept = { ...own, ...linkOf(pages, target.tool) };
+    const handOver = handingOver(kept, tasks);
     const context = {
       ...kept,
       signal,

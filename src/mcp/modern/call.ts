@@ -47,7 +47,8 @@ export async function runTarget(
     const promoter = tool && promoterOf(tool, request, exchange, plain);
     const handOver =
       tool && handingOver(taskCallOf(tool, request, exchange, plain), exchange.tasks);
-    const call = { ...plain, ...promoter, ...(subject !== undefined && { subject }) };
+    const link = linkOf(exchange.pages, tool);
+    const call = { ...plain, ...promoter, ...link, ...(subject !== undefined && { subject }) };
     if (isTask === true && promoter) return promoter.task(runInput, resumption);
     const own = inputAsker({ ...runInput, client: call.client });
     const ask = handOver ? linkAsker(own, call.client) : own;

@@ -1,14 +1,14 @@
 import { limits } from "../../limits.ts";
 import { isAskMethod, type Ask, type Asks } from "../../asks.ts";
 import { isObject, type Json } from "../../model.ts";
-import { askClient } from "../../wasm/ask-client.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction } from "../../wasm/host-function.ts";
 import { plainAnswer } from "./plain-answers.ts";
+import { askAll } from "./secret.ts";
 
-/** `askClient` for guests that expect a result for each ask. Throws `missing_capability` (see `plainAnswer`). */
+/** `askAll` for guests that expect a result for each ask. Throws `missing_capability` (see `plainAnswer`). */
 export async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Json>> {
-  const answers = Object.entries(await askClient(guest, asks));
+  const answers = Object.entries(await askAll(guest, asks));
   return Object.fromEntries(answers.map(([key, answer]) => [key, plainAnswer(answer)]));
 }
 

@@ -1,12 +1,12 @@
 import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
-import { askClient } from "../../wasm/ask-client.ts";
 import { config } from "../../wasm/extism.ts";
 import { fileCall } from "../../wasm/file-calls.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
 import { askOf, askOne, asks, asksIn, nextKey, plainAnswers } from "./asks.ts";
+import { askAll, keptSecret } from "./secret.ts";
 import { accessToken } from "./token.ts";
 
 const notifies =
@@ -49,7 +49,7 @@ export const userFunctions: HostFunctions = {
     const isOne = typeof given["method"] === "string";
     const key = nextKey(guest);
     const asked = asksIn(isOne ? { [key]: given } : given, "ask_client");
-    const answers = await askClient(guest, asked);
+    const answers = await askAll(guest, asked);
     return guest.put(JSON.stringify(isOne ? answers[key] : answers));
   },
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
@@ -96,13 +96,16 @@ export const userFunctions: HostFunctions = {
     });
     return guest.put(JSON.stringify(token));
   },
-  get_keyring_secret: (guest, key: bigint) => {
-    const { service, user } = guest.json(key, "get_keyring_secret");
+  /** Without a user, also a secret of the caller that was asked for under this name. */
+  get_keyring_secret: async (guest, key: bigint) => {
+    const { service, user = "" } = guest.json(key, "get_keyring_secret");
     if (typeof service !== "string" || typeof user !== "string") return 0n;
     const secret = guest.setup.credentials?.secret(service, user);
     if (secret !== undefined) return guest.put(secret);
     const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
-    return guest.put(guest.answerNow(question, () => guest.setup.secret(service, user) ?? ""));
+    const own = guest.answerNow(question, () => guest.setup.secret(service, user) ?? "");
+    if (own !== "" || user !== "" || service === "") return guest.put(own);
+    return guest.put((await keptSecret(guest, service)) ?? "");
   },
   /** Config as JSON, for servlets written before December 2024. */
   config_get: (guest, key: bigint) => {

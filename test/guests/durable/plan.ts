@@ -20,7 +20,7 @@ const PLAIN_STEP = {
         ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
-        ...["keep", "tally"],
+        ...["keep", "tally", "ask_secret", "kept"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -39,6 +39,9 @@ const PLAIN_STEP = {
     progress: { type: "number" },
     /** Of a page. */
     id: { type: "string" },
+    /** Of a secret, and whether it is asked for anew. */
+    name: { type: "string" },
+    replace: { type: "boolean" },
     /** Goes on where the client has no answer, and says why there is none. */
     catches: { type: "boolean" },
   },
@@ -65,6 +68,8 @@ export const PLAN = {
 export interface Step {
   do: string;
   message?: string;
+  name?: string;
+  replace?: boolean;
   timeout?: number;
   keys?: readonly string[];
   schema?: object;
@@ -165,6 +170,7 @@ function requestsOf({ message = "What?", keys = [], schema = VALUE }: Step) {
 
 async function doing(step: Step, id: string, context: Context): Promise<unknown> {
   const { message = "What?", timeout, keys = [], method = "GET", url = "", ms = 0 } = step;
+  const { name = "key", replace = false } = step;
   switch (step.do) {
     case "elicit": {
       const form = { message, schema: VALUE, ...(timeout !== undefined && { timeout }) };
@@ -221,6 +227,10 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return context.config("greeting");
     case "secret":
       return context.secret("vault", "probe");
+    case "ask_secret":
+      return (await context.askSecret({ name, message, replace })) ?? null;
+    case "kept":
+      return context.secret(name) ?? null;
     case "log":
       context.log("info", message);
       console.log(message);

@@ -240,7 +240,7 @@ describe("who may open it", () => {
     const { hidden } = await person.fetch(url);
     clock.aheadMs += limits.personMs + 1;
     const over = await person.send(url, { ...hidden, f0: "<long> text", decision: "accept" });
-    expect([over.status, over.text]).toEqual([403, expect.stringContaining("your answer is kept")]);
+    expect([over.status, over.text]).toEqual([403, expect.stringContaining("Your answer is kept")]);
     expect(over.hidden).toEqual({ ask: hidden["ask"], f0: "<long> text" });
     const wrong = await person.send(url, { ...over.hidden, credential: "no" });
     expect(wrong.hidden).toEqual(over.hidden);

@@ -1,0 +1,115 @@
+import { DurableObject } from "cloudflare:workers";
+import { sha256 } from "../digest.ts";
+import { limits } from "../limits.ts";
+import type { AccountObject, AccountSummary, SecretOf } from "./account-object.ts";
+import type { Share } from "./shared.ts";
+import { Sealer } from "./vault.ts";
+
+/** A stored secret. */
+interface Kept extends SecretOf {
+  value: string;
+  keptAt: number;
+}
+
+/** What is kept for one principal: secrets, sealed under a key of the principal, and which calls wait for a person. */
+export function accountObject(share: Share) {
+  return class Account extends DurableObject implements AccountObject {
+    readonly #sql = this.ctx.storage.sql;
+    #sealer: Sealer | undefined;
+    #kept = Promise.withResolvers<void>();
+
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env);
+      this.#sql.exec(SCHEMA);
+    }
+
+    async keep(principal: string, of: SecretOf, value: string): Promise<boolean> {
+      const id = await idOf(of);
+      const kept: Kept = { ...of, value, keptAt: Date.now() };
+      const sealed = await this.#sealerOf(principal).seal(encoder.encode(JSON.stringify(kept)), id);
+      const { count } = this.#sql
+        .exec<{ count: number }>("SELECT COUNT(*) AS count FROM secrets WHERE id <> ?", id)
+        .one();
+      if (count >= limits.keptSecrets) return false;
+      this.#sql.exec("INSERT OR REPLACE INTO secrets VALUES (?, ?)", id, sealed);
+      this.#kept.resolve();
+      this.#kept = Promise.withResolvers();
+      return true;
+    }
+
+    async secret(principal: string, of: SecretOf, { after, ms }: { after: number; ms: number }) {
+      const id = await idOf(of);
+      for (const end = Date.now() + ms; ;) {
+        const next = this.#kept.promise;
+        const [row] = this.#sql
+          .exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id)
+          .toArray();
+        const found = row && (await this.#open(principal, row));
+        if (found !== undefined && found.keptAt > after) return found.value;
+        if (Date.now() >= end) return undefined;
+        await Promise.race([next, scheduler.wait(end - Date.now())]);
+      }
+    }
+
+    async forget(of: SecretOf): Promise<void> {
+      this.#sql.exec("DELETE FROM secrets WHERE id = ?", await idOf(of));
+    }
+
+    async note(call: string, until: number): Promise<void> {
+      this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
+      await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
+    }
+
+    async summary(principal: string): Promise<AccountSummary> {
+      const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
+      const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
+      const calls = this.#sql
+        .exec<{ id: string }>(
+          "SELECT id FROM calls WHERE until > ? ORDER BY until DESC LIMIT ?",
+          Date.now(),
+          limits.shownCalls,
+        )
+        .toArray();
+      return {
+        secrets: all
+          .filter((one) => one !== undefined)
+          .map(({ servlet, name, keptAt }) => ({ servlet, name, keptAt })),
+        calls: calls.map(({ id }) => id),
+      };
+    }
+
+    override alarm(): void {
+      this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
+    }
+
+    async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
+      const opened = await this.#sealerOf(principal).open(new Uint8Array(sealed), id);
+      return opened && (JSON.parse(new TextDecoder().decode(opened)) as Kept);
+    }
+
+    /** Secrets do not expire, so neither does their key. */
+    #sealerOf(principal: string): Sealer {
+      const { sealer } = share(this.env);
+      const key = async () => ({
+        id: 1,
+        bytes: new Uint8Array(await sealer.scopeKey(`secrets of ${principal}`)),
+      });
+      const lasting = async () => (await key()).bytes;
+      return (this.#sealer ??= new Sealer({ current: key, byId: key, lasting }));
+    }
+  };
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  sealed: ArrayBuffer;
+}
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);`;
+
+const idOf = async ({ servlet, name }: SecretOf): Promise<string> =>
+  (await sha256(JSON.stringify([servlet, name]))).toHex();
+
+const encoder = new TextEncoder();

@@ -1,0 +1,129 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../auth/document.ts";
+import type { AccountSummary } from "../durable/account-object.ts";
+import type { Accounts } from "../durable/accounts.ts";
+import type { HandedOver } from "../durable/task-object.ts";
+import { ANONYMOUS } from "../model.ts";
+import { wordsPage } from "./ask-page.ts";
+import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+
+/** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
+export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async work(visit) {
+      const { accounts, people } = page;
+      const { principal } = visit.person;
+      if (accounts === undefined || principal.name === ANONYMOUS.name)
+        return { status: 404, body: wordsPage("No account", NOBODY) };
+      const { form } = visit;
+      if (
+        form !== undefined &&
+        (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
+      )
+        return act(form, { visit, page, accounts });
+      const { secrets, calls } = await accounts.of(principal.name).summary(principal.name);
+      const tasks = page.tasksOf(principal);
+      const found = await Promise.all(
+        calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
+      );
+      const open = found.filter((one): one is Open => one.call?.called !== undefined);
+      const token = await people.token(visit.person, PLACE);
+      return {
+        status: form === undefined ? 200 : 403,
+        body: accountPage({ name: principal.name, secrets, open, token }),
+      };
+    },
+  });
+
+const PLACE = "account";
+
+const NOBODY = "This server does not know who is calling, so it keeps nothing for you.";
+
+interface Open {
+  id: string;
+  call: HandedOver & { called: NonNullable<HandedOver["called"]> };
+}
+
+/** Does what a button of the page stands for. */
+async function act(
+  form: URLSearchParams,
+  { visit, page, accounts }: { visit: Visit; page: PersonPage; accounts: Accounts },
+): Promise<View> {
+  const { request, person } = visit;
+  const [principal, servlet, name] = [
+    person.principal.name,
+    form.get("servlet") ?? "",
+    form.get("name") ?? "",
+  ];
+  switch (form.get("do")) {
+    case "sign-out":
+      return {
+        status: 200,
+        body: wordsPage("You are signed out", "You can close this page."),
+        headers: { "set-cookie": page.people.signOut(request) },
+      };
+    case "forget":
+      await accounts.of(principal).forget({ servlet, name });
+      return seeOther("/account");
+    case "replace": {
+      const { secrets } = await accounts.of(principal).summary(principal);
+      if (!secrets.some((one) => one.servlet === servlet && one.name === name))
+        return seeOther("/account");
+      return seeOther(await accounts.page("", { principal, servlet, name, message: "" }));
+    }
+    default:
+      return seeOther("/account");
+  }
+}
+
+function accountPage(account: {
+  name: string;
+  secrets: AccountSummary["secrets"];
+  open: Open[];
+  token: string;
+}): Markup {
+  const { name, secrets, open, token } = account;
+  const button = (what: string, label: string, of: Record<string, string> = {}) =>
+    html`<form method="post">
+      <input type="hidden" name="token" value="${token}" />
+      ${Object.entries(of).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}
+      <button name="do" value="${what}">${label}</button>
+    </form>`;
+  const waiting = open.filter(({ call }) => Object.keys(call.asks).length > 0);
+  const running = open.filter(({ call }) => Object.keys(call.asks).length === 0);
+  return html`<h1>Your account</h1>
+    <p>You are signed in as <strong>${shown(name)}</strong>.</p>
+    <h2>Questions for you</h2>
+    ${listOf(
+      waiting.map(
+        ({ id, call: { called } }) =>
+          html`<a href="/ask/${id}">${shown(called.tool)} of ${shown(called.servlet)}</a>`,
+      ),
+    )}
+    <h2>Calls that go on</h2>
+    ${listOf(
+      running.map(
+        ({ call: { called } }) => html`${shown(called.tool)} of ${shown(called.servlet)}`,
+      ),
+    )}
+    <h2>Kept secrets</h2>
+    ${listOf(
+      secrets.map(
+        ({ servlet, name: secret, keptAt }) =>
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since
+            <time datetime="${new Date(keptAt).toISOString()}"
+              >${new Date(keptAt).toUTCString()}</time
+            >
+            ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
+            ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
+      ),
+    )}
+    ${button("sign-out", "Sign out")}`;
+}
+
+const listOf = (items: Markup[]): Markup =>
+  items.length === 0
+    ? html`<p class="dim">None.</p>`
+    : html`<ul>
+        ${items.map((one) => html`<li>${one}</li>`)}
+      </ul>`;
