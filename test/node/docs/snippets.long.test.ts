@@ -195,6 +195,8 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
         {},
         {
           variables: { DATABASE_READER: "secret" },
+          caller: "ada",
+          secrets: { deepl: "secret" },
           capabilities: { elicitation: {}, sampling: {}, roots: {} },
           fetch: () => Response.json({ ok: true }),
           answers: {
