@@ -56,6 +56,7 @@ export function accountObject(share: Share) {
     }
 
     async note(call: string, until: number): Promise<void> {
+      this.#dropOldCalls();
       this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
       await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
     }
@@ -79,6 +80,10 @@ export function accountObject(share: Share) {
     }
 
     override alarm(): void {
+      this.#dropOldCalls();
+    }
+
+    #dropOldCalls(): void {
       this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
     }
 

@@ -23,9 +23,12 @@ export class Accounts {
     this.#sealer = sealer;
   }
 
-  /** What is kept for this principal. */
-  of(principal: string): DurableObjectStub<AccountObject> {
-    return this.#objects.getByName(principal);
+  /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
+  at<T>(
+    principal: string,
+    work: (account: DurableObjectStub<AccountObject>) => Promise<T>,
+  ): Promise<T> {
+    return retry(() => work(this.#objects.getByName(principal)));
   }
 
   find(
@@ -33,7 +36,7 @@ export class Accounts {
     of: SecretOf,
     wait: { after: number; ms: number },
   ): Promise<string | undefined> {
-    return retry(async () => this.of(principal).secret(principal, of, wait));
+    return this.at(principal, async (account) => account.secret(principal, of, wait));
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */

@@ -21,7 +21,7 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
         (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
       )
         return act(form, { visit, page, accounts });
-      const { secrets, calls } = await accounts.of(principal.name).summary(principal.name);
+      const { secrets, calls } = await summaryOf(accounts, principal.name);
       const tasks = page.tasksOf(principal);
       const found = await Promise.all(
         calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
@@ -34,6 +34,9 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
       };
     },
   });
+
+const summaryOf = (accounts: Accounts, principal: string) =>
+  accounts.at(principal, async (account) => account.summary(principal));
 
 const PLACE = "account";
 
@@ -63,10 +66,10 @@ async function act(
         headers: { "set-cookie": page.people.signOut(request) },
       };
     case "forget":
-      await accounts.of(principal).forget({ servlet, name });
+      await accounts.at(principal, async (account) => account.forget({ servlet, name }));
       return seeOther("/account");
     case "replace": {
-      const { secrets } = await accounts.of(principal).summary(principal);
+      const { secrets } = await summaryOf(accounts, principal);
       if (!secrets.some((one) => one.servlet === servlet && one.name === name))
         return seeOther("/account");
       return seeOther(await accounts.page("", { principal, servlet, name, message: "" }));

@@ -57,7 +57,10 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
   if (secret.length > secretCharacters)
     return show(422, `The secret is too long (limit ${secretCharacters} characters).`);
   const { principal, servlet, name } = asked;
-  if (!(await accounts.of(principal).keep(principal, { servlet, name }, secret)))
+  const isKept = await accounts.at(principal, async (account) =>
+    account.keep(principal, { servlet, name }, secret),
+  );
+  if (!isKept)
     return show(
       409,
       `You have ${keptSecrets} kept secrets, as many as you may. Delete one at /account first.`,

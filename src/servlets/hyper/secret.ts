@@ -49,7 +49,9 @@ async function askSecret(guest: Guest, key: string, asked: AskedSecret): Promise
   const after = replace ? guest.journal.now : 0;
   let elicitationId: string | undefined;
   for (let nth = 0; nth <= limits.secretAsks; nth++) {
-    const ms = nth === 0 ? 0 : limits.pageMs;
+    // Other calls wait for the state that this one has.
+    const patience = guest.setup.keepsState === true ? limits.sleepInPlaceMs : limits.pageMs;
+    const ms = nth === 0 ? 0 : patience;
     const found = await lookUp(guest, { name, message, after, ms });
     if ("failed" in found) return found;
     const { secret, url } = found.result;

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import chromium from "@sparticuz/chromium";
 import axe from "axe-core";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -23,10 +24,16 @@ async function launch(): Promise<{ browser?: Browser; why?: string }> {
 
 const server = await serving();
 
-async function clientOf(mode: "legacy" | { pin: string }) {
+const KEY = "the key of ada";
+const keyed = await serving({
+  variables: { API_KEYS: JSON.stringify({ ada: hash("sha256", KEY) }) },
+});
+
+async function clientOf(mode: "legacy" | { pin: string }, at = server) {
   const info = { name: "plain", version: "1.0.0" };
   const client = new Client(info, { versionNegotiation: { mode } });
-  await client.connect(new StreamableHTTPClientTransport(server.url));
+  const headers: Record<string, string> = at === keyed ? { authorization: `Bearer ${KEY}` } : {};
+  await client.connect(new StreamableHTTPClientTransport(at.url, { requestInit: { headers } }));
   return client;
 }
 
@@ -96,6 +103,40 @@ describe.skipIf(started.browser === undefined)(
       },
       120_000,
     );
+
+    test("a person gives a secret, for which no client and no model is needed, and deletes it", async () => {
+      const client = await clientOf({ pin: "2026-07-28" }, keyed);
+      const steps = [{ do: "ask_secret", name: "DEEPL", message: "Your key of DeepL" }];
+      const asked = await client.callTool({ name: "plan", arguments: { steps } });
+      const { id, url } = asked.structuredContent as Json;
+      const page = await open(url as string, true);
+      expect(await page.textContent("h1")).toBe("Who are you?");
+      expect(await barriers(page)).toEqual([]);
+      await page.getByLabel("API key").fill(KEY);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.waitForSelector("text=A secret is needed");
+      expect(await barriers(page)).toEqual([]);
+      await keyed.restart();
+      await page.getByLabel("DEEPL").fill("of ada");
+      await page.getByRole("button", { name: "Keep this secret" }).click();
+      await page.waitForSelector("text=Thank you");
+      await keyed.restart();
+      const again = await clientOf({ pin: "2026-07-28" }, keyed);
+      const got = await again.callTool({ name: "get_result", arguments: { id } });
+      expect((got.structuredContent as Json)["said"]).toEqual(["of ada"]);
+
+      await page.goto(new URL("/account", keyed.url).href);
+      expect(await page.textContent("main")).toContain("DEEPL");
+      expect(await barriers(page)).toEqual([]);
+      await page.getByRole("button", { name: "Delete DEEPL" }).click();
+      await page.waitForSelector("text=None.");
+      const kept = { steps: [{ do: "kept", name: "DEEPL" }] };
+      const left = await again.callTool({ name: "plan", arguments: kept });
+      expect((left.structuredContent as Json)["said"]).toEqual([null]);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForSelector("text=You are signed out");
+      await again.close();
+    }, 120_000);
 
     test("no barriers: the question, a refused answer, the end", async () => {
       const client = await clientOf({ pin: "2026-07-28" });

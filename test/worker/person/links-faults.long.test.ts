@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { callOf, limited, prepare, type Json } from "../durable/client.ts";
+import { serverOf } from "../auth/key-holders.ts";
+import { as, callOf, limited, prepare, TASKS, type Json } from "../durable/client.ts";
 import { newWorld, pause, prepareFaults } from "../durable/faults.ts";
 import { callThrough } from "../durable/patient-calls.ts";
 import { ELICIT, http, saidIn } from "../durable/plans.ts";
@@ -11,7 +12,7 @@ import {
   watchSessions,
   type Victim,
 } from "../durable/session-faults.ts";
-import { browser, server } from "./browser.ts";
+import { browser } from "./browser.ts";
 
 vi.setConfig({ testTimeout: 600_000 });
 
@@ -19,14 +20,24 @@ vi.setConfig({ testTimeout: 600_000 });
 prepare();
 prepareFaults(watchSessions);
 
-const PLAIN = { server, capabilities: {} };
-const TASKS = { ...PLAIN, capabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } };
-const STEPS = {
-  steps: [http("PUT", "/a"), ELICIT, http("PUT", "/b"), { ...ELICIT, message: "And?" }],
-};
+const server = await serverOf({ ada: {} }, {});
+const PLAIN = { server, capabilities: {}, ...as("ada") };
+const WITH_TASKS = { ...PLAIN, capabilities: TASKS };
+
+let trials = 0;
+/** A plan that asks for a secret under a name of its own: it is kept for all later calls. */
+const newPlan = () => ({
+  steps: [
+    http("PUT", "/a"),
+    ELICIT,
+    { do: "ask_secret", name: `key ${++trials}` },
+    http("PUT", "/b"),
+    { ...ELICIT, message: "And?" },
+  ],
+});
 
 /** Gives the link of a call: how each kind of client gets it. */
-type Begin = (client: SessionClient) => Promise<{ id: string; url: string }>;
+type Begin = (client: SessionClient, plan: Json) => Promise<{ id: string; url: string }>;
 
 const linkIn = ({ structuredContent, content }: Json) =>
   structuredContent ?? JSON.parse(content.at(-1).text);
@@ -34,21 +45,21 @@ const linkIn = ({ structuredContent, content }: Json) =>
 const CLIENTS: [name: string, begin: Begin][] = [
   [
     "without a session",
-    async () => {
+    async (_client, plan) => {
       for (;;) {
-        const { result } = await callOf("plan", STEPS, PLAIN);
+        const { result } = await callOf("plan", plan, PLAIN);
         if (result) return linkIn(result);
       }
     },
   ],
   [
     "with a session",
-    async (client) => linkIn((await callThrough(client, ["plan", STEPS])).answer["result"]),
+    async (client, plan) => linkIn((await callThrough(client, ["plan", plan])).answer["result"]),
   ],
   [
     "of tasks",
-    async () => {
-      const { result } = await callOf("plan_always", STEPS, TASKS);
+    async (_client, plan) => {
+      const { result } = await callOf("plan_always", plan, WITH_TASKS);
       const { taskId } = result!;
       return { id: taskId, url: `/ask/${taskId}` };
     },
@@ -67,10 +78,10 @@ async function tried(
 ): Promise<Trial> {
   limited({ resultWaitMs: 0, nextAskMs: 0 });
   const world = newWorld();
-  const client = await SessionClient.begin({ server, capabilities: {} });
+  const client = await SessionClient.begin(PLAIN);
   const faults = new SessionFaults(client.id, options);
   faults.isOn = true;
-  const link = await during(faults, begin(client));
+  const link = await during(faults, begin(client, newPlan()));
   const said = await during(faults, through(link));
   faults.isOn = false;
   const own = [...new Map(world.seen.map(({ key, line }) => [key, line])).values()];
@@ -79,10 +90,15 @@ async function tried(
 
 /** Answers all that is asked at the page, as a person does who opens it again where it fails; gives the result. */
 async function through({ id, url }: { id: string; url: string }): Promise<unknown> {
-  const person = browser();
+  const person = browser(server);
+  await person.send(url, { credential: "ada" });
   for (let times = 0; times < 50; times++) {
-    const { hidden, text } = await person.fetch(url);
-    if (hidden["ask"] !== undefined) {
+    const { hidden, text, response } = await person.fetch(url);
+    const secretPage = response.headers.get("location");
+    if (secretPage !== null) {
+      const { hidden: own } = await person.fetch(secretPage);
+      await person.send(secretPage, { ...own, secret: "of ada", decision: "accept" });
+    } else if (hidden["ask"] !== undefined) {
       const value = text.includes("The question And?") ? "Grace" : "Ada";
       await person.send(url, { ...hidden, f0: value, decision: "accept" });
     }
@@ -96,7 +112,13 @@ async function through({ id, url }: { id: string; url: string }): Promise<unknow
 
 test.each(CLIENTS)("a client %s", async (_name, begin) => {
   const undisturbed = await tried(begin);
-  expect(undisturbed.said).toEqual([expect.anything(), "Ada", expect.anything(), "Grace"]);
+  expect(undisturbed.said).toEqual([
+    expect.anything(),
+    "Ada",
+    "of ada",
+    expect.anything(),
+    "Grace",
+  ]);
   expect(undisturbed.lines).toEqual(["PUT /a", "PUT /b"]);
   const { passed } = undisturbed.faults;
   let deaths = 0;

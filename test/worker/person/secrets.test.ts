@@ -5,7 +5,7 @@ import type { AccountObject } from "../../../src/durable/account-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { serverOf } from "../auth/key-holders.ts";
-import { as, callOf, clock, limited, prepare, send, type Json } from "../durable/client.ts";
+import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../durable/client.ts";
 import { objectOf } from "../durable/faults.ts";
 import { ELICIT, saidIn, steps } from "../durable/plans.ts";
 import { Events, SessionClient } from "../durable/session-client.ts";
@@ -18,6 +18,8 @@ prepare();
 const ASK = { do: "ask_secret", name: "deepl", message: "Your key of DeepL" };
 const KEPT = { do: "kept", name: "deepl" };
 const URLS = { elicitation: { url: {} } };
+
+const accountOf = (who: string) => namespaceOf<AccountObject>(env, "ACCOUNTS")!.getByName(who);
 
 let people = 0;
 
@@ -90,6 +92,22 @@ describe("a client that can only call tools", () => {
     const value = valueOf(await otc("server.get_result", { id })) as Json;
     expect(value["said"]).toEqual(["of-ada"]);
   });
+});
+
+test("a guest of any language reads it from the keyring, without a user", async () => {
+  const { ada, eve, at } = await callers();
+  await accountOf(ada).keep(ada, { servlet: "probe", name: "deepl" }, "of-ada");
+  const read = async (user: string, who = ada) =>
+    textIn(
+      await callOf(
+        "secret",
+        { of: { service: "deepl", user } },
+        { server: at, capabilities: {}, ...as(who) },
+      ),
+    );
+  expect(await read("")).toBe("of-ada");
+  expect(await read("other")).toBe("");
+  expect(await read("", eve)).toBe("");
 });
 
 describe("a client that can open pages", () => {
@@ -229,8 +247,7 @@ test("no secret lies in the clear in what is stored", async () => {
   await enter(await signedIn(at, ada), url, "of-ada-in-the-clear");
   expect(saidIn(await plan([KEPT]))).toEqual(["of-ada-in-the-clear"]);
   await result(id);
-  const account = namespaceOf<AccountObject>(env, "ACCOUNTS")!.getByName(ada);
-  for (const object of [account, objectOf(id)]) {
+  for (const object of [accountOf(ada), objectOf(id)]) {
     const stored = await runInDurableObject(object, (_instance, { storage }) =>
       rowsOf(storage.sql),
     );
