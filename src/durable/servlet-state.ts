@@ -40,7 +40,7 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> 
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #places: Promise<{ own: OwnPlace; facet: FacetPlace | undefined }> | undefined;
+    #places: Promise<{ own: OwnPlace; facet: FacetPlace }> | undefined;
     /** The lists that the servlet has given in this state, and its hash. */
     #lists: { text: string; until: number; hash: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
@@ -58,18 +58,14 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     /** Where the state of a servlet is kept; of one that is not served any more, where it was. */
     async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
       const { own, facet } = await this.#opened();
-      if (servlet === undefined) return facet?.isEmpty() === false ? facet : own;
-      const isBundled = servlet.module !== undefined;
-      if (facet === undefined) {
-        if (isBundled) return own;
-        throw new Fault("unavailable", `The binding LOADER is missing: ${servlet.name} needs it.`);
-      }
-      const [place, other] = isBundled ? [own, facet] : [facet, own];
+      // Both have some where a move was cut off: then the facet may lack a part.
+      if (servlet === undefined) return own.isEmpty() && !facet.isEmpty() ? facet : own;
+      const [place, other] = servlet.module !== undefined ? [own, facet] : [facet, own];
       if (!other.isEmpty()) await moveState(servlet, other, place);
       return place;
     }
 
-    /** The places with the key of the scope: this object's database, and where servlets can be installed, its facet. */
+    /** The places with the key of the scope: this object's database, and its facet. */
     #opened() {
       const opened = async () => {
         const { sealer, serving } = this.#share;
@@ -77,7 +73,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const { deployment, loader } = serving;
         return {
           own: new OwnPlace(this.ctx.storage, key, deployment),
-          facet: loader && new FacetPlace(this.ctx, loader, key),
+          facet: new FacetPlace(this.ctx, loader, key),
         };
       };
       this.#places ??= opened().catch((error: unknown) => {
@@ -222,7 +218,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const release = () => this.#turns.release();
         try {
           const place = await this.#place(this.#servlet(of));
-          return heldStream(await place.exported(of.name), limits.stateStallMs, release);
+          const file = await place.exported(of.name, { hasMemory: true });
+          return heldStream(file, limits.stateStallMs, release);
         } catch (error) {
           release();
           throw error;
@@ -240,7 +237,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const servlet = demanded(this.#servlet(of));
           const place = await this.#place(servlet);
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
-          await place.imported(servlet, filesOnly, file, reserve);
+          await place.imported(servlet, file, { filesOnly, reserve });
           this.#lists = undefined;
           await this.#keep(servlet, caller);
           return place.summary(buildOf(servlet));
