@@ -41,8 +41,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #places: Promise<{ own: OwnPlace; facet: FacetPlace }> | undefined;
-    /** The lists that the servlet has given in this state, and its hash. */
-    #lists: { text: string; until: number; hash: string } | undefined;
+    /** The lists that a version of the servlet has given in this state. */
+    #lists: { text: string; until: number; version: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
     #until: number | undefined;
     readonly #room: Room;
@@ -70,10 +70,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       const opened = async () => {
         const { sealer, serving } = this.#share;
         const key = await sealer.scopeKey(String(this.ctx.id));
-        const { deployment, loader } = serving;
         return {
-          own: new OwnPlace(this.ctx.storage, key, deployment),
-          facet: new FacetPlace(this.ctx, loader, key),
+          own: new OwnPlace(this.ctx.storage, key, serving.deployment),
+          facet: new FacetPlace(this.ctx, serving.loader, key),
         };
       };
       this.#places ??= opened().catch((error: unknown) => {
@@ -114,8 +113,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return settled(async () => {
         const servlet = demanded(this.#servlet(of));
         const known = () => {
-          const { text, until, hash } = this.#lists ?? NO_LISTS;
-          return hash === servlet.hash && until > Date.now() ? text : undefined;
+          const { text, until, version } = this.#lists ?? NO_LISTS;
+          return version === versionOf(servlet) && until > Date.now() ? text : undefined;
         };
         const signal = nobodysCall.signal();
         return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
@@ -130,7 +129,11 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
       });
       const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
-      this.#lists = { text, until: Date.now() + limits.dynamicListMs, hash: prepared.hash };
+      this.#lists = {
+        text,
+        until: Date.now() + limits.dynamicListMs,
+        version: versionOf(prepared),
+      };
       return text;
     }
 
@@ -169,8 +172,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           return this.#room.demand(caller, bytes);
         },
       });
-      if (changesIn(ending).some(({ method }) => method.endsWith("list_changed")))
-        this.#lists = undefined;
+      const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
+      // Another version may have begun with new memory.
+      const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
+      if (hasChanged || isOther) this.#lists = undefined;
       if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
         this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
       }
@@ -288,4 +293,8 @@ function demanded(servlet: PreparedServlet | undefined): PreparedServlet {
   throw new Fault("unavailable", "This servlet is not served any more.");
 }
 
-const NO_LISTS = { text: "", until: 0, hash: "" };
+/** Identifies a version: installed ones can have the same code, and another manifest or other files. */
+const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
+  JSON.stringify([hash, manifest, parts]);
+
+const NO_LISTS = { text: "", until: 0, version: "" };

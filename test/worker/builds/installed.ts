@@ -36,11 +36,27 @@ export const bucket = {
   },
 };
 
-const { runner } = bundle;
-export const loader = new ServletLoader(
-  { loader: TEST_LOADER, bucket: bucket as unknown as BuildBucket, runner: runner! },
-  deployment,
-);
+const runner = bundle.runner!;
+const loaderOf = (own: typeof runner) =>
+  new ServletLoader(
+    { loader: TEST_LOADER, bucket: bucket as unknown as BuildBucket, runner: own },
+    deployment,
+  );
+const loader = loaderOf(runner);
+
+/** A loader whose facets do this when they are asked for a summary, and give the message of what it throws. */
+export const loaderWith = (attempt: string) =>
+  loaderOf({
+    ...runner,
+    stateScript: `import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
+export const runnerOf = () => class extends WorkerEntrypoint {};
+export const stateOf = () => class extends DurableObject {
+  async summary() {
+    try { ${attempt}; return { code: "internal", message: "It was reached." }; }
+    catch (error) { return { code: "internal", message: error.message ?? error }; }
+  }
+};`,
+  });
 
 /** A servlet of the bundle. */
 export const bundled = (name: string): PreparedServlet =>
@@ -75,8 +91,8 @@ type StateOf = InstanceType<ReturnType<typeof servletStateObject>>;
 
 /** What the server of an object has. */
 interface Served {
-  /** False where the binding LOADER is missing. */
-  loads?: boolean;
+  /** Undefined where the binding LOADER is missing. */
+  by?: ServletLoader | undefined;
   /** False if the bundle has no servlets any more. */
   bundles?: boolean;
 }
@@ -87,13 +103,13 @@ export function newScope() {
   /** Does this with the object, as it is after it has started. */
   const within = <T>(
     work: (object: StateOf, state: DurableObjectState) => Promise<T> | T,
-    { loads = true, bundles = true }: Served = {},
+    { bundles = true, ...given }: Served = {},
   ): Promise<T> =>
     runInDurableObject(stub, async (_object, state) => {
       const served = bundles ? bundle : { ...bundle, servlets: [] };
       // It dies with the object.
       state.facets.abort("state", new Error("The object has started again."));
-      const State = servletStateObject(served, share(loads ? loader : undefined));
+      const State = servletStateObject(served, share("by" in given ? given.by : loader));
       return work(new State(state, env), state);
     });
   return { stub, within };
@@ -103,7 +119,7 @@ export function newScope() {
 export async function inFacet({ facets }: DurableObjectState, statement: string) {
   facets.abort("state", new Error("Its code is replaced."));
   const code = TEST_LOADER.get("sql", () => ({
-    compatibilityDate: runner!.compatibilityDate,
+    compatibilityDate: runner.compatibilityDate,
     mainModule: "main.js",
     modules: {
       "main.js": `import { DurableObject } from "cloudflare:workers";

@@ -168,7 +168,7 @@ test("what an installed servlet keeps waits for the loader, and is not counted l
   const next = (served = {}) =>
     within((object) => callIn(object, bundled("counting"), "next"), served);
   expect(await within((object) => callIn(object, installed("counting"), "next"))).toBe("1");
-  const served = { loads: false };
+  const served = { by: undefined };
   expect(await next(served)).toMatch(/bindings LOADER and BUILDS.*state delete/);
   expect(await within((object) => object.summary({ name: "counting" }), served)).toMatchObject({
     code: "unavailable",
@@ -183,7 +183,9 @@ test("what an installed servlet keeps waits for the loader, and is not counted l
 test("what an installed servlet keeps can be deleted without the loader", async () => {
   const { within } = newScope();
   expect(await within((object) => callIn(object, installed("counting"), "next"))).toBe("1");
-  expect(await within((object) => object.forget(), { loads: false })).toEqual({ value: undefined });
+  expect(await within((object) => object.forget(), { by: undefined })).toEqual({
+    value: undefined,
+  });
   expect(await within((object) => callIn(object, bundled("counting"), "next"))).toBe("1");
   expect(await within((object) => callIn(object, installed("counting"), "next"))).toBe("2");
 });
