@@ -7,6 +7,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import * as z from "zod/mini";
 import { Fault } from "./errors.ts";
+import { PART } from "./parts.ts";
 
 export const STATE_FILE_VERSION = 1;
 
@@ -75,6 +76,14 @@ const headSchema = z.discriminatedUnion("is", [
   z.strictObject({ is: z.literal("data"), position: count, size }),
   /** The open file descriptors of the memory. */
   z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
+  /** A part of how a call has ended that may be run again: its content follows. Only what moves has some. */
+  z.strictObject({
+    is: z.literal("ending"),
+    run: z.string(),
+    nth: count,
+    until: count,
+    size: z.optional(count.check(z.lte(PART))),
+  }),
   z.strictObject({ is: z.literal("end"), sha256: z.string() }),
 ]);
 

@@ -90,10 +90,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         this.#running.set(run.id, stop);
         const sent: Promise<unknown>[] = [];
         try {
-          const { there } = run;
-          const call = { ...contextOf(hooks, there, sent), signal: () => stop.signal };
+          const call = { ...contextOf(hooks, run.there, sent), signal: () => stop.signal };
           return await this.#inTurn(stop.signal, () =>
-            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+            this.#call(servlet, { ...run, isDurable: run.there.repeats }, call),
           );
         } finally {
           this.#running.delete(run.id);
@@ -223,7 +222,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const release = () => this.#turns.release();
         try {
           const place = await this.#place(this.#servlet(of));
-          const file = await place.exported(of.name, { hasMemory: true });
+          const file = await place.exported(of.name, { hasMemory: true, hasEndings: false });
           return heldStream(file, limits.stateStallMs, release);
         } catch (error) {
           release();

@@ -32,6 +32,8 @@ export interface StateSummary {
 /** What an export has besides the files. */
 export interface Exported {
   hasMemory: boolean;
+  /** How calls that may be run again have ended. */
+  hasEndings: boolean;
 }
 
 const now = () => BigInt(Date.now()) * 1_000_000n;
@@ -106,7 +108,7 @@ function* framesOf(
   { rows }: ScopeState,
   files: Files,
   servlet: string,
-  { hasMemory }: Exported,
+  { hasMemory, hasEndings }: Exported,
 ): Generator<Frame> {
   const hash = hasMemory ? rows.hash : undefined;
   const rest = hasMemory ? rows.rest() : undefined;
@@ -142,6 +144,8 @@ function* framesOf(
     yield* dataOf(files, node);
   }
   if (rest !== undefined) yield frame({ is: "open", descriptors: open });
+  if (!hasEndings) return;
+  for (const { bytes, ...part } of rows.endings()) yield frame({ is: "ending", ...part }, bytes);
 }
 
 /** The parts of a file that are not zero. */

@@ -66,6 +66,11 @@ export async function importInto(
           isOpened = true;
           openAll(files, head.descriptors, { nodes, mounts });
           break;
+        case "ending":
+          // Stored at once: it is true whether the rest comes or not.
+          if (reserve !== undefined) throw misplaced();
+          state.rows.putEnding({ ...head, bytes: content });
+          break;
         case "end":
           break;
         default:

@@ -85,7 +85,7 @@ export async function moveState(
   if (isDamaged) throw unreadable(name);
   // A move that was cut off as it deleted what it had moved has left nothing.
   if (kept.changed !== undefined || kept.fileBytes > 0) {
-    const what = { hasMemory: isOfThisBuild };
+    const what = { hasMemory: isOfThisBuild, hasEndings: true };
     let failure: unknown;
     // Where reading fails, the file is cut off, which no import takes.
     const parts = async function* () {
@@ -182,6 +182,7 @@ export class OwnPlace implements StatePlace {
     this.drop();
     this.#storage.transactionSync(() => {
       state.rows.clear();
+      state.rows.clearEndings();
       state.files.deleteAll();
     });
   }

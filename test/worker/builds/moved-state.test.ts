@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FacetPlace } from "../../../src/builds/state-facet.ts";
 import { OwnPlace } from "../../../src/durable/state-place.ts";
 import { unsettled } from "../../../src/durable/remote-hooks.ts";
+import type { Head, Recorded } from "../../../src/record.ts";
 import { prepare } from "../durable/client.ts";
 import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./installed.ts";
 
@@ -69,6 +70,30 @@ describe.each([
     expect(await next(to)).toBe("2");
     expect(await next(to)).toBe("3");
     expect(await next(from)).toBe("4");
+  });
+
+  test("a call that is run again from its record there does not count twice", async () => {
+    const { within, next } = newGuests();
+    const heads: Head[] = [];
+    const keeper = { begin: async (head: Head) => void heads.push(head), keep: async () => {} };
+    const call = (servlet: typeof from, recorded?: Recorded) =>
+      within((object) =>
+        callIn(
+          object,
+          servlet("counting"),
+          "next",
+          {},
+          {
+            keeper,
+            ...(recorded && { recorded }),
+          },
+        ),
+      );
+    expect(await call(from)).toBe("1");
+    expect(await next(to)).toBe("2");
+    expect(await call(to, { head: heads[0]!, entries: [], notices: 0 })).toBe("1");
+    expect(await call(from, { head: heads[0]!, entries: [], notices: 0 })).toBe("1");
+    expect(await next(from)).toBe("3");
   });
 
   test("at each write that fails, nothing is lost and nothing counts twice", async () => {
