@@ -7,12 +7,12 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import * as z from "zod/mini";
 import { Fault } from "./errors.ts";
-import { PART } from "./parts.ts";
 
 export const STATE_FILE_VERSION = 1;
 
-/** Bytes of one frame's content, and of a head: Extism's variables are in one, in base64. */
+/** Bytes of one frame's content, of that of an ending, and of a head: Extism's variables are in one, in base64. */
 export const FRAME_BYTES = 256 * 1024;
+const ENDING_BYTES = 1024 * 1024;
 const HEAD_BYTES = 4 * 1024 * 1024;
 
 const count = z.int().check(z.gte(0));
@@ -82,7 +82,7 @@ const headSchema = z.discriminatedUnion("is", [
     run: z.string(),
     nth: count,
     until: count,
-    size: z.optional(count.check(z.lte(PART))),
+    size: z.optional(count.check(z.lte(ENDING_BYTES))),
   }),
   z.strictObject({ is: z.literal("end"), sha256: z.string() }),
 ]);
