@@ -22,7 +22,8 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
   );
 }
 
-function keptFor({ state = "call" }: Manifest): readonly string[] {
+/** For whom a servlet keeps memory and files, in words: one entry, or none. */
+export function keptFor({ state = "call" }: Manifest): readonly string[] {
   if (state === "call") return [];
   return [state === "server" ? "all callers together" : `each ${state}`];
 }

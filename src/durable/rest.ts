@@ -24,7 +24,9 @@ export function applyRest(
     throw new Error("the state is that of another build");
   }
   if (pages > before) {
-    (instance.exports["memory"] as WebAssembly.Memory).grow(pages - before);
+    const memory = instance.exports["memory"] as WebAssembly.Memory;
+    // One that has served another call may be larger than it seems.
+    memory.grow(Math.max(0, pages - memory.buffer.byteLength / 65536));
     size!.value = pages;
   }
   for (const [at, value] of globalsFrom(globals).entries()) {

@@ -20,8 +20,9 @@ import {
 } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
 import type { Instance } from "../wasm/link.ts";
-import { makeInstance } from "../wasm/pool.ts";
+import { borrow } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import type { KnownBlocks } from "./state-blocks.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
 import { CorruptState, StateRows } from "./state-rows.ts";
 
@@ -143,7 +144,7 @@ export class ScopeState {
     return this.rows.bytes + this.files.usage().bytes;
   }
 
-  /** Forgets the instance that waits for the next call. */
+  /** Forgets what waits in memory for the next call. */
   dropKept(): void {
     takeKept(this);
   }
@@ -153,17 +154,23 @@ export class ScopeState {
     try {
       this.#storage.transactionSync(change);
     } catch (error) {
+      this.dropKept();
       this.rows = new StateRows(this.#storage.sql, this.#sealing);
       this.files = new FileStore(this.#storage.sql, this.#sealing);
       throw error;
     }
   }
 
-  /** A new instance in the stored state. */
-  async #load(program: Program, guest: Guest, servlet: KeptServlet): Promise<Kept> {
-    const instance = await makeInstance(program, guest);
+  /** An instance in the stored state, the blocks of which may be known. */
+  async #load(
+    program: Program,
+    guest: Guest,
+    servlet: KeptServlet,
+    known: KnownBlocks | undefined,
+  ): Promise<Kept> {
+    const instance = await borrow(program, guest);
     try {
-      return { instance, ...this.rows.load(instance, buildOf(servlet)) };
+      return { instance, ...this.rows.load(instance, buildOf(servlet), known) };
     } catch (error) {
       if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
@@ -177,8 +184,10 @@ export class ScopeState {
       take: async (program, guest) => {
         // Its ending is found by its seed, which must be known before.
         if (isDurable) await guest.journal.begin();
-        const { instance, vars, blocks } =
-          takeKept(this) ?? (await this.#load(program, guest, servlet));
+        const kept = takeKept(this);
+        const { instance, vars, blocks } = kept.instance
+          ? kept
+          : await this.#load(program, guest, servlet, kept.blocks);
         running.blocks = blocks;
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
@@ -222,7 +231,7 @@ export class ScopeState {
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;
-    keepInstance(this, { instance, vars, blocks });
+    keepInstance(this, running.program, { instance, vars, blocks });
   }
 }
 

@@ -230,6 +230,9 @@ function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
   known.set(nth, block ?? now.slice());
 }
 
+/** True if these are all blocks that are stored: none was forgotten. */
+export const areAll = (known: KnownBlocks): boolean => known.size < MOST_KNOWN;
+
 /** Leaves so many blocks as are worth their room: others are stored as wholes when they are written. */
 export function forgetOldest(known: KnownBlocks): void {
   for (const [nth] of known) {

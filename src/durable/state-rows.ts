@@ -120,14 +120,14 @@ export class StateRows {
 
   /**
    * Puts a pristine instance of this build into the state, and returns the variables, and the blocks as they are
-   * stored. The state of another build is left alone. Throws `CorruptState`.
+   * stored, where they are not `known`. The state of another build is left alone. Throws `CorruptState`.
    */
-  load(instance: Instance, hash: string): Loaded {
+  load(instance: Instance, hash: string, known?: KnownBlocks): Loaded {
     const rest = this.hash === hash ? this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
     const vars = applyRest(instance, rest);
     const { memory } = currentBody(instance);
-    const blocks = this.blocks();
+    const blocks = known ?? this.blocks();
     for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
     forgetOldest(blocks);
     instance.hasStarted = true;

@@ -14,7 +14,7 @@ export function installerOf({ installer }: Serving): Installer {
   if (installer !== undefined) return installer;
   throw new Fault(
     "unavailable",
-    "This server cannot keep builds: bind the R2 bucket BUILDS, the Worker Loader LOADER and the Durable Object INSTALLS in wrangler.toml, and deploy again. See docs/installing.md.",
+    "This server cannot keep builds: bind the R2 bucket BUILDS, the Worker Loader LOADER and the Durable Object INSTALLS in wrangler.toml, then deploy, or start npm run dev, again. See docs/installing.md.",
   );
 }
 

@@ -138,6 +138,7 @@ export function giveBack(program: Program, instance: Instance): void {
   if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
   instance.guest = undefined;
+  instance.hasStarted = false;
   pool.idle.push(instance);
   pool.worth = floor + makingNs(pool) / bytes;
   idleBytes += bytes;

@@ -1,6 +1,6 @@
 /** Describes builds for the person who decides about them: permissions, tools, and changes. */
 import type { Build } from "../../builds/build.ts";
-import { boundsOf } from "../../builds/permissions.ts";
+import { boundsOf, keptFor } from "../../builds/permissions.ts";
 import { printable } from "../../text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import { variableOf } from "../../servlets/config.ts";
@@ -34,6 +34,7 @@ function reach(manifest: Manifest): Row[] {
     ["hosts", some(allowed_hosts)],
     ["secrets", some(secrets)],
     ["paths", some(allowed_paths)],
+    ["keeps state", some(keptFor(manifest).map((whom) => `for ${whom}`))],
     ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],
     ["limits", boundsOf(manifest)],
   ];

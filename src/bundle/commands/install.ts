@@ -6,7 +6,7 @@ import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { locate } from "./examine.ts";
-import { request, requestJson, retried, type Server } from "./operator.ts";
+import { request, requestJson, retried } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
 import { changePath, currentOf, installedOf } from "./versions.ts";
@@ -20,7 +20,7 @@ export interface Options {
 /** Installs one servlet, after its permissions were shown and agreed to. */
 export async function install(
   what: string,
-  { server, yes }: { server: Server; yes: boolean },
+  { server, yes }: { server: string; yes: boolean },
   options: Options,
 ): Promise<string> {
   const found = await locate(what, options.folders);
@@ -37,7 +37,7 @@ export async function install(
     console.log(differences(current.build, build));
   }
   // An installed build is sent again, too, which restores parts that the bucket has lost.
-  if (!isKnown && !(await agreed(`Install ${name} on ${server.url}?`, yes))) {
+  if (!isKnown && !(await agreed(`Install ${name} on ${server}?`, yes))) {
     return `${name} was not installed.`;
   }
   const path = changePath(name, current);
@@ -50,7 +50,7 @@ export async function install(
 /** Keeps builds on the server for waiting calls, without serving them. */
 export async function publish(
   what: string | undefined,
-  server: Server,
+  server: string,
   options: Options,
 ): Promise<string> {
   const members =
@@ -68,13 +68,13 @@ export async function publish(
     });
   }
   refusals.throwAll();
-  return `${server.url} keeps what is published for calls that wait.`;
+  return `${server} keeps what is published for calls that wait.`;
 }
 
 /** Replays the waiting calls of a servlet with the build of the servlet `against`. */
 export async function replay(
   name: string,
-  { against, server }: { against: string; server: Server },
+  { against, server }: { against: string; server: string },
   options: Options,
 ): Promise<string> {
   const found = { ...(await locate(against, options.folders)), name };
@@ -105,7 +105,7 @@ const keptSchema = z.object({ hash: z.string(), missing: z.array(z.never()) });
 
 interface Target<T> {
   method?: string;
-  server: Server;
+  server: string;
   path: string;
   /** Of the answer once no part is missing. */
   schema: z.ZodType<T>;

@@ -23,7 +23,7 @@ npm run servlets -- replay NAME         says how many of the calls of a servlet 
 export async function installs(command: string, args: string[], options: Options): Promise<string> {
   const { positionals, values } = parsed(args);
   const [name, version] = positionals;
-  const server = { url: values.to, flag: "--to" } as const;
+  const server = values.to;
   const asking = { server, yes: values.yes };
   const [least, most] = COUNTS[command] ?? [1, 1];
   if (positionals.length < least || positionals.length > most) throw new Refusal(INSTALLS_USAGE);

@@ -4,30 +4,24 @@ import * as z from "zod";
 import { printable } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
 
-/** A server, and the flag that names it. */
-export interface Server {
-  url: string;
-  flag: "--on" | "--to";
-}
-
 /** A server that cannot be reached, or a connection that was lost. */
 class Unreachable extends Refusal {}
 
 const errorSchema = z.object({ error: z.string() });
 
-/** Asks the server with the key of EDGE_SERVLETS_KEY. Throws a `Refusal` with what it says. */
+/** Asks the server with this URL, with the key of EDGE_SERVLETS_KEY. Throws a `Refusal` with what it says. */
 export async function request(
-  { url: on, flag }: Server,
+  server: string,
   path: string,
   init: RequestInit = {},
 ): Promise<Response> {
-  if (!URL.canParse(on))
-    throw new Refusal(`${flag}: ${on} is not a URL, such as https://my-server`);
-  const url = new URL(`/operator/${path}`, on);
+  if (!URL.canParse(server))
+    throw new Refusal(`--to: ${server} is not a URL, such as https://my-server`);
+  const url = new URL(`/operator/${path}`, server);
   const { EDGE_SERVLETS_KEY: key } = process.env;
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (key && url.protocol !== "https:" && !isLocal) {
-    throw new Refusal(`${flag}: ${on} is not https, so the key would be sent unencrypted.`);
+    throw new Refusal(`--to: ${server} is not https, so the key would be sent unencrypted.`);
   }
   const headers = new Headers(init.headers);
   if (key) headers.set("authorization", `Bearer ${key}`);
@@ -36,7 +30,7 @@ export async function request(
       const { cause = error } = error as Error;
       const { message, code } = cause as Error & { code?: string };
       throw new Unreachable(
-        `${url.origin} cannot be reached (${message || code}). Is it running? To use another server: ${flag} URL`,
+        `${url.origin} cannot be reached (${message || code}). Is it running? To use another server: --to URL`,
       );
     },
   );
@@ -57,19 +51,19 @@ const unexpected = ({ status }: Response) =>
 
 /** Asks the server, and reads its JSON; an empty answer is an empty object. Throws a `Refusal`. */
 export async function requestJson<T>(
-  server: Server,
+  server: string,
   path: string,
   schema: z.ZodType<T>,
   init: RequestInit = {},
 ): Promise<T> {
   const response = await request(server, path, init);
   const text = await response.text().catch((error: Error) => {
-    throw new Unreachable(`The answer of ${server.url} was cut off: ${error.message}. Try again.`);
+    throw new Unreachable(`The answer of ${server} was cut off: ${error.message}. Try again.`);
   });
   try {
     return schema.parse(text === "" ? {} : JSON.parse(text));
   } catch {
-    throw new Refusal(printable(`${server.url}: ${unexpected(response)}`));
+    throw new Refusal(printable(`${server}: ${unexpected(response)}`));
   }
 }
 

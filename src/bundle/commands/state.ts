@@ -17,7 +17,7 @@ npm run servlets -- state delete NAME            deletes it
 npm run servlets -- state delete --caller alice  deletes what all servlets keep for this caller
 
   --scope caller:alice | session:ID | server     whose; your own by default
-  --on URL                                       the server; http://localhost:8787 by default
+  --to URL                                       the server; http://localhost:8787 by default
 The variable EDGE_SERVLETS_KEY has a key with the scope operator, where the server requires one.`;
 
 const summarySchema = z.object({
@@ -37,7 +37,7 @@ type Summary = z.infer<typeof summarySchema>;
 
 interface Options {
   scope?: string | undefined;
-  on: string;
+  to: string;
   caller?: string | undefined;
   files: boolean;
 }
@@ -45,7 +45,7 @@ interface Options {
 /** Runs the command; returns what is printed. Throws a `Refusal`. */
 export async function state(args: string[]): Promise<string> {
   const { positionals, values } = parsed(args);
-  const server = { url: values.on, flag: "--on" } as const;
+  const server = values.to;
   const [command = "", name, file, ...more] = positionals;
   if (command === "delete" && name === undefined && values.caller !== undefined) {
     const query = new URLSearchParams({ caller: values.caller });
@@ -97,7 +97,7 @@ function parsed(args: string[]): { positionals: string[]; values: Options } {
       allowPositionals: true,
       options: {
         scope: { type: "string" },
-        on: { type: "string", default: "http://localhost:8787" },
+        to: { type: "string", default: "http://localhost:8787" },
         caller: { type: "string" },
         files: { type: "boolean", default: false },
       },

@@ -4,7 +4,7 @@ import type { Build } from "../../builds/build.ts";
 import { isObject } from "../../model.ts";
 import { printable } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
-import { requestJson, type Server } from "./operator.ts";
+import { requestJson } from "./operator.ts";
 import { differences } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
 
@@ -38,7 +38,7 @@ export const changePath = (name: string, current: Version | undefined) =>
   `${pathOf(name)}?seen=${current?.version ?? 0}`;
 
 /** The versions of a servlet on this server; none if it is not installed. */
-export const installedOf = (name: string, server: Server): Promise<InstalledServlet> =>
+export const installedOf = (name: string, server: string): Promise<InstalledServlet> =>
   requestJson(server, pathOf(name), installedSchema);
 
 type Version = InstalledServlet["versions"][number];
@@ -47,9 +47,9 @@ export const currentOf = (all: InstalledServlet): Version | undefined =>
   all.versions.find(({ version }) => version === all.current);
 
 /** All that is installed. */
-export async function installed(server: Server): Promise<string> {
+export async function installed(server: string): Promise<string> {
   const { servlets } = await requestJson(server, "servlet/", listSchema);
-  if (servlets.length === 0) return `No servlet is installed on ${server.url}.`;
+  if (servlets.length === 0) return `No servlet is installed on ${server}.`;
   const width = Math.max(...servlets.map(({ name }) => name.length));
   return servlets
     .map(({ name, tools, ...one }) => `${name.padEnd(width)}  ${described(one)}, tools: ${tools}`)
@@ -58,7 +58,7 @@ export async function installed(server: Server): Promise<string> {
 }
 
 /** The versions of a servlet that are kept. */
-export async function versions(name: string, server: Server): Promise<string> {
+export async function versions(name: string, server: string): Promise<string> {
   const { current, versions: kept } = await demandInstalled(name, server);
   return kept
     .map((one) => `${one.version === current ? "→" : " "} ${described(one)}`)
@@ -73,7 +73,7 @@ const described = ({ version, hash, installed: at, by }: z.infer<typeof versionS
 export async function rollback(
   name: string,
   to: string | undefined,
-  { server, yes }: { server: Server; yes: boolean },
+  { server, yes }: { server: string; yes: boolean },
 ): Promise<string> {
   const all = await demandInstalled(name, server);
   const current = currentOf(all);
@@ -94,7 +94,7 @@ export async function rollback(
     console.log(`Version ${version} of ${printable(name)}, compared with ${current.version}:`);
     console.log(differences(current.build, target.build));
   }
-  if (!(await agreed(`Serve version ${version} of ${name} on ${server.url}?`, yes))) {
+  if (!(await agreed(`Serve version ${version} of ${name} on ${server}?`, yes))) {
     return "Nothing was changed.";
   }
   await requestJson(server, changePath(name, current), z.object({}), {
@@ -108,12 +108,12 @@ export async function rollback(
 /** Removes a servlet with all its versions. */
 export async function uninstall(
   name: string,
-  { server, yes }: { server: Server; yes: boolean },
+  { server, yes }: { server: string; yes: boolean },
 ): Promise<string> {
   const all = await demandInstalled(name, server);
   const { versions: kept } = all;
   console.log(kept.map(described).map(printable).join("\n"));
-  if (!(await agreed(`Remove ${name} and these versions from ${server.url}?`, yes))) {
+  if (!(await agreed(`Remove ${name} and these versions from ${server}?`, yes))) {
     return "Nothing was changed.";
   }
   const path = changePath(name, currentOf(all));
@@ -122,16 +122,16 @@ export async function uninstall(
 }
 
 /** Forgets the published build of a servlet. */
-export async function unpublish(name: string, server: Server): Promise<string> {
+export async function unpublish(name: string, server: string): Promise<string> {
   const path = `build/${encodeURIComponent(name)}`;
   await requestJson(server, path, z.object({}), { method: "DELETE" });
-  return `${name} is no longer published on ${server.url}.`;
+  return `${name} is no longer published on ${server}.`;
 }
 
-async function demandInstalled(name: string, server: Server): Promise<InstalledServlet> {
+async function demandInstalled(name: string, server: string): Promise<InstalledServlet> {
   const all = await installedOf(name, server);
   if (all.versions.length > 0) return all;
   throw new Refusal(
-    `No servlet ${name} is installed on ${server.url}. For the names: npm run servlets -- installed --to ${server.url}`,
+    `No servlet ${name} is installed on ${server}. For the names: npm run servlets -- installed --to ${server}`,
   );
 }

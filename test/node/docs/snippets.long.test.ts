@@ -47,7 +47,7 @@ afterAll(async () => {
 const atServers = (text: string): string =>
   text
     // Without a key, only `wrangler dev` can tell that who operates it is on this machine.
-    .replaceAll("--on http://localhost:8787", `--on http://127.0.0.1:${servers[1].port}`)
+    .replaceAll("--to http://localhost:8787", `--to http://127.0.0.1:${servers[1].port}`)
     .replaceAll("http://localhost:8787", `http://127.0.0.1:${servers[0].port}`)
     .replaceAll(
       "https://edge-servlets.YOUR-NAME.workers.dev",

@@ -52,7 +52,7 @@ async function call(sub: string, signal?: AbortSignal): Promise<number> {
 }
 
 test("all are answered, though the client of the first has left in the middle of its fetch", async () => {
-  delayMs = 1000;
+  delayMs = 3000;
   const leaving = new AbortController();
   const first = call("leaver", leaving.signal).catch(() => "left");
   await new Promise((resolve) => setTimeout(resolve, 300));

@@ -72,7 +72,7 @@ describe("a task", () => {
     await vi.waitFor(async () => {
       const due = await runInDurableObject(objectOf(id), (_one, { storage }) => storage.getAlarm());
       expect(due).toBeGreaterThan(Date.now() + HOUR);
-    });
+    }, 20_000);
     loseKeys();
     await later(id, 10 * HOUR);
     expect(await taskOf(id)).toMatchObject(LOST);
@@ -116,7 +116,7 @@ test("a session ends of which nobody but a task has heard since", async () => {
       storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray(),
     );
     expect(tables).toEqual([]);
-  });
+  }, 20_000);
 });
 
 test("a call with a call_id is answered that nobody knows what came of it", async () => {

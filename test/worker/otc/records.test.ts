@@ -110,7 +110,7 @@ describe("a call that comes again", () => {
         sql.exec("SELECT name FROM sqlite_master WHERE name = 'texts'").toArray(),
       );
       expect(tables).toHaveLength(1);
-    });
+    }, 20_000);
     await abortAllDurableObjects();
     await dying;
     const { message } = failureOf(await run(id, {}, { what: "slow" }));

@@ -44,7 +44,7 @@ function state(args: string[], key = ""): Promise<{ code: number; said: string }
   });
 }
 
-const on = ({ port }: { port: number }) => ["--on", `http://127.0.0.1:${port}`];
+const to = ({ port }: { port: number }) => ["--to", `http://127.0.0.1:${port}`];
 
 async function call({ port }: Served, name: string, args = {}, key?: string): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
@@ -63,24 +63,24 @@ async function call({ port }: Served, name: string, args = {}, key?: string): Pr
 }
 
 test("shows, exports, deletes and imports one's own state where no key is needed", async () => {
-  expect((await state(["show", "counting", ...on(open)])).said).toMatch(/memory {2}none/);
+  expect((await state(["show", "counting", ...to(open)])).said).toMatch(/memory {2}none/);
   await call(open, "counting-next");
   await call(open, "filing-do", { what: "write", path: "/data/a.txt", text: "12345" });
-  const shown = await state(["show", "filing", ...on(open)]);
+  const shown = await state(["show", "filing", ...to(open)]);
   expect(shown).toMatchObject({ code: 0, said: expect.stringMatching(/ 5 {2}data\/a\.txt$/m) });
   expect(shown.said).toMatch(
     /^filing, caller address 127\.0\.0\.1\n {2}memory {2}\d+ KiB, changed 20/,
   );
 
   const file = join(folder, "counting.state");
-  expect(await state(["export", "counting", file, ...on(open)])).toMatchObject({ code: 0 });
-  expect((await state(["delete", "counting", ...on(open)])).said).toMatch(/^Deleted/);
+  expect(await state(["export", "counting", file, ...to(open)])).toMatchObject({ code: 0 });
+  expect((await state(["delete", "counting", ...to(open)])).said).toMatch(/^Deleted/);
   expect(await call(open, "counting-next")).toBe("1");
-  expect((await state(["import", "counting", file, ...on(open)])).said).toMatch(/^Imported/);
+  expect((await state(["import", "counting", file, ...to(open)])).said).toMatch(/^Imported/);
   expect(await call(open, "counting-next")).toBe("2");
 
   await writeFile(`${file}.cut`, (await readFile(file)).subarray(0, -5));
-  const cut = await state(["import", "counting", `${file}.cut`, ...on(open)]);
+  const cut = await state(["import", "counting", `${file}.cut`, ...to(open)]);
   expect(cut).toMatchObject({ code: 1, said: expect.stringMatching(/cut off/) });
   expect(await call(open, "counting-next")).toBe("3");
 });
@@ -88,11 +88,11 @@ test("shows, exports, deletes and imports one's own state where no key is needed
 test("takes a key with the scope operator, and deletes all of one caller's", async () => {
   await call(closed, "counting-next", {}, "ada");
   await call(closed, "filing-do", { what: "write", path: "/data/a", text: "x" }, "ada");
-  const show = ["show", "counting", "--scope", "caller:ada", ...on(closed)];
+  const show = ["show", "counting", "--scope", "caller:ada", ...to(closed)];
   expect((await state(show)).said).toMatch(/Set EDGE_SERVLETS_KEY/);
   expect((await state(show, "ada")).said).toMatch(/needs the scope operator/);
   expect((await state(show, KEY)).said).toMatch(/^counting, caller ada\n {2}memory {2}\d+ KiB/);
-  const deleted = await state(["delete", "--caller", "ada", ...on(closed)], KEY);
+  const deleted = await state(["delete", "--caller", "ada", ...to(closed)], KEY);
   expect(deleted.said).toMatch(/caller ada: of .*counting/);
   expect((await state(show, KEY)).said).toMatch(/memory {2}none/);
   expect(await call(closed, "counting-next", {}, "ada")).toBe("1");
@@ -103,9 +103,9 @@ test.each([
   [["export", "counting"], /state export NAME FILE/],
   [["delete", "--wrong"], /Unknown option '--wrong'/],
   [["delete", "counting", "--caller", "ada"], /--scope caller:ada/],
-  [["show", "counting", "--on", "nothing"], /is not a URL/],
-  [["show", "counting", "--on", "http://example.com"], /unencrypted/],
-  [["show", "counting", "--on", "http://127.0.0.1:1"], /cannot be reached/],
+  [["show", "counting", "--to", "nothing"], /is not a URL/],
+  [["show", "counting", "--to", "http://example.com"], /unencrypted/],
+  [["show", "counting", "--to", "http://127.0.0.1:1"], /cannot be reached/],
   [["import", "counting", "missing.state"], /missing\.state cannot be read/],
 ])("%j is refused in words", async (args, expected) => {
   const { code, said } = await state(args, KEY);
@@ -119,7 +119,7 @@ test("an export that is cut off leaves no file", async () => {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const file = join(folder, "half.state");
   await writeFile(file, "as it was");
-  const answer = await state(["export", "counting", file, ...on(server.address() as AddressInfo)]);
+  const answer = await state(["export", "counting", file, ...to(server.address() as AddressInfo)]);
   server.close();
   expect(answer).toMatchObject({ code: 1, said: expect.stringMatching(/was not written/) });
   expect(await readFile(file, "utf8")).toBe("as it was");

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { post, URL_OF_MCP } from "../server.ts";
-import { accept, as, keyed, prepare, server, type Json } from "./client.ts";
-import { ELICIT, saidIn } from "./plans.ts";
-import { Events, LATEST, messageIn } from "./session-client.ts";
+import { post, URL_OF_MCP } from "../../server.ts";
+import { accept, as, keyed, prepare, server, type Json } from "../../durable/client.ts";
+import { ELICIT, saidIn } from "../../durable/plans.ts";
+import { Events, LATEST, messageIn } from "../../durable/session-client.ts";
 import {
   begin,
   faultOf,
@@ -15,7 +15,7 @@ import {
   sessionOf,
   tell,
   textOf,
-} from "./session-steps.ts";
+} from "../../durable/session-steps.ts";
 
 /** Requests with an unknown, invalid or forbidden session, event, version or HTTP method. */
 prepare();

@@ -1,11 +1,20 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { SessionObject } from "../../../src/durable/session-object.ts";
-import { ABLE, accept, clock, limited, prepare, ROOTS, SAID, type Json } from "./client.ts";
-import { objectOf as taskOf } from "./faults.ts";
-import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "./plans.ts";
-import { Events, resultIn, type SessionClient } from "./session-client.ts";
-import { begin, listened, objectOf, planned, textOf } from "./session-steps.ts";
+import type { SessionObject } from "../../../../src/durable/session-object.ts";
+import {
+  ABLE,
+  accept,
+  clock,
+  limited,
+  prepare,
+  ROOTS,
+  SAID,
+  type Json,
+} from "../../durable/client.ts";
+import { objectOf as taskOf } from "../../durable/faults.ts";
+import { catching, ASKING, ELICIT, log, saidIn, steps, type Asking } from "../../durable/plans.ts";
+import { Events, resultIn, type SessionClient } from "../../durable/session-client.ts";
+import { begin, listened, objectOf, planned, textOf } from "../../durable/session-steps.ts";
 
 /** Servlets that ask the client of a session, and calls that it does not want any more. */
 prepare();

@@ -1,19 +1,28 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Hub } from "../../../src/durable/hub.ts";
-import { namespaceOf } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
-import { post } from "../server.ts";
-import { as, clock, keyed, limited, prepare, ROOTS, send, type Json } from "./client.ts";
-import { steps } from "./plans.ts";
+import type { Hub } from "../../../../src/durable/hub.ts";
+import { namespaceOf } from "../../../../src/env.ts";
+import { limits } from "../../../../src/limits.ts";
+import { post } from "../../server.ts";
+import {
+  as,
+  clock,
+  keyed,
+  limited,
+  prepare,
+  ROOTS,
+  send,
+  type Json,
+} from "../../durable/client.ts";
+import { steps } from "../../durable/plans.ts";
 import {
   resultIn,
   type Events,
   type SessionClient,
   type SessionOptions,
-} from "./session-client.ts";
-import { begin, listened, objectOf, objects } from "./session-steps.ts";
+} from "../../durable/session-client.ts";
+import { begin, listened, objectOf, objects } from "../../durable/session-steps.ts";
 
 /** Sessions and servlets that are notified of changes. */
 prepare();
@@ -191,7 +200,7 @@ test("roots/list_changed reaches no servlet of which its caller may use nothing"
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(await asks()).toEqual([]);
   await changed("*:*");
-  await vi.waitFor(async () => expect(await asks()).toHaveLength(2));
+  await vi.waitFor(async () => expect(await asks()).toHaveLength(2), 20_000);
 });
 
 test("roots/list_changed reaches the servlets that ask for it", async () => {

@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SealedRows } from "../../../src/durable/sealed-rows.ts";
-import { sealerOf } from "../../../src/durable/vault.ts";
-import { readSettings } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
-import { clock, limited, prepare, type Json } from "./client.ts";
-import { HOUR } from "./plans.ts";
+import { SealedRows } from "../../../../src/durable/sealed-rows.ts";
+import { sealerOf } from "../../../../src/durable/vault.ts";
+import { readSettings } from "../../../../src/env.ts";
+import { limits } from "../../../../src/limits.ts";
+import { clock, limited, prepare, type Json } from "../../durable/client.ts";
+import { HOUR } from "../../durable/plans.ts";
 import {
   begin,
   listened,
@@ -16,7 +16,7 @@ import {
   textOf,
   textsOf,
   VERSIONS,
-} from "./session-steps.ts";
+} from "../../durable/session-steps.ts";
 
 /** The stream of a session that belongs to no call. */
 prepare();

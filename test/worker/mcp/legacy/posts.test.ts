@@ -1,11 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { Task } from "../index.ts";
-import { post } from "../server.ts";
-import { accept, prepare, send, server as usual, type Json } from "./client.ts";
-import { catching, ELICIT, log, saidIn, steps } from "./plans.ts";
-import { pause } from "./faults.ts";
-import { instead } from "./session-faults.ts";
-import { Events, LATEST, messageIn, resultIn, type SessionClient } from "./session-client.ts";
+import { Task } from "../../index.ts";
+import { post } from "../../server.ts";
+import { accept, prepare, send, server as usual, type Json } from "../../durable/client.ts";
+import { catching, ELICIT, log, saidIn, steps } from "../../durable/plans.ts";
+import { pause } from "../../durable/faults.ts";
+import { instead } from "../../durable/session-faults.ts";
+import {
+  Events,
+  LATEST,
+  messageIn,
+  resultIn,
+  type SessionClient,
+} from "../../durable/session-client.ts";
 import {
   begin,
   listened,
@@ -15,7 +21,7 @@ import {
   tell,
   textOf,
   VERSIONS,
-} from "./session-steps.ts";
+} from "../../durable/session-steps.ts";
 
 const PING = { jsonrpc: "2.0", id: "ping", method: "ping" };
 const CALL = { ...PING, method: "tools/call", params: { name: "greet", arguments: { name: "A" } } };

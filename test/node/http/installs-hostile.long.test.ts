@@ -92,8 +92,9 @@ test.each(Object.entries(GUESTS))(
       const answer = nameless(await call(name)).replaceAll(nameless(name), bundled);
       expect({ name, answer }).toEqual({ name, answer: await call(bundled) });
     }
-    await vi.waitFor(() =>
-      expect(linesOf(`loaded_${guest}`).map(nameless)).toEqual(linesOf(guest)),
+    await vi.waitFor(
+      () => expect(linesOf(`loaded_${guest}`).map(nameless)).toEqual(linesOf(guest)),
+      20_000,
     );
     expect(linesOf()).toEqual([]);
     expect(await call("greet", { name: "Ada" })).toContain("Hello, Ada!");
@@ -113,7 +114,7 @@ test("a caller that leaves while its guest fetches ends the fetch and the guest"
   await left(server.url, { name: "loaded-fetched", arguments: { url: at("/slow") } }, requested);
   const [{ socket }] = await requested;
   if (!socket.destroyed) await once(socket, "close");
-  await vi.waitFor(() => expect(log.slice(before)).toContain('"outcome":"cancelled"'));
+  await vi.waitFor(() => expect(log.slice(before)).toContain('"outcome":"cancelled"'), 20_000);
   expect(linesOf("loaded")).toEqual(["[loaded] The client has left, so the call was stopped."]);
   expect(linesOf()).toEqual([]);
   expect(await call("loaded-fetched", { url: at("/fast") })).toContain('"fast"');
