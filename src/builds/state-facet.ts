@@ -101,7 +101,7 @@ export class FacetPlace implements StatePlace {
     if (this.#loader !== undefined) return this.#loader;
     throw new Fault(
       "unavailable",
-      "Servlets that are installed keep state only where the bindings LOADER and BUILDS are. Add them to wrangler.toml, or delete the state: npm run servlets -- state delete",
+      "Servlets that are installed keep state only where the bindings LOADER and BUILDS are. Add them to wrangler.toml, or delete the state: npm run servlets -- state delete NAME",
     );
   }
 

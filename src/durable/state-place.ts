@@ -80,37 +80,45 @@ export async function moveState(
   from: StatePlace,
   to: StatePlace,
 ): Promise<void> {
-  const { name } = servlet;
   const { isOfThisBuild, isDamaged, ...kept } = await from.summary(buildOf(servlet));
-  if (isDamaged) throw unreadable(name);
+  if (isDamaged) throw unreadable(servlet.name);
   // A move that was cut off as it deleted what it had moved has left nothing.
   if (kept.changed !== undefined || kept.fileBytes > 0) {
     const what = { hasMemory: isOfThisBuild, hasEndings: true };
-    let failure: unknown;
-    // Where reading fails, the file is cut off, which no import takes.
-    const parts = async function* () {
-      try {
-        yield* await from.exported(name, what);
-      } catch (error) {
-        failure = error;
-      }
-    };
-    try {
-      const file = heldStream(parts(), limits.stateStallMs);
-      await to.imported(servlet, file, { filesOnly: false });
-    } catch (error) {
-      const cause = failure ?? error;
-      if (cause instanceof Fault) throw cause;
-      // Errors in a stream lose their class between isolates.
-      if (!(await from.canExport(what))) throw unreadable(name);
-      throw new Fault(
-        "unavailable",
-        `What the servlet ${name} keeps could not be moved to where it runs now. Nothing was changed. Try again.`,
-        { cause },
-      );
-    }
+    await copyState({ servlet, what }, from, to);
   }
   from.delete();
+}
+
+async function copyState(
+  { servlet, what }: { servlet: PreparedServlet; what: Exported },
+  from: StatePlace,
+  to: StatePlace,
+): Promise<void> {
+  const { name } = servlet;
+  let failure: unknown;
+  // Where reading fails, the file is cut off, which no import takes.
+  const parts = async function* () {
+    try {
+      yield* await from.exported(name, what);
+    } catch (error) {
+      failure = error;
+    }
+  };
+  try {
+    const file = heldStream(parts(), limits.stateStallMs);
+    await to.imported(servlet, file, { filesOnly: false });
+  } catch (error) {
+    const cause = failure ?? error;
+    if (cause instanceof Fault) throw cause;
+    // Errors in a stream lose their class between isolates.
+    if (!(await from.canExport(what))) throw unreadable(name);
+    throw new Fault(
+      "unavailable",
+      `What the servlet ${name} keeps could not be moved to where it runs now. Nothing was changed. Try again.`,
+      { cause },
+    );
+  }
 }
 
 /** The state of a servlet of the bundle: in the database of its object. */
