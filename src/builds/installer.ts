@@ -1,8 +1,4 @@
-import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Lists } from "../model.ts";
-import type { PreparedServlet } from "../servlets/bundle.ts";
-import { merge } from "../servlets/catalog.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
@@ -12,6 +8,7 @@ import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
+import { refuseClashes } from "./servable.ts";
 
 /** The version that an install has made, or found. */
 export interface InstallResult {
@@ -111,24 +108,3 @@ export class Installer {
     if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
   }
 }
-
-function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
-  const others = servlets.filter(({ name }) => name !== build.name);
-  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
-  try {
-    merge(all, ({ kind, name, servlets: [first, second] }) => {
-      if (second !== build.name) return;
-      throw new Fault(
-        "conflict",
-        `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
-      );
-    });
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw new Fault("invalid_params", "The build is not valid: its lists cannot be read.", {
-      cause: error,
-    });
-  }
-}
-
-const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };

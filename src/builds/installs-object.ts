@@ -24,8 +24,8 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   /** The installed builds; undefined if nothing has changed since this generation. */
   since(generation: number): Promise<InstalledBuilds | undefined>;
   /**
-   * Serves a build as a new version. Fails with `conflict` if the bundle has a servlet of that name, and beyond
-   * `limits.installedServlets`; here and below also if another version is served than `seen` (0: none).
+   * Serves a build as a new version. Fails with `conflict` if the bundle has a servlet of that name, if another servlet
+   * has one of its tools, prompts or resources, and beyond `limits.installedServlets`; here and below also if another version is served than `seen` (0: none).
    */
   install(
     build: Build,
@@ -37,7 +37,7 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   /** Forgets that. Fails with `invalid_request` if no build of that name is published. */
   unpublish(name: string): Promise<Settled<void>>;
   published(): Promise<{ name: string; hash: string; by: string }[]>;
-  /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept. */
+  /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept, or `conflict` as above. */
   rollBack(
     name: string,
     to: number,

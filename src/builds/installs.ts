@@ -11,6 +11,7 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf } from "./bindings.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
+import { refuseClashes } from "./servable.ts";
 import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
 /**
@@ -57,6 +58,7 @@ export function installsObject(bundle: Bundle) {
             `This server has ${count} installed servlets, as many as it may. Uninstall one first.`,
           );
         }
+        this.#refuseClashes(build);
         const version = 1 + (this.#versionsOf(name)[0]?.nr ?? 0);
         this.#change(() => {
           const row = [name, version, hash, text, Date.now(), by];
@@ -109,6 +111,7 @@ export function installsObject(bundle: Bundle) {
           );
         }
         this.#demandSeen(name, seen);
+        this.#refuseClashes(buildIn(found));
         this.#change(() => {
           this.#sql.exec("INSERT OR REPLACE INTO served VALUES (?, ?)", name, found.nr);
         });
@@ -264,6 +267,13 @@ export function installsObject(bundle: Bundle) {
     #demandSeen(name: string, seen: number | undefined): void {
       const current = this.#servedOf(name)?.nr ?? 0;
       if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
+    }
+
+    /** Two operators may have been told at once that what they install does not clash. */
+    #refuseClashes(build: Build): void {
+      const names = new Set(bundle.servlets.map(({ name }) => name));
+      const others = this.#served().filter(({ name }) => !names.has(name));
+      refuseClashes(build, [...bundle.servlets, ...others.map(buildIn)]);
     }
 
     #versionsOf(name: string): Row[] {

@@ -2,8 +2,11 @@
 import * as z from "zod/mini";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";
-import { isObject } from "../model.ts";
+import { Fault } from "../errors.ts";
+import { isObject, type Lists } from "../model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import { merge } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
@@ -96,3 +99,25 @@ function mountsOf({ allowed_paths = [] }: Manifest) {
     throw invalidBuild(`manifest.${why.replace(/\.$/, "")}`);
   }
 }
+
+/** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */
+export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
+  const others = servlets.filter(({ name }) => name !== build.name);
+  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+  try {
+    merge(all, ({ kind, name, servlets: [first, second] }) => {
+      if (second !== build.name) return;
+      throw new Fault(
+        "conflict",
+        `The servlet ${first} also has ${name} (${kind}): give ${second} a "prefix" in servlet.json, or skip it there.`,
+      );
+    });
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault("invalid_params", "The build is not valid: its lists cannot be read.", {
+      cause: error,
+    });
+  }
+}
+
+const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };

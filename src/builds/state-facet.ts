@@ -1,8 +1,8 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { PlainEnding } from "../durable/plain-ending.ts";
 import { settled, unsettled, type RunContext, type Settled } from "../durable/remote-hooks.ts";
-import type { StateSummary } from "../durable/state-export.ts";
-import type { PlaceRun, StatePlace } from "../durable/state-place.ts";
+import type { Exported, StateSummary } from "../durable/state-export.ts";
+import type { Imported, PlaceRun, StatePlace } from "../durable/state-place.ts";
 import { hasTable } from "../durable/tables.ts";
 import { Fault } from "../errors.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -28,20 +28,20 @@ export function deleteFacet({ facets, storage }: DurableObjectState): void {
  */
 export class FacetPlace implements StatePlace {
   readonly #object: DurableObjectState;
-  readonly #loader: ServletLoader;
+  readonly #loader: ServletLoader | undefined;
   readonly #key: Uint8Array;
   /** The code that the facet runs. */
   #running: Awaited<ReturnType<ServletLoader["stateClass"]>> | undefined;
 
-  /** Sealed with this key. */
-  constructor(object: DurableObjectState, loader: ServletLoader, key: Uint8Array) {
+  /** Sealed with this key. Without a loader, nothing in it can be reached. */
+  constructor(object: DurableObjectState, loader: ServletLoader | undefined, key: Uint8Array) {
     this.#object = object;
     this.#loader = loader;
     this.#key = key;
   }
 
   async call({ servlet, call, isDurable, room, reserve, ...run }: PlaceRun): Promise<PlainEnding> {
-    const setup = setupOf(servlet, this.#loader.deployment, call);
+    const setup = setupOf(servlet, this.#demandedLoader.deployment, call);
     const id = crypto.randomUUID();
     const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };
     const hooks = new StateHooks(call, setup, reserve);
@@ -64,19 +64,23 @@ export class FacetPlace implements StatePlace {
     return this.#ask(undefined, async (state) => state.summary(build));
   }
 
-  async exported(servlet: string): Promise<AsyncIterator<Uint8Array>> {
-    return (await this.#ask(undefined, async (state) => state.exported(servlet))).values();
+  exported(servlet: string, what: Exported): Promise<ReadableStream<Uint8Array>> {
+    return this.#ask(undefined, async (state) => state.exported(servlet, what));
+  }
+
+  canExport(what: Exported): Promise<boolean> {
+    return this.#ask(undefined, async (state) => state.canExport(what));
   }
 
   imported(
     servlet: PreparedServlet,
-    filesOnly: boolean,
     file: ReadableStream<Uint8Array>,
-    reserve: PlaceRun["reserve"],
+    { filesOnly, reserve }: Imported,
   ): Promise<void> {
     const { name, manifest } = servlet;
+    const hooks = reserve && new Reserve(reserve);
     return this.#ask(servlet, async (state) =>
-      state.imported({ name, manifest }, filesOnly, file, new Reserve(reserve)),
+      state.imported({ name, manifest }, file, { filesOnly, ...(hooks && { hooks }) }),
     );
   }
 
@@ -93,6 +97,14 @@ export class FacetPlace implements StatePlace {
     this.#running = undefined;
   }
 
+  get #demandedLoader(): ServletLoader {
+    if (this.#loader !== undefined) return this.#loader;
+    throw new Fault(
+      "unavailable",
+      "Servlets that are installed keep state only where the bindings LOADER and BUILDS are. Add them to wrangler.toml, or delete the state: npm run servlets -- state delete NAME",
+    );
+  }
+
   /** Asks the facet with this servlet's code; without one, with any. */
   async #ask<T>(
     servlet: PreparedServlet | undefined,
@@ -100,13 +112,15 @@ export class FacetPlace implements StatePlace {
   ): Promise<T> {
     const { facets, storage } = this.#object;
     const known = servlet === undefined ? this.#running : undefined;
-    const code = known ?? (await this.#loader.stateClass(servlet, this.#key));
+    const code = known ?? (await this.#demandedLoader.stateClass(servlet, this.#key));
     if (this.#running !== undefined && this.#running.name !== code.name) {
       // Its database stays.
       facets.abort(FACET, new Error("The servlet has other code."));
     }
-    if (servlet !== undefined) {
-      storage.sql.exec("CREATE TABLE IF NOT EXISTS facet (id INTEGER PRIMARY KEY)");
+    if (servlet !== undefined && this.isEmpty()) {
+      storage.sql.exec("CREATE TABLE facet (id INTEGER PRIMARY KEY)");
+      // Else a crash could leave a facet that nothing knows of, and nothing deletes.
+      await storage.sync();
     }
     this.#running = code;
     try {

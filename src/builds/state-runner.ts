@@ -6,7 +6,13 @@ import { DurableObject } from "cloudflare:workers";
 import type { PlainEnding } from "../durable/plain-ending.ts";
 import { settled, unsettled, type Settled } from "../durable/remote-hooks.ts";
 import { ScopeState } from "../durable/scope-state.ts";
-import { exportOf, summaryOf, type StateSummary } from "../durable/state-export.ts";
+import {
+  canExport,
+  exportOf,
+  summaryOf,
+  type Exported,
+  type StateSummary,
+} from "../durable/state-export.ts";
 import { importInto } from "../durable/state-import.ts";
 import { heldStream, steady } from "../durable/state-streams.ts";
 import { Fault } from "../errors.ts";
@@ -41,12 +47,13 @@ export interface StateFacet extends Rpc.DurableObjectBranded {
   cancel(id: string): void;
   /** `build` is that of the servlet (see `buildOf`) that would use what is kept. */
   summary(build: string | undefined): Promise<Settled<StateSummary>>;
-  exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>>;
+  exported(name: string, what: Exported): Promise<Settled<ReadableStream<Uint8Array>>>;
+  canExport(what: Exported): Promise<Settled<boolean>>;
+  /** Without `hooks` as `StatePlace.imported` without `reserve`. */
   imported(
     servlet: Kept,
-    filesOnly: boolean,
     file: ReadableStream<Uint8Array>,
-    hooks: Pick<StateHooks, "reserve">,
+    how: { filesOnly: boolean; hooks?: Pick<StateHooks, "reserve"> },
   ): Promise<Settled<void>>;
   /** Bytes of memory and files that are stored. */
   bytes(): Promise<Settled<number>>;
@@ -94,24 +101,28 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
       return settled(() => summaryOf(this.#state, build));
     }
 
-    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
-      return settled(() => heldStream(exportOf(this.#state, name), limits.stateStallMs));
+    exported(name: string, what: Exported): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(() => heldStream(exportOf(this.#state, name, what), limits.stateStallMs));
+    }
+
+    canExport(what: Exported): Promise<Settled<boolean>> {
+      return settled(() => canExport(this.#state, what));
     }
 
     imported(
       servlet: Kept,
-      filesOnly: boolean,
       file: ReadableStream<Uint8Array>,
-      hooks: Pick<StateHooks, "reserve">,
+      { filesOnly, hooks }: { filesOnly: boolean; hooks?: Pick<StateHooks, "reserve"> },
     ): Promise<Settled<void>> {
-      return settled(() =>
-        importInto(this.#state, steady(file, limits.stateStallMs), {
+      return settled(async () => {
+        await importInto(this.#state, steady(file, limits.stateStallMs), {
           servlet: whole(servlet),
           filesOnly,
           newInstance: () => newInstanceOf(demanded()),
-          reserve: async (bytes) => unsettled(await hooks.reserve(bytes)),
-        }),
-      );
+          ...(hooks && { reserve: async (bytes) => unsettled(await hooks.reserve(bytes)) }),
+        });
+        await this.ctx.storage.sync();
+      });
     }
 
     bytes(): Promise<Settled<number>> {

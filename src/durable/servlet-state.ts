@@ -40,9 +40,9 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> 
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #places: Promise<{ own: OwnPlace; facet: FacetPlace | undefined }> | undefined;
-    /** The lists that the servlet has given in this state, and its hash. */
-    #lists: { text: string; until: number; hash: string } | undefined;
+    #places: Promise<{ own: OwnPlace; facet: FacetPlace }> | undefined;
+    /** The lists that a version of the servlet has given in this state. */
+    #lists: { text: string; until: number; version: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
     #until: number | undefined;
     readonly #room: Room;
@@ -58,26 +58,21 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     /** Where the state of a servlet is kept; of one that is not served any more, where it was. */
     async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
       const { own, facet } = await this.#opened();
-      if (servlet === undefined) return facet?.isEmpty() === false ? facet : own;
-      const isBundled = servlet.module !== undefined;
-      if (facet === undefined) {
-        if (isBundled) return own;
-        throw new Fault("unavailable", `The binding LOADER is missing: ${servlet.name} needs it.`);
-      }
-      const [place, other] = isBundled ? [own, facet] : [facet, own];
+      // Both have some where a move was cut off: then the facet may lack a part.
+      if (servlet === undefined) return own.isEmpty() && !facet.isEmpty() ? facet : own;
+      const [place, other] = servlet.module !== undefined ? [own, facet] : [facet, own];
       if (!other.isEmpty()) await moveState(servlet, other, place);
       return place;
     }
 
-    /** The places with the key of the scope: this object's database, and where servlets can be installed, its facet. */
+    /** The places with the key of the scope: this object's database, and its facet. */
     #opened() {
       const opened = async () => {
         const { sealer, serving } = this.#share;
         const key = await sealer.scopeKey(String(this.ctx.id));
-        const { deployment, loader } = serving;
         return {
-          own: new OwnPlace(this.ctx.storage, key, deployment),
-          facet: loader && new FacetPlace(this.ctx, loader, key),
+          own: new OwnPlace(this.ctx.storage, key, serving.deployment),
+          facet: new FacetPlace(this.ctx, serving.loader, key),
         };
       };
       this.#places ??= opened().catch((error: unknown) => {
@@ -95,10 +90,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         this.#running.set(run.id, stop);
         const sent: Promise<unknown>[] = [];
         try {
-          const { there } = run;
-          const call = { ...contextOf(hooks, there, sent), signal: () => stop.signal };
+          const call = { ...contextOf(hooks, run.there, sent), signal: () => stop.signal };
           return await this.#inTurn(stop.signal, () =>
-            this.#call(servlet, { ...run, isDurable: there.repeats }, call),
+            this.#call(servlet, { ...run, isDurable: run.there.repeats }, call),
           );
         } finally {
           this.#running.delete(run.id);
@@ -118,8 +112,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return settled(async () => {
         const servlet = demanded(this.#servlet(of));
         const known = () => {
-          const { text, until, hash } = this.#lists ?? NO_LISTS;
-          return hash === servlet.hash && until > Date.now() ? text : undefined;
+          const { text, until, version } = this.#lists ?? NO_LISTS;
+          return version === versionOf(servlet) && until > Date.now() ? text : undefined;
         };
         const signal = nobodysCall.signal();
         return known() ?? this.#inTurn(signal, async () => known() ?? this.#list(servlet, viewer));
@@ -134,7 +128,11 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           endingOf(await this.#call(bundled, { ...run, call: partsOf(call) }, call)),
       });
       const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...viewer }));
-      this.#lists = { text, until: Date.now() + limits.dynamicListMs, hash: prepared.hash };
+      this.#lists = {
+        text,
+        until: Date.now() + limits.dynamicListMs,
+        version: versionOf(prepared),
+      };
       return text;
     }
 
@@ -173,8 +171,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           return this.#room.demand(caller, bytes);
         },
       });
-      if (changesIn(ending).some(({ method }) => method.endsWith("list_changed")))
-        this.#lists = undefined;
+      const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
+      // Another version may have begun with new memory.
+      const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
+      if (hasChanged || isOther) this.#lists = undefined;
       if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
         this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
       }
@@ -222,7 +222,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const release = () => this.#turns.release();
         try {
           const place = await this.#place(this.#servlet(of));
-          return heldStream(await place.exported(of.name), limits.stateStallMs, release);
+          const file = await place.exported(of.name, { hasMemory: true, hasEndings: false });
+          return heldStream(file, limits.stateStallMs, release);
         } catch (error) {
           release();
           throw error;
@@ -240,7 +241,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           const servlet = demanded(this.#servlet(of));
           const place = await this.#place(servlet);
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
-          await place.imported(servlet, filesOnly, file, reserve);
+          await place.imported(servlet, file, { filesOnly, reserve });
           this.#lists = undefined;
           await this.#keep(servlet, caller);
           return place.summary(buildOf(servlet));
@@ -291,4 +292,8 @@ function demanded(servlet: PreparedServlet | undefined): PreparedServlet {
   throw new Fault("unavailable", "This servlet is not served any more.");
 }
 
-const NO_LISTS = { text: "", until: 0, hash: "" };
+/** Identifies a version: installed ones can have the same code, and another manifest or other files. */
+const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
+  JSON.stringify([hash, manifest, parts]);
+
+const NO_LISTS = { text: "", until: 0, version: "" };

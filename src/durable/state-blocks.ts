@@ -88,11 +88,17 @@ export class StateBlocks {
   /** All blocks as they are with all pieces. */
   all(): KnownBlocks {
     const blocks: KnownBlocks = new Map();
-    for (const { nth, bytes } of this.#sql.exec("SELECT nth, bytes FROM blocks")) {
-      blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
+    const stored = this.#sql.exec("SELECT nth, bytes FROM blocks");
+    try {
+      for (const { nth, bytes } of stored) {
+        blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
+      }
+    } finally {
+      // Where one cannot be opened: no table could be dropped while a query has rows left.
+      stored.toArray();
     }
     this.#rows = noRows();
-    for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`)) {
+    for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`).toArray()) {
       const pieces = this.#open(bytes, `pieces ${at as number}`);
       for (const piece of inPieces(pieces)) {
         putPiece(piece, blocks.get(piece.nth), this.#flagsOf(piece.nth));

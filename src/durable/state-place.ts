@@ -1,3 +1,4 @@
+import { Fault } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { Recorded } from "../record.ts";
@@ -9,7 +10,13 @@ import { newInstanceOf } from "../wasm/pool.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { RunContext } from "./remote-hooks.ts";
 import { buildOf, ScopeState, unreadable } from "./scope-state.ts";
-import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
+import {
+  canExport,
+  exportOf,
+  summaryOf,
+  type Exported,
+  type StateSummary,
+} from "./state-export.ts";
 import { importInto } from "./state-import.ts";
 import { heldStream, steady } from "./state-streams.ts";
 import { hasTable } from "./tables.ts";
@@ -31,19 +38,31 @@ export interface PlaceRun {
   reserve(bytes: number): Promise<void>;
 }
 
+/** How a file is imported. */
+export interface Imported {
+  /** True for files alone, without the memory. */
+  filesOnly: boolean;
+  /** Absent for a move: what is kept already is neither counted nor bounded again. */
+  reserve?: PlaceRun["reserve"];
+}
+
 /** Where the state of a servlet in one scope is kept, and its guest runs. */
 export interface StatePlace {
   call(run: PlaceRun): Promise<PlainEnding>;
   /** What is kept; `build` is that of the servlet (see `buildOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
-  /** The whole as a file: see `src/state-file.ts`. */
-  exported(servlet: string): Promise<Iterator<Uint8Array> | AsyncIterator<Uint8Array>>;
-  /** Replaces what is kept by a file's content. */
+  /** A file of what is kept: see `src/state-file.ts`. */
+  exported(
+    servlet: string,
+    what: Exported,
+  ): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
+  /** False if a part of it can no longer be read. */
+  canExport(what: Exported): Promise<boolean>;
+  /** Replaces what is kept by a file's content, for good: it outlives a crash. */
   imported(
     servlet: PreparedServlet,
-    filesOnly: boolean,
     file: ReadableStream<Uint8Array>,
-    reserve: PlaceRun["reserve"],
+    how: Imported,
   ): Promise<void>;
   /** Bytes of memory and files that are stored. */
   bytes(): Promise<number>;
@@ -61,15 +80,45 @@ export async function moveState(
   from: StatePlace,
   to: StatePlace,
 ): Promise<void> {
-  const { name } = servlet;
   const { isOfThisBuild, isDamaged, ...kept } = await from.summary(buildOf(servlet));
-  if (isDamaged) throw unreadable(name);
+  if (isDamaged) throw unreadable(servlet.name);
+  // A move that was cut off as it deleted what it had moved has left nothing.
   if (kept.changed !== undefined || kept.fileBytes > 0) {
-    const file = heldStream(await from.exported(name), limits.stateStallMs);
-    // It is counted for its caller already.
-    await to.imported(servlet, !isOfThisBuild, file, async () => {});
+    const what = { hasMemory: isOfThisBuild, hasEndings: true };
+    await copyState({ servlet, what }, from, to);
   }
   from.delete();
+}
+
+async function copyState(
+  { servlet, what }: { servlet: PreparedServlet; what: Exported },
+  from: StatePlace,
+  to: StatePlace,
+): Promise<void> {
+  const { name } = servlet;
+  let failure: unknown;
+  // Where reading fails, the file is cut off, which no import takes.
+  const parts = async function* () {
+    try {
+      yield* await from.exported(name, what);
+    } catch (error) {
+      failure = error;
+    }
+  };
+  try {
+    const file = heldStream(parts(), limits.stateStallMs);
+    await to.imported(servlet, file, { filesOnly: false });
+  } catch (error) {
+    const cause = failure ?? error;
+    if (cause instanceof Fault) throw cause;
+    // Errors in a stream lose their class between isolates.
+    if (!(await from.canExport(what))) throw unreadable(name);
+    throw new Fault(
+      "unavailable",
+      `What the servlet ${name} keeps could not be moved to where it runs now. Nothing was changed. Try again.`,
+      { cause },
+    );
+  }
 }
 
 /** The state of a servlet of the bundle: in the database of its object. */
@@ -108,19 +157,23 @@ export class OwnPlace implements StatePlace {
     return summaryOf(this.#state, build);
   }
 
-  async exported(servlet: string): Promise<Iterator<Uint8Array>> {
-    return exportOf(this.#state, servlet);
+  async exported(servlet: string, what: Exported): Promise<Iterable<Uint8Array>> {
+    return exportOf(this.#state, servlet, what);
+  }
+
+  async canExport(what: Exported): Promise<boolean> {
+    return canExport(this.#state, what);
   }
 
   async imported(
     servlet: PreparedServlet,
-    filesOnly: boolean,
     file: ReadableStream<Uint8Array>,
-    reserve: PlaceRun["reserve"],
+    how: Imported,
   ): Promise<void> {
     const newInstance = () => newInstanceOf(programOf(servlet, this.#deployment));
     const chunks = steady(file, limits.stateStallMs);
-    await importInto(this.#state, chunks, { servlet, filesOnly, newInstance, reserve });
+    await importInto(this.#state, chunks, { servlet, newInstance, ...how });
+    await this.#storage.sync();
   }
 
   async bytes(): Promise<number> {
@@ -137,6 +190,7 @@ export class OwnPlace implements StatePlace {
     this.drop();
     this.#storage.transactionSync(() => {
       state.rows.clear();
+      state.rows.clearEndings();
       state.files.deleteAll();
     });
   }

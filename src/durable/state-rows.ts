@@ -36,6 +36,15 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
+/** A part of an ending, by its run: the seed of its call, and a digest of the answers that it was given. */
+interface EndingPart {
+  run: string;
+  nth: number;
+  /** Unix ms. */
+  until: number;
+  bytes: Uint8Array;
+}
+
 /** How a call has ended, and the answers that it was given until then. */
 interface Ended {
   answers: string[];
@@ -155,16 +164,38 @@ export class StateRows {
     const run = `${head.seed} ${hashOf(ended.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
+    const until = now + limits.taskMs;
     this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);
     for (let nth = 0; nth * PART < bytes.length; nth++) {
-      const part = bytes.subarray(nth * PART, (nth + 1) * PART);
-      this.#sql.exec(
-        "INSERT INTO ending_parts VALUES (?, ?, ?, ?)",
-        ...[run, nth, this.#sealing.seal(part, `ending ${run} ${nth}`)],
-        now + limits.taskMs,
-      );
+      this.putEnding({ run, nth, until, bytes: bytes.subarray(nth * PART, (nth + 1) * PART) });
     }
     this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
+  }
+
+  putEnding({ run, nth, until, bytes }: EndingPart): void {
+    const sealed = this.#sealing.seal(bytes, `ending ${run} ${nth}`);
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO ending_parts VALUES (?, ?, ?, ?)",
+      run,
+      nth,
+      sealed,
+      until,
+    );
+  }
+
+  /** The parts of all endings, the oldest first. Throws `CorruptState`. */
+  *endings(): Generator<EndingPart> {
+    for (const { id } of this.#sql
+      .exec("SELECT rowid AS id FROM ending_parts ORDER BY id")
+      .toArray()) {
+      const row = this.#row("SELECT * FROM ending_parts WHERE rowid = ?", Number(id))!;
+      const [run, nth, until] = [String(row["seed"]), Number(row["nth"]), Number(row["until"])];
+      yield { run, nth, until, bytes: this.#open(row["bytes"], `ending ${run} ${nth}`) };
+    }
+  }
+
+  clearEndings(): void {
+    this.#sql.exec("DELETE FROM ending_parts");
   }
 
   /** The changes of a call, to be stored. Clears its marks. */
@@ -243,7 +274,7 @@ export class StateRows {
     };
   }
 
-  #row(query: string, ...bindings: string[]): Row | undefined {
+  #row(query: string, ...bindings: (string | number)[]): Row | undefined {
     return this.#sql.exec(query, ...bindings).toArray()[0];
   }
 

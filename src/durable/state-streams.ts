@@ -10,10 +10,12 @@ const stalled = (ms: number) =>
 
 /** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still for so long. */
 export function heldStream(
-  source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>,
+  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   stallMs: number,
   over = () => {},
 ): ReadableStream<Uint8Array> {
+  const source =
+    Symbol.asyncIterator in parts ? parts[Symbol.asyncIterator]() : parts[Symbol.iterator]();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
   const end = () => {

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
+import { ServletState as Plain } from "./index.ts";
 
 export * from "./index.ts";
 
@@ -20,4 +21,12 @@ function bucketInMemory() {
   };
 }
 
-export default createApp(bundle, { ...env, BUILDS: bucketInMemory() });
+const BUILDS = bucketInMemory();
+
+export class ServletState extends Plain {
+  constructor(state: DurableObjectState, own: Cloudflare.Env) {
+    super(state, Object.assign({ BUILDS }, own));
+  }
+}
+
+export default createApp(bundle, { ...env, BUILDS });

@@ -2,8 +2,8 @@
  * `npm run bench`: this project beside the official SDK's handler, the stock Extism SDK and a bare reply, each
  * served by workerd itself on loopback, driven in turn in one run. Ratios count, not absolute times; the ratio
  * of CPU time (user and system, of the workerd processes) is the one that a busy machine changes least.
- * `--full` has longer rounds, and measures memory, durable calls and sessions too; names of rows (`npm run
- * bench -- callKey callJwt`) are for no more than these.
+ * `--full` has longer rounds, and measures memory, durable calls, sessions and installed servlets with state too; names
+ * of rows (`npm run bench -- callKey callJwt`) are for no more than these.
  * `PLUGIN_CASES=FOLDER npm run bench` has rows of large plugins too (plugins.ts).
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
@@ -92,9 +92,14 @@ const median = (values: number[]) =>
 const ownSessions = (port: number) =>
   Promise.all(Array.from({ length: CONNECTIONS }, async () => headersOf(await sessionAt(port))));
 
+/** Keys by which each connection has a caller of its own. */
+const KEYS = Array.from({ length: CONNECTIONS }, (_, at) => `any${at}`);
+
 /** Heads by which each connection has a caller of its own. */
-const ownCallers = () =>
-  Array.from({ length: CONNECTIONS }, (_, at) => ({ "cf-connecting-ip": `203.0.113.${at + 1}` }));
+const ownCallers = {
+  address: KEYS.map((_, at) => ({ "cf-connecting-ip": `203.0.113.${at + 1}` })),
+  key: KEYS.map((key) => ({ authorization: `Bearer ${key}` })),
+};
 
 interface Round extends Measured {
   /** CPU time of the server's process for each request, in microseconds. */
@@ -113,7 +118,7 @@ async function compare(wanted: Wanted, ours: Served, other: Served) {
     const own = wanted.inSession
       ? await ownSessions(served.port)
       : wanted.ownCallers
-        ? ownCallers()
+        ? ownCallers[wanted.ownCallers]
         : [];
     loads.set(served, { connections: CONNECTIONS, ...sent, port: served.port, own });
   }
@@ -167,13 +172,18 @@ const deployed = await serve(oursFolder, {
   variables: vars as Record<string, string>,
 });
 const bare = await serve(await buildPeer("bare"));
-/** The same Worker twice; the first has the greeting installed, too. */
+/** Only in `--full`, or by name. */
+const FULL_ONLY = new Set(["callStatefulLoaded"]);
+const isWanted = (name: string) =>
+  only.length === 0 ? full || !FULL_ONLY.has(name) : only.includes(name);
+/** The same Worker twice; the first has the greeting and the counter installed, too. */
 const [loaded, unloaded] =
-  only.length === 0 || only.includes("callLoaded")
-    ? [await serveLoading(), await serveLoading()]
+  isWanted("callLoaded") || isWanted("callStatefulLoaded")
+    ? [await serveLoading({}, ["any", ...KEYS]), await serveLoading({}, ["any", ...KEYS])]
     : [];
 if (loaded) {
   await loaded.operator.put(await builtFrom("plugins/hello", "loaded", { prefix: "loaded" }));
+  await loaded.operator.put(await builtFrom("test/guests/counting", "tally", { prefix: "tally" }));
   await pause(limits.installsStaleMs);
 }
 /** Large plugins, and the small one that is their measure: each process has idle instances of its own. */
@@ -215,7 +225,7 @@ const others: Record<string, Served> = {
   callJwt: oursToo,
   callBare: bare,
   callDeployedBare: bare,
-  ...(unloaded && { callLoaded: unloaded.served }),
+  ...(unloaded && { callLoaded: unloaded.served, callStatefulLoaded: unloaded.served }),
 };
 /** The kinds that are not sent to a server that anybody may call, without a run log. */
 const ownServer: Record<string, Served> = {
@@ -223,7 +233,7 @@ const ownServer: Record<string, Served> = {
   callJwt: locked,
   callDeployed: deployed,
   callDeployedBare: deployed,
-  ...(loaded && { callLoaded: loaded.served }),
+  ...(loaded && { callLoaded: loaded.served, callStatefulLoaded: loaded.served }),
 };
 /** The most CPU time that a call may take, as a multiple of the other's. */
 const TARGETS: Record<string, number> = {
@@ -256,7 +266,7 @@ console.log(
 const ratios: Record<string, number> = {};
 const cpuRatios: Record<string, number> = {};
 for (const [name, wanted] of Object.entries(kinds)) {
-  if (only.length > 0 && !only.includes(name)) continue;
+  if (!isWanted(name)) continue;
   const open = IN_GUESTS.has(name) ? oursGuests : ours;
   const isPlugin = plugins?.kinds[name] !== undefined;
   const mine = isPlugin ? large! : (ownServer[name] ?? open);

@@ -12,8 +12,8 @@ export interface Wanted {
   pauseMs?: number;
   /** Each connection has a session of its own. */
   inSession?: true;
-  /** Each connection has a caller of its own: an address. */
-  ownCallers?: true;
+  /** Each connection has a caller of its own: an address, or a key. */
+  ownCallers?: "address" | "key";
 }
 
 const meta = {
@@ -88,14 +88,14 @@ export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>
         params: { name: "counting-next", arguments: {} },
       }),
       check: (body: string) => /200 OK[^]*"text":"[0-9]+"/.test(body),
-      ownCallers: true,
+      ownCallers: "address",
     },
     /** Commits one page of 10 MB of memory, beside one of 64 KB. */
     commit10MB: {
       ...changePage("@"),
       peer: changePage(""),
       check: (body: string) => body.includes("200 OK") && body.includes("one page"),
-      ownCallers: true,
+      ownCallers: "address",
       // More instances of 10 MB are not kept in memory.
       connections: 2,
     },
@@ -111,6 +111,13 @@ export const kindsWith = (proofs: Record<"key" | "token", Record<string, string>
       headers: { ...loaded.headers, ...ANYBODY },
       peer: { ...small, headers: { ...small.headers, ...ANYBODY } },
       check: greeted,
+    },
+    /** The counter, installed. Beside the one of the bundle. */
+    callStatefulLoaded: {
+      ...modern("tools/call", { name: "tally-next", arguments: {} }, "tally-next"),
+      peer: modern("tools/call", { name: "counting-next", arguments: {} }, "counting-next"),
+      check: (body: string) => /200 OK[^]*"text":"[0-9]+"/.test(body),
+      ownCallers: "key",
     },
     /** A guest in C, with a megabyte of memory for its stack. */
     callC: {

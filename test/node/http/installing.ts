@@ -51,19 +51,25 @@ export async function builtFrom(folder: string, name: string, manifest: object =
 
 const KEY = "esk_operator";
 
-/** Serves the same Worker by workerd itself, with a bucket in memory, for any caller and an operator. */
-export async function serveLoading({ variables, ...options }: Options = {}) {
+/** Serves the same Worker by workerd itself, with a bucket in memory, for callers with these keys and an operator. */
+export async function serveLoading(
+  { variables, ...options }: Options = {},
+  callers: readonly string[] = ["any"],
+) {
   await mkdir(".bundle", { recursive: true });
   const folder = await mkdtemp(join(".bundle", "loading-"));
   await buildWorker("test/worker/installing.ts", folder);
-  const hash = createHash("sha256").update(KEY).digest("hex");
-  const any = createHash("sha256").update("any").digest("hex");
+  const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
+  const operator = { hash: hashOf(KEY), scopes: ["operator", "*:*"] };
   const served = await serve(folder, {
     durable: true,
     loader: true,
     variables: {
       SEASON: "plums",
-      API_KEYS: JSON.stringify({ operator: { hash, scopes: ["operator", "*:*"] }, any }),
+      API_KEYS: JSON.stringify({
+        operator,
+        ...Object.fromEntries(callers.map((key) => [key, hashOf(key)])),
+      }),
       ...variables,
     },
     ...options,
