@@ -76,7 +76,7 @@ async function tried(
   begin: Begin,
   options: { fatal?: number; victim?: Victim } = {},
 ): Promise<Trial> {
-  limited({ resultWaitMs: 0, nextAskMs: 0 });
+  limited({ resultWaitMs: 0, nextAskMs: 0, keptSecrets: Infinity });
   const world = newWorld();
   const client = await SessionClient.begin(PLAIN);
   const faults = new SessionFaults(client.id, options);
@@ -91,9 +91,9 @@ async function tried(
 /** Answers all that is asked at the page, as a person does who opens it again where it fails; gives the result. */
 async function through({ id, url }: { id: string; url: string }): Promise<unknown> {
   const person = browser(server);
-  await person.send(url, { credential: "ada" });
   for (let times = 0; times < 50; times++) {
     const { hidden, text, response } = await person.fetch(url);
+    if (text.includes("Who are you?")) await person.send(url, { credential: "ada" });
     const secretPage = response.headers.get("location");
     if (secretPage !== null) {
       const { hidden: own } = await person.fetch(secretPage);

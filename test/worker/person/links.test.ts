@@ -21,7 +21,7 @@ import {
 import { objectOf } from "../durable/faults.ts";
 import { ELICIT, HOUR, saidIn, steps } from "../durable/plans.ts";
 import { call, failureOf, valueOf } from "../otc/client.ts";
-import { answerOf, modern, post } from "../server.ts";
+import { answerOf, listenerOf, modern, post } from "../server.ts";
 import { browser, server } from "./browser.ts";
 
 /** Calls of clients that cannot ask their user: each kind of client gets a link, and the call goes on. */
@@ -131,6 +131,34 @@ test("a client of tasks hears that the task has ended with the link, and cannot 
   await browser().answer(url, { f0: "Ada" });
   expect(saidIn(await resultOf(id))).toEqual(["slept", "Ada"]);
   expect(await endedTask(taskId, sent)).toEqual(task);
+});
+
+test("a client that listens to its task hears once that it has ended with the link", async () => {
+  const { result } = await callOf("plan_always", steps({ do: "sleep", ms: 6000 }, ELICIT, ELICIT), {
+    capabilities: TASKS,
+  });
+  const taskId = result!["taskId"];
+  const meta = { "io.modelcontextprotocol/clientCapabilities": TASKS };
+  const { body, headers } = modern(
+    "subscriptions/listen",
+    { notifications: { taskIds: [taskId] } },
+    meta,
+  );
+  const listener = listenerOf(await post(body, headers, server));
+  await listener.next();
+  let told = await listener.next();
+  while (told["params"].status === "working") told = await listener.next();
+  expect(told).toMatchObject({ method: "notifications/tasks", params: { taskId } });
+  expect(told["params"].status).toBe("completed");
+  const { url } = told["params"].result.structuredContent;
+  const next = listener.next();
+  const person = browser();
+  await person.answer(url, { f0: "Ada" });
+  await person.answer(url, { f0: "Grace" });
+  expect(saidIn(await resultOf(taskId))).toEqual(["slept", "Ada", "Grace"]);
+  const silent = scheduler.wait(100).then(() => "nothing");
+  expect(await Promise.race([next, silent])).toBe("nothing");
+  await listener.close();
 });
 
 async function endedTask(taskId: string, sent: Json): Promise<Json> {
