@@ -30,6 +30,7 @@ export default defineConfig({
               kvNamespaces: ["OAUTH_KV"],
               r2Buckets: ["BUILDS"],
               workerLoaders: { TEST_LOADER: {} },
+              durableObjects: { SCRATCH: { className: "Scratch", useSQLite: true } },
               ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),

@@ -1,5 +1,5 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
-import { env } from "cloudflare:workers";
+import { DurableObject, env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
 import { bundle } from "../bundle.gen.ts";
@@ -17,4 +17,10 @@ export const {
   States,
   Task,
 } = durableObjects(bundle);
+
+/** Storage of its own, for tests: that of objects with facets cannot be listed with others (\`listDurableObjectIds\`). */
+export class Scratch extends DurableObject {
+  override alarm() {}
+}
+
 export default createApp(bundle, env);

@@ -18,8 +18,8 @@ import { bundle } from "../../bundle.gen.ts";
 
 /** Objects of servlet state that can run servlets of the test bundle as if they were installed. */
 
-const { SERVLET_STATES: states, TEST_LOADER } = env as unknown as {
-  SERVLET_STATES: DurableObjectNamespace;
+const { SCRATCH: objects, TEST_LOADER } = env as unknown as {
+  SCRATCH: DurableObjectNamespace;
   TEST_LOADER: WorkerLoader;
 };
 
@@ -99,7 +99,7 @@ interface Served {
 
 /** An object of servlet state, for one scope. */
 export function newScope() {
-  const stub = states.getByName(`installed ${crypto.randomUUID()}`);
+  const stub = objects.getByName(`installed ${crypto.randomUUID()}`);
   /** Does this with the object, as it is after it has started. */
   const within = <T>(
     work: (object: StateOf, state: DurableObjectState) => Promise<T> | T,

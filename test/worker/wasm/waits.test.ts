@@ -17,17 +17,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function call(name: string, args: object, more: Partial<Setup> = {}) {
+/** A call whose guest waits for something: the clock goes on once it does. */
+async function waiting(name: string, args: object, more: Partial<Setup> = {}) {
   const input = { request: { name, arguments: args }, context: { id: "1", _meta: {} } };
-  return callExport(program, "call_tool", JSON.stringify(input), {
-    world: {
-      ...liveWorld,
-      // A server that takes the request and says nothing.
-      fetch: ({ signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-        }),
-    },
+  const begun = Promise.withResolvers<void>();
+  const { world = { ...liveWorld, fetch: silent } } = more;
+  const ending = callExport(program, "call_tool", JSON.stringify(input), {
     config: {},
     allowedHosts: ["*"],
     secret: () => undefined,
@@ -37,19 +32,39 @@ function call(name: string, args: object, more: Partial<Setup> = {}) {
     notify: () => {},
     ask: () => Promise.reject(new Error("nobody to ask")),
     ...more,
+    world: {
+      ...world,
+      sleep: (...given) => {
+        begun.resolve();
+        return world.sleep(...given);
+      },
+      fetch: (...given) => {
+        begun.resolve();
+        return world.fetch(...given);
+      },
+    },
   });
+  ending.catch(() => {});
+  await begun.promise;
+  return { ending };
 }
+
+/** A server that takes the request and says nothing. */
+const silent = ({ signal }: { signal: AbortSignal }) =>
+  new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
 
 describe("a guest that waits", () => {
   test("sleeps as long as it says", async () => {
-    const ending = call("doze", {});
+    const { ending } = await waiting("doze", {});
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await ending).toMatchObject({ kind: "returned" });
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("for an answer over HTTP ends with an error if there is none", async () => {
-    const ending = call("fetch", { request: { url: "https://silent.example/" } });
+    const { ending } = await waiting("fetch", { request: { url: "https://silent.example/" } });
     await vi.advanceTimersByTimeAsync(limits.httpMs);
     expect(await ending).toEqual({
       kind: "refused",
@@ -67,7 +82,7 @@ describe("a guest that waits", () => {
           signal.addEventListener("abort", () => reject(signal.reason));
         }),
       ]);
-    const ending = call("doze", {}, { world: { ...liveWorld, sleep } });
+    const { ending } = await waiting("doze", {}, { world: { ...liveWorld, sleep } });
     await vi.advanceTimersByTimeAsync(limits.waitMs);
     expect(await ending).toMatchObject({
       kind: "refused",
@@ -77,7 +92,7 @@ describe("a guest that waits", () => {
 
   test("is stopped when its client has left", async () => {
     const client = new AbortController();
-    const ending = call("doze", {}, { signal: () => client.signal });
+    const { ending } = await waiting("doze", {}, { signal: () => client.signal });
     setTimeout(() => client.abort(), 1000);
     const [outcome] = await Promise.allSettled([ending, vi.advanceTimersByTimeAsync(1000)]);
     expect(outcome).toMatchObject({ status: "rejected", reason: { code: "cancelled" } });
