@@ -74,7 +74,7 @@ export function positionAfter(at: Position, rows: readonly StoredRow[]): Positio
     if (!Array.isArray(row) || row.length !== columns.length || !follows(row[0], after))
       throw foreign();
     after = row[0];
-    for (const value of row) bytes += sizeOf(value);
+    bytes += row.reduce((sum: number, value) => sum + sizeOf(value), ROW_OVERHEAD);
   }
   if (rows.length > count || bytes > mostBytes()) throw foreign();
   return after === at.after
@@ -95,6 +95,9 @@ function sizeOf(value: unknown): number {
   if (size > ROW_BYTES || !(isBytes || isPlain)) throw foreign();
   return size;
 }
+
+/** Bytes of a row besides its values, about: without it, rows of nothing would be free. */
+const ROW_OVERHEAD = 64;
 
 /** One row of a database holds no more. */
 const ROW_BYTES = 2 * 1024 * 1024;

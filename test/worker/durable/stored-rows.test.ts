@@ -9,8 +9,8 @@ const row = (...values: unknown[]) => values as StoredRow;
 
 test("copying goes on after the last row, and at the end of a table with the next", () => {
   const after = positionAfter(BLOCKS, [row(3, new ArrayBuffer(10)), row(7, new ArrayBuffer(10))]);
-  expect(after).toEqual({ table: 1, after: 7, bytes: 22 });
-  expect(positionAfter(after, [])).toEqual({ table: 2, bytes: 22 });
+  expect(after).toEqual({ table: 1, after: 7, bytes: 150 });
+  expect(positionAfter(after, [])).toEqual({ table: 2, bytes: 150 });
   let [at, tables] = [START, 0];
   while (!isAtEnd(at)) [at, tables] = [positionAfter(at, []), tables + 1];
   expect(tables).toBe(8);
