@@ -17,8 +17,8 @@ const KINDS = {
 
 const WRITES = /^\s*(INSERT|UPDATE|DELETE|CREATE|DROP)/;
 
-/** Of the hundred writes of a move each eighth is tried. */
-const STEP = 8;
+/** Of the writes of a move each third is tried. */
+const STEP = 3;
 
 /** Has one write to the database of the object fail: the one after so many others. */
 function failingWrite({ storage: { sql } }: DurableObjectState, before: number) {
