@@ -10,9 +10,8 @@ import { Fault } from "./errors.ts";
 
 export const STATE_FILE_VERSION = 1;
 
-/** Bytes of one frame's content, of that of an ending, and of a head: Extism's variables are in one, in base64. */
+/** Bytes of one frame's content, and of a head: Extism's variables are in one, in base64. */
 export const FRAME_BYTES = 256 * 1024;
-const ENDING_BYTES = 1024 * 1024;
 const HEAD_BYTES = 4 * 1024 * 1024;
 
 const count = z.int().check(z.gte(0));
@@ -76,14 +75,6 @@ const headSchema = z.discriminatedUnion("is", [
   z.strictObject({ is: z.literal("data"), position: count, size }),
   /** The open file descriptors of the memory. */
   z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
-  /** A part of how a call has ended that may be run again: its content follows. Only what moves has some. */
-  z.strictObject({
-    is: z.literal("ending"),
-    run: z.string(),
-    nth: count,
-    until: count,
-    size: z.optional(count.check(z.lte(ENDING_BYTES))),
-  }),
   z.strictObject({ is: z.literal("end"), sha256: z.string() }),
 ]);
 

@@ -1,8 +1,9 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { PlainEnding } from "../durable/plain-ending.ts";
 import { settled, unsettled, type RunContext, type Settled } from "../durable/remote-hooks.ts";
-import type { Exported, StateSummary } from "../durable/state-export.ts";
+import type { StateSummary } from "../durable/state-export.ts";
 import type { Imported, PlaceRun, StatePlace } from "../durable/state-place.ts";
+import type { Position, StoredRow } from "../durable/stored-rows.ts";
 import { hasTable } from "../durable/tables.ts";
 import { Fault } from "../errors.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -64,12 +65,8 @@ export class FacetPlace implements StatePlace {
     return this.#ask(undefined, async (state) => state.summary(build));
   }
 
-  exported(servlet: string, what: Exported): Promise<ReadableStream<Uint8Array>> {
-    return this.#ask(undefined, async (state) => state.exported(servlet, what));
-  }
-
-  canExport(what: Exported): Promise<boolean> {
-    return this.#ask(undefined, async (state) => state.canExport(what));
+  exported(servlet: string): Promise<ReadableStream<Uint8Array>> {
+    return this.#ask(undefined, async (state) => state.exported(servlet));
   }
 
   imported(
@@ -78,10 +75,18 @@ export class FacetPlace implements StatePlace {
     { filesOnly, reserve }: Imported,
   ): Promise<void> {
     const { name, manifest } = servlet;
-    const hooks = reserve && new Reserve(reserve);
+    const hooks = new Reserve(reserve);
     return this.#ask(servlet, async (state) =>
-      state.imported({ name, manifest }, file, { filesOnly, ...(hooks && { hooks }) }),
+      state.imported({ name, manifest }, file, { filesOnly, hooks }),
     );
+  }
+
+  rowsAt(at: Position): Promise<StoredRow[]> {
+    return this.#ask(undefined, async (state) => state.rowsAt(at));
+  }
+
+  putRows(servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void> {
+    return this.#ask(servlet, async (state) => state.putRows(at, rows));
   }
 
   bytes(): Promise<number> {

@@ -6,15 +6,10 @@ import { DurableObject } from "cloudflare:workers";
 import type { PlainEnding } from "../durable/plain-ending.ts";
 import { settled, unsettled, type Settled } from "../durable/remote-hooks.ts";
 import { ScopeState } from "../durable/scope-state.ts";
-import {
-  canExport,
-  exportOf,
-  summaryOf,
-  type Exported,
-  type StateSummary,
-} from "../durable/state-export.ts";
+import { exportOf, summaryOf, type StateSummary } from "../durable/state-export.ts";
 import { importInto } from "../durable/state-import.ts";
 import { heldStream, steady } from "../durable/state-streams.ts";
+import { putRows, rowsAt, type Position, type StoredRow } from "../durable/stored-rows.ts";
 import { Fault } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { configureLimits, limits } from "../limits.ts";
@@ -47,14 +42,14 @@ export interface StateFacet extends Rpc.DurableObjectBranded {
   cancel(id: string): void;
   /** `build` is that of the servlet (see `buildOf`) that would use what is kept. */
   summary(build: string | undefined): Promise<Settled<StateSummary>>;
-  exported(name: string, what: Exported): Promise<Settled<ReadableStream<Uint8Array>>>;
-  canExport(what: Exported): Promise<Settled<boolean>>;
-  /** Without `hooks` as `StatePlace.imported` without `reserve`. */
+  exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>>;
   imported(
     servlet: Kept,
     file: ReadableStream<Uint8Array>,
-    how: { filesOnly: boolean; hooks?: Pick<StateHooks, "reserve"> },
+    how: { filesOnly: boolean; hooks: Pick<StateHooks, "reserve"> },
   ): Promise<Settled<void>>;
+  rowsAt(at: Position): Promise<Settled<StoredRow[]>>;
+  putRows(at: Position, rows: StoredRow[]): Promise<Settled<void>>;
   /** Bytes of memory and files that are stored. */
   bytes(): Promise<Settled<number>>;
 }
@@ -73,7 +68,12 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
   const whole = (servlet: Kept) => ({ ...servlet, hash: hash ?? "", ...(files && { files }) });
 
   return class State extends DurableObject<object, { key: Uint8Array }> implements StateFacet {
-    readonly #state = new ScopeState(this.ctx.storage, sealingWith(this.ctx.props.key));
+    #state = this.#newState();
+
+    /** The state as it is stored, of which nothing is known yet. */
+    #newState() {
+      return new ScopeState(this.ctx.storage, sealingWith(this.ctx.props.key));
+    }
 
     run(run: StateRun, hooks: StateHooks): Promise<Settled<PlainEnding>> {
       const { servlet, export: name, input, isDurable, room } = run;
@@ -101,26 +101,34 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
       return settled(() => summaryOf(this.#state, build));
     }
 
-    exported(name: string, what: Exported): Promise<Settled<ReadableStream<Uint8Array>>> {
-      return settled(() => heldStream(exportOf(this.#state, name, what), limits.stateStallMs));
-    }
-
-    canExport(what: Exported): Promise<Settled<boolean>> {
-      return settled(() => canExport(this.#state, what));
+    exported(name: string): Promise<Settled<ReadableStream<Uint8Array>>> {
+      return settled(() => heldStream(exportOf(this.#state, name), limits.stateStallMs));
     }
 
     imported(
       servlet: Kept,
       file: ReadableStream<Uint8Array>,
-      { filesOnly, hooks }: { filesOnly: boolean; hooks?: Pick<StateHooks, "reserve"> },
+      { filesOnly, hooks }: { filesOnly: boolean; hooks: Pick<StateHooks, "reserve"> },
     ): Promise<Settled<void>> {
       return settled(async () => {
         await importInto(this.#state, steady(file, limits.stateStallMs), {
           servlet: whole(servlet),
           filesOnly,
           newInstance: () => newInstanceOf(demanded()),
-          ...(hooks && { reserve: async (bytes) => unsettled(await hooks.reserve(bytes)) }),
+          reserve: async (bytes) => unsettled(await hooks.reserve(bytes)),
         });
+        await this.ctx.storage.sync();
+      });
+    }
+
+    rowsAt(at: Position): Promise<Settled<StoredRow[]>> {
+      return settled(() => rowsAt(this.ctx.storage.sql, at));
+    }
+
+    putRows(at: Position, rows: StoredRow[]): Promise<Settled<void>> {
+      return settled(async () => {
+        putRows(this.ctx.storage.sql, at, rows);
+        this.#state = this.#newState();
         await this.ctx.storage.sync();
       });
     }

@@ -129,6 +129,7 @@ export class ScopeState {
       });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
+      if (error.code === "io") throw unreadable(servlet.name);
       const isFull = error.code === "nospc";
       if (isFull && filesRoom < filesLimit) throw noRoom();
       const why = isFull ? "they do not fit into its files_limit" : error.message;

@@ -23,7 +23,8 @@ import { Room } from "./room.ts";
 import { buildOf } from "./scope-state.ts";
 import type { Share } from "./shared.ts";
 import type { StateSummary } from "./state-export.ts";
-import { moveState, OwnPlace, type StatePlace } from "./state-place.ts";
+import { StateHome } from "./state-home.ts";
+import { OwnPlace, type StatePlace } from "./state-place.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "./turns.ts";
 
@@ -40,7 +41,7 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> 
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
-    #places: Promise<{ own: OwnPlace; facet: FacetPlace }> | undefined;
+    #places: Promise<{ own: OwnPlace; home: StateHome }> | undefined;
     /** The lists that a version of the servlet has given in this state. */
     #lists: { text: string; until: number; version: string } | undefined;
     /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
@@ -57,12 +58,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
 
     /** Where the state of a servlet is kept; of one that is not served any more, where it was. */
     async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
-      const { own, facet } = await this.#opened();
-      // Both have some where a move was cut off: then the facet may lack a part.
-      if (servlet === undefined) return own.isEmpty() && !facet.isEmpty() ? facet : own;
-      const [place, other] = servlet.module !== undefined ? [own, facet] : [facet, own];
-      if (!other.isEmpty()) await moveState(servlet, other, place);
-      return place;
+      const { home } = await this.#opened();
+      return servlet === undefined ? home.place : home.placeFor(servlet);
     }
 
     /** The places with the key of the scope: this object's database, and its facet. */
@@ -70,10 +67,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       const opened = async () => {
         const { sealer, serving } = this.#share;
         const key = await sealer.scopeKey(String(this.ctx.id));
-        return {
-          own: new OwnPlace(this.ctx.storage, key, serving.deployment),
-          facet: new FacetPlace(this.ctx, serving.loader, key),
-        };
+        const own = new OwnPlace(this.ctx.storage, key, serving.deployment);
+        const facet = new FacetPlace(this.ctx, serving.loader, key);
+        return { own, home: new StateHome(this.ctx.storage, { own, facet }) };
       };
       this.#places ??= opened().catch((error: unknown) => {
         this.#places = undefined;
@@ -222,7 +218,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         const release = () => this.#turns.release();
         try {
           const place = await this.#place(this.#servlet(of));
-          const file = await place.exported(of.name, { hasMemory: true, hasEndings: false });
+          const file = await place.exported(of.name);
           return heldStream(file, limits.stateStallMs, release);
         } catch (error) {
           release();

@@ -11,7 +11,6 @@ import {
   type Head,
 } from "../state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
-import { CorruptState } from "./state-rows.ts";
 
 /** Sizes and times of the state in one scope. */
 export interface StateSummary {
@@ -27,13 +26,6 @@ export interface StateSummary {
   hasMoreFiles: boolean;
   /** True if files cannot be opened: their key is gone, or they were altered. */
   isDamaged: boolean;
-}
-
-/** What an export has besides the files. */
-export interface Exported {
-  hasMemory: boolean;
-  /** How calls that may be run again have ended. */
-  hasEndings: boolean;
 }
 
 const now = () => BigInt(Date.now()) * 1_000_000n;
@@ -80,38 +72,18 @@ function* itemsOf(files: Files) {
 }
 
 /** A file of what is kept, as it is when it is read: nothing may change it meanwhile. */
-export function* exportOf(
-  state: ScopeState,
-  servlet: string,
-  what: Exported,
-): Generator<Uint8Array<ArrayBuffer>> {
+export function* exportOf(state: ScopeState, servlet: string): Generator<Uint8Array<ArrayBuffer>> {
   const files = look(state);
   try {
-    yield* stateFile(framesOf(state, files, servlet, what));
+    yield* stateFile(framesOf(state, files, servlet));
   } finally {
     files.drop();
   }
 }
 
-/** False if a part of it cannot be opened: its key is gone, or it was altered. */
-export function canExport(state: ScopeState, what: Exported): boolean {
-  try {
-    for (const _ of exportOf(state, "", what));
-    return true;
-  } catch (error) {
-    if (error instanceof FileError || error instanceof CorruptState) return false;
-    throw error;
-  }
-}
-
-function* framesOf(
-  { rows }: ScopeState,
-  files: Files,
-  servlet: string,
-  { hasMemory, hasEndings }: Exported,
-): Generator<Frame> {
-  const hash = hasMemory ? rows.hash : undefined;
-  const rest = hasMemory ? rows.rest() : undefined;
+function* framesOf({ rows }: ScopeState, files: Files, servlet: string): Generator<Frame> {
+  const { hash } = rows;
+  const rest = rows.rest();
   const frame = (head: Head, content: Uint8Array = NONE): Frame => ({ head, content });
   const time = new Date().toISOString();
   yield frame({
@@ -144,8 +116,6 @@ function* framesOf(
     yield* dataOf(files, node);
   }
   if (rest !== undefined) yield frame({ is: "open", descriptors: open });
-  if (!hasEndings) return;
-  for (const { bytes, ...part } of rows.endings()) yield frame({ is: "ending", ...part }, bytes);
 }
 
 /** The parts of a file that are not zero. */

@@ -18,8 +18,8 @@ interface Importing {
   filesOnly: boolean;
   /** A new instance of the servlet, on which globals and variables are tried. */
   newInstance(): Promise<Instance>;
-  /** Throws where so many bytes may not be stored. Absent for what is kept already, which its manifest does not bound either. */
-  reserve?: ((bytes: number) => Promise<void>) | undefined;
+  /** Throws where so many bytes may not be stored. */
+  reserve(bytes: number): Promise<void>;
 }
 
 /** Replaces what is kept by what is in a file; in one transaction, or not at all. */
@@ -28,7 +28,7 @@ export async function importInto(
   chunks: AsyncIterable<Uint8Array>,
   { servlet, filesOnly, newInstance, reserve }: Importing,
 ): Promise<void> {
-  const files = emptied(state, reserve && memoryBytes(servlet.manifest.files_limit ?? ""));
+  const files = emptied(state, memoryBytes(servlet.manifest.files_limit ?? ""));
   const memory = state.rows.newMemory();
   try {
     const nodes = new Map<number, number>();
@@ -66,11 +66,6 @@ export async function importInto(
           isOpened = true;
           openAll(files, head.descriptors, { nodes, mounts });
           break;
-        case "ending":
-          // Stored at once: it is true whether the rest comes or not.
-          if (reserve !== undefined) throw misplaced();
-          state.rows.putEnding({ ...head, bytes: content });
-          break;
         case "end":
           break;
         default:
@@ -82,7 +77,7 @@ export async function importInto(
     dropUnopened(files);
     const restBytes = rest === undefined ? 0 : stringBytes(JSON.stringify(rest));
     const bytes = memory.bytes + restBytes + files.bytes;
-    await reserve?.(bytes);
+    await reserve(bytes);
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });

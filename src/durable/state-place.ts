@@ -1,4 +1,3 @@
-import { Fault } from "../errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../limits.ts";
 import type { Recorded } from "../record.ts";
@@ -9,16 +8,11 @@ import { setupOf, type CallParts } from "../servlets/setup.ts";
 import { newInstanceOf } from "../wasm/pool.ts";
 import type { PlainEnding } from "./plain-ending.ts";
 import type { RunContext } from "./remote-hooks.ts";
-import { buildOf, ScopeState, unreadable } from "./scope-state.ts";
-import {
-  canExport,
-  exportOf,
-  summaryOf,
-  type Exported,
-  type StateSummary,
-} from "./state-export.ts";
+import { ScopeState } from "./scope-state.ts";
+import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
 import { importInto } from "./state-import.ts";
-import { heldStream, steady } from "./state-streams.ts";
+import { steady } from "./state-streams.ts";
+import { putRows, rowsAt, type Position, type StoredRow } from "./stored-rows.ts";
 import { hasTable } from "./tables.ts";
 
 /** A run of an export in the state of a scope. */
@@ -42,8 +36,7 @@ export interface PlaceRun {
 export interface Imported {
   /** True for files alone, without the memory. */
   filesOnly: boolean;
-  /** Absent for a move: what is kept already is neither counted nor bounded again. */
-  reserve?: PlaceRun["reserve"];
+  reserve: PlaceRun["reserve"];
 }
 
 /** Where the state of a servlet in one scope is kept, and its guest runs. */
@@ -52,73 +45,22 @@ export interface StatePlace {
   /** What is kept; `build` is that of the servlet (see `buildOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
   /** A file of what is kept: see `src/state-file.ts`. */
-  exported(
-    servlet: string,
-    what: Exported,
-  ): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
-  /** False if a part of it can no longer be read. */
-  canExport(what: Exported): Promise<boolean>;
+  exported(servlet: string): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>>;
   /** Replaces what is kept by a file's content, for good: it outlives a crash. */
   imported(
     servlet: PreparedServlet,
     file: ReadableStream<Uint8Array>,
     how: Imported,
   ): Promise<void>;
+  /** Some rows as they are stored, from a position on; none where its table has no more. */
+  rowsAt(at: Position): Promise<StoredRow[]>;
+  /** Stores such rows of another place, for good; with the last ones, all of it can be used. */
+  putRows(servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void>;
   /** Bytes of memory and files that are stored. */
   bytes(): Promise<number>;
   /** True if nothing was ever kept here, or all of it was deleted. */
   isEmpty(): boolean;
   delete(): void;
-}
-
-/**
- * Moves what is kept, when a servlet of the bundle has become an installed one or the other way round. Where its build
- * has changed with that, files alone, as always. It may be called again if it did not come to its end.
- */
-export async function moveState(
-  servlet: PreparedServlet,
-  from: StatePlace,
-  to: StatePlace,
-): Promise<void> {
-  const { isOfThisBuild, isDamaged, ...kept } = await from.summary(buildOf(servlet));
-  if (isDamaged) throw unreadable(servlet.name);
-  // A move that was cut off as it deleted what it had moved has left nothing.
-  if (kept.changed !== undefined || kept.fileBytes > 0) {
-    const what = { hasMemory: isOfThisBuild, hasEndings: true };
-    await copyState({ servlet, what }, from, to);
-  }
-  from.delete();
-}
-
-async function copyState(
-  { servlet, what }: { servlet: PreparedServlet; what: Exported },
-  from: StatePlace,
-  to: StatePlace,
-): Promise<void> {
-  const { name } = servlet;
-  let failure: unknown;
-  // Where reading fails, the file is cut off, which no import takes.
-  const parts = async function* () {
-    try {
-      yield* await from.exported(name, what);
-    } catch (error) {
-      failure = error;
-    }
-  };
-  try {
-    const file = heldStream(parts(), limits.stateStallMs);
-    await to.imported(servlet, file, { filesOnly: false });
-  } catch (error) {
-    const cause = failure ?? error;
-    if (cause instanceof Fault) throw cause;
-    // Errors in a stream lose their class between isolates.
-    if (!(await from.canExport(what))) throw unreadable(name);
-    throw new Fault(
-      "unavailable",
-      `What the servlet ${name} keeps could not be moved to where it runs now. Nothing was changed. Try again.`,
-      { cause },
-    );
-  }
 }
 
 /** The state of a servlet of the bundle: in the database of its object. */
@@ -157,12 +99,8 @@ export class OwnPlace implements StatePlace {
     return summaryOf(this.#state, build);
   }
 
-  async exported(servlet: string, what: Exported): Promise<Iterable<Uint8Array>> {
-    return exportOf(this.#state, servlet, what);
-  }
-
-  async canExport(what: Exported): Promise<boolean> {
-    return canExport(this.#state, what);
+  async exported(servlet: string): Promise<Iterable<Uint8Array>> {
+    return exportOf(this.#state, servlet);
   }
 
   async imported(
@@ -174,6 +112,17 @@ export class OwnPlace implements StatePlace {
     const chunks = steady(file, limits.stateStallMs);
     await importInto(this.#state, chunks, { servlet, newInstance, ...how });
     await this.#storage.sync();
+  }
+
+  async rowsAt(at: Position): Promise<StoredRow[]> {
+    return rowsAt(this.#storage.sql, at);
+  }
+
+  async putRows(_servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void> {
+    // Made with its tables; it must not know what is there now.
+    void this.#state;
+    this.drop();
+    putRows(this.#storage.sql, at, rows);
   }
 
   async bytes(): Promise<number> {

@@ -36,15 +36,6 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** A part of an ending, by its run: the seed of its call, and a digest of the answers that it was given. */
-interface EndingPart {
-  run: string;
-  nth: number;
-  /** Unix ms. */
-  until: number;
-  bytes: Uint8Array;
-}
-
 /** How a call has ended, and the answers that it was given until then. */
 interface Ended {
   answers: string[];
@@ -167,31 +158,11 @@ export class StateRows {
     const until = now + limits.taskMs;
     this.#sql.exec("DELETE FROM ending_parts WHERE until < ? OR seed = ?", now, run);
     for (let nth = 0; nth * PART < bytes.length; nth++) {
-      this.putEnding({ run, nth, until, bytes: bytes.subarray(nth * PART, (nth + 1) * PART) });
+      const part = bytes.subarray(nth * PART, (nth + 1) * PART);
+      const sealed = this.#sealing.seal(part, `ending ${run} ${nth}`);
+      this.#sql.exec("INSERT INTO ending_parts VALUES (?, ?, ?, ?)", run, nth, sealed, until);
     }
     this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
-  }
-
-  putEnding({ run, nth, until, bytes }: EndingPart): void {
-    const sealed = this.#sealing.seal(bytes, `ending ${run} ${nth}`);
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO ending_parts VALUES (?, ?, ?, ?)",
-      run,
-      nth,
-      sealed,
-      until,
-    );
-  }
-
-  /** The parts of all endings, the oldest first. Throws `CorruptState`. */
-  *endings(): Generator<EndingPart> {
-    for (const { id } of this.#sql
-      .exec("SELECT rowid AS id FROM ending_parts ORDER BY id")
-      .toArray()) {
-      const row = this.#row("SELECT * FROM ending_parts WHERE rowid = ?", Number(id))!;
-      const [run, nth, until] = [String(row["seed"]), Number(row["nth"]), Number(row["until"])];
-      yield { run, nth, until, bytes: this.#open(row["bytes"], `ending ${run} ${nth}`) };
-    }
   }
 
   clearEndings(): void {
