@@ -242,6 +242,7 @@ describe("bad input", () => {
 });
 
 test("no secret lies in the clear in what is stored", async () => {
+  limited({ resultWaitMs: 0 });
   const { ada, at, plan, result } = await callers();
   const { id, url } = (await plan([ASK, ELICIT])).result!["structuredContent"];
   await enter(await signedIn(at, ada), url, "of-ada-in-the-clear");
