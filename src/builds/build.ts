@@ -50,7 +50,7 @@ export async function readBuild(given: unknown): Promise<Build> {
   const read = buildSchema.safeParse(given);
   if (!read.success) throw invalidBuild(describeIssue(read.error.issues[0]));
   const build = read.data as unknown as Build;
-  if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not fit its parts");
+  if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not match parts");
   return build;
 }
 
@@ -65,13 +65,16 @@ export const invalidBuild = (why: string) =>
 export const nameTaken = (name: string) =>
   new Fault(
     "conflict",
-    `This server has a servlet ${name} of its own. Install yours under another name.`,
+    `The name ${name} belongs to a servlet of the bundle or of the server itself. Install yours under another name.`,
   );
 
 /** Another operator has made this version the served one (0: none) since the one who asks has looked. */
 export const changedMeanwhile = (name: string, current: number) => {
   const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;
-  return new Fault("conflict", `${name} was changed meanwhile: ${now}. Look, and try again.`);
+  return new Fault(
+    "conflict",
+    `Another operator has changed ${name} meanwhile: ${now}. Look at it with \`npm run servlets -- versions ${name}\`, then try again.`,
+  );
 };
 
 /** The place and message of an issue of zod. */

@@ -14,6 +14,8 @@ import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
 import { refuseClashes } from "./servable.ts";
 import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
+const FOR_THE_NAMES = "For the names: npm run servlets -- installed";
+
 /**
  * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
  * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
@@ -55,7 +57,7 @@ export function installsObject(bundle: Bundle) {
         if (current === undefined && count >= limits.installedServlets) {
           throw new Fault(
             "conflict",
-            `This server has ${count} installed servlets, as many as it may. Uninstall one first.`,
+            `Too many installed servlets (limit ${limits.installedServlets}). Uninstall one first.`,
           );
         }
         this.#refuseClashes(build);
@@ -83,7 +85,10 @@ export function installsObject(bundle: Bundle) {
       return settled(() => {
         const { rowsWritten } = this.#sql.exec("DELETE FROM published WHERE name = ?", name);
         if (rowsWritten === 0) {
-          throw new Fault("invalid_request", `No build of ${name} is published.`);
+          throw new Fault(
+            "invalid_request",
+            `No build of ${name} is published, so nothing was changed.`,
+          );
         }
       });
     }
@@ -106,7 +111,7 @@ export function installsObject(bundle: Bundle) {
           throw new Fault(
             "invalid_request",
             known === ""
-              ? `No version of ${name} is kept.`
+              ? `No version of ${name} is kept: it is not installed. ${FOR_THE_NAMES}`
               : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
           );
         }
@@ -122,7 +127,7 @@ export function installsObject(bundle: Bundle) {
     uninstall(name: string, seen?: number): Promise<Settled<void>> {
       return settled(() => {
         if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
-          throw new Fault("invalid_request", `No servlet ${name} is installed.`);
+          throw new Fault("invalid_request", `No servlet ${name} is installed. ${FOR_THE_NAMES}`);
         }
         this.#demandSeen(name, seen);
         this.#change(() => {

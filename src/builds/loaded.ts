@@ -134,7 +134,10 @@ export class Hooks extends CallHooks {
     return settled(async () => {
       const { world, allowedHosts, signal } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
-        throw new Fault("forbidden", "The manifest of the servlet does not allow that host.");
+        throw new Fault(
+          "forbidden",
+          "The servlet's manifest does not allow that host. Add it to allowed_hosts in servlet.json.",
+        );
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
       try {

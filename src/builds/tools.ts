@@ -125,7 +125,7 @@ async function agreement(
   try {
     const known = input?.state === state ? input.responses : undefined;
     const { agree } = known ?? (await ask(asks, signal()));
-    if (agree === undefined) return "nobody was asked.";
+    if (agree === undefined) return "the user was not asked.";
     if ("failed" in agree) return agree.message;
     return agree.result["action"] === "accept" ? true : "the user has declined.";
   } catch (error) {

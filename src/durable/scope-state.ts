@@ -245,14 +245,14 @@ export const buildOf = ({
 const tooLarge = (bytes: number) =>
   new Fault(
     "servlet_failed",
-    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Delete something that it keeps, or reset its state.`,
   );
 
 /** The fault of a call that would store more than its caller may. */
 export const noRoom = () =>
   new Fault(
     "servlet_failed",
-    `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+    `The servlets would keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
   );
 
 /** The fault of a call whose state cannot be opened. */

@@ -285,7 +285,7 @@ function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | und
 
 function demanded(servlet: PreparedServlet | undefined): PreparedServlet {
   if (servlet !== undefined) return servlet;
-  throw new Fault("unavailable", "This servlet is not served any more.");
+  throw new Fault("unavailable", "This servlet is no longer served. List the tools again.");
 }
 
 /** Identifies a version: installed ones can have the same code, and another manifest or other files. */

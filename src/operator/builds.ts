@@ -20,7 +20,8 @@ export function installerOf({ installer }: Serving): Installer {
 
 /** `PUT part/SHA256` with its bytes. */
 export async function putPart(request: Request, digest: string, { bucket }: Installer) {
-  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a part.");
+  if (request.body === null)
+    throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
   await bucket.putPart(digest, request.body, Number(request.headers.get("content-length")));
   return new Response(null, { status: 204 });
 }
@@ -68,7 +69,10 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
   if (typeof to !== "number") {
-    throw new Fault("invalid_request", 'The body is not valid: send {"rollback": 2}.');
+    throw new Fault(
+      "invalid_request",
+      'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
+    );
   }
   return json({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
 }
@@ -91,7 +95,7 @@ async function buildIn(request: Request, name: string): Promise<Build> {
   if (build.name !== name) {
     throw new Fault(
       "invalid_request",
-      `The build is of ${build.name}, and the path names ${name}.`,
+      `The build is of the servlet ${build.name}, but the path names ${name}. Send it to the path of ${build.name}.`,
     );
   }
   if (JSON.stringify(build).length > limits.buildBytes) {

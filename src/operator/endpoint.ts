@@ -63,10 +63,11 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
   await operated.admit?.();
   const [, , what = "", name = "", ...more] = new URL(request.url).pathname.split("/");
   const methods = Object.hasOwn(operations, what) ? operations[what]! : undefined;
-  if (methods === undefined || more.some(Boolean)) throw unknown("Not found.");
+  if (methods === undefined || more.some(Boolean)) throw notFound();
   if (!Object.hasOwn(methods, request.method)) {
     const allowed = Object.keys(methods).join(", ");
-    throw new Fault("method_not_allowed", `Use one of the methods ${allowed}.`, { data: allowed });
+    const message = `${request.method} is not supported at ${what}. Use ${allowed}.`;
+    throw new Fault("method_not_allowed", message, { data: allowed });
   }
   return methods[request.method]!(request, name, operated);
 }
@@ -86,7 +87,11 @@ async function exportState(request: Request, name: string, operated: Operated): 
 
 async function importState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = await targetIn(request, name, operated);
-  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a file.");
+  if (request.body === null)
+    throw new Fault(
+      "invalid_request",
+      "The body is empty. Send a file that `npm run servlets -- state export` has written.",
+    );
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
   return json({
@@ -119,10 +124,18 @@ async function targetIn(
 ): Promise<{ servlet: StateOwner; scope: Scope }> {
   const owners = await states.owners();
   const servlet = owners.find((one) => encodeURIComponent(one.name) === name);
-  if (servlet === undefined) throw unknown(`There is no servlet ${name}.`);
+  if (servlet === undefined) {
+    throw new Fault(
+      "method_not_found",
+      `There is no servlet ${name}. For the names: npm run servlets -- list`,
+    );
+  }
   const { state = "call" } = servlet;
   if (state === "call") {
-    throw new Fault("invalid_request", `The servlet ${servlet.name} keeps no state.`);
+    throw new Fault(
+      "invalid_request",
+      `The servlet ${servlet.name} keeps no state: its servlet.json has no "state".`,
+    );
   }
   const asked = new URL(url).searchParams.get("scope");
   if (asked === null) return { servlet, scope: scopeOf(servlet, { principal }) };
@@ -153,8 +166,11 @@ const named = ([kind, id]: Scope): string =>
 const keyOf = (caller: string): string =>
   caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
 
-const unknown = (message: string) =>
-  new Fault("method_not_found", `${message} For the names: npm run servlets -- list`);
+const notFound = () =>
+  new Fault(
+    "method_not_found",
+    `Not found. Expected /operator/OPERATION/NAME, where OPERATION is one of ${Object.keys(operations).join(", ")}.`,
+  );
 
 const json = (value: object): Response =>
   new Response(JSON.stringify(value), { headers: jsonHeaders });

@@ -47,7 +47,7 @@ export async function request(
 }
 
 const unexpected = ({ status }: Response) =>
-  `It has answered ${status}, and not as expected. Is it a server of this project and version?`;
+  `The answer (status ${status}) has an unexpected form. Check that --to names a server of this project and version.`;
 
 /** Asks the server, and reads its JSON; an empty answer is an empty object. Throws a `Refusal`. */
 export async function requestJson<T>(

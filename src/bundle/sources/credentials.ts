@@ -48,7 +48,9 @@ export async function credentialsFor(host: string): Promise<Credentials | undefi
     config = configSchema.parse(JSON.parse(text));
   } catch {
     // The reason would quote the file, which holds passwords.
-    throw new Refusal(`${path}: it is not a Docker config: mend it, or set DOCKER_CONFIG`);
+    throw new Refusal(
+      `${path}: it is not a valid Docker config: correct it, or set DOCKER_CONFIG to another folder`,
+    );
   }
   for (const name of namesOf(host)) {
     const helper = config.credHelpers[name];

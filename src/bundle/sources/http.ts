@@ -131,7 +131,7 @@ function once(
     timeout: limits.sourceIdleMs,
   });
   sent.on("timeout", () => {
-    fail(`nothing has come for ${seconds(limits.sourceIdleMs)}: try again later`);
+    fail(`no data has arrived for ${seconds(limits.sourceIdleMs)}: try again later`);
     sent.destroy();
   });
   sent.on("error", (error) => {

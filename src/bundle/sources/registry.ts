@@ -96,7 +96,7 @@ export class Repository {
     const promised = isPinned ? reference : got.headers["docker-content-digest"];
     if (typeof promised === "string" && promised !== digestOf(body, promised)) {
       throw new Refusal(
-        `${shown(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was changed on its way`,
+        `${shown(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return { digest, manifest: readManifest(body, shown(url)) };
@@ -111,7 +111,7 @@ export class Repository {
     const body = bodyOf(await this.#get(url, {}, maxBytes));
     if (body.length !== size || digestOf(body, digest) !== digest) {
       throw new Refusal(
-        `${shown(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was changed on its way`,
+        `${shown(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return body;
@@ -153,7 +153,9 @@ export class Repository {
     );
     const realm = said.get("realm") ?? "";
     if (!/^bearer\b/i.test(challenge) || !URL.canParse(realm)) {
-      throw new Refusal(`${this.#registry.origin}: it asks for an authorization that is not known`);
+      throw new Refusal(
+        `${this.#registry.origin}: its authorization scheme is not supported: it must be Basic, or Bearer with the URL of a token service`,
+      );
     }
     const url = new URL(realm);
     const { host } = this.#registry;
@@ -199,7 +201,7 @@ async function token(
   });
   const read = tokenSchema.safeParse(json(bodyOf(got)));
   if (read.success) return read.data;
-  throw new Refusal(`${shown(url)}: its answer has no token`);
+  throw new Refusal(`${shown(url)}: its answer has no token: log in again with docker login`);
 }
 
 function readManifest(body: Uint8Array, place: string): Manifest {
