@@ -105,15 +105,15 @@ export function readConfig(
     );
   };
 
-  const config = attempt(() => read(new Set()));
+  const config = unlessRefused(() => read(new Set()));
   if (config === undefined) {
     if (unset.length > 0) refuseUnset(unset.map(({ name }) => name));
     return read(new Set());
   }
   // A reference can also be a number, a name or several lines. Those that are part of a value are found by trying.
   const isInValue = (at: number) => {
-    const other = attempt(() => read(new Set([at])));
-    return other !== undefined && outline(other) === outline(config);
+    const other = unlessRefused(() => read(new Set([at])));
+    return other !== undefined && namesIn(other) === namesIn(config);
   };
   const written = read(new Set(references.keys().filter(isInValue)));
 
@@ -167,7 +167,7 @@ function refuseSecretSources(
 export const sourceOf = ({ url, path }: HyperPlugin): string => (url ?? path)!;
 
 /** The names in a config. */
-const outline = ({ plugins }: HyperConfig) =>
+const namesIn = ({ plugins }: HyperConfig) =>
   JSON.stringify(
     Object.entries(plugins).map(([name, { runtime_config: runtime }]) => [
       name,
@@ -176,7 +176,7 @@ const outline = ({ plugins }: HyperConfig) =>
   );
 
 /** The result of `work`; undefined if it was refused. */
-function attempt<T>(work: () => T): T | undefined {
+function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {
