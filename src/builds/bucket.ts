@@ -2,10 +2,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isDigest, readBuild, type Build } from "./build.ts";
 
-/**
- * The bucket of builds (`BUILDS`, R2): the parts of builds by their digest, and for each hash the build that was put
- * last.
- */
+/** The bucket of builds (`BUILDS`, R2): `parts/SHA256` has the bytes of a part, `builds/HASH.json` the last build with this hash. */
 export class BuildBucket {
   readonly #bucket: R2Bucket;
 
@@ -60,7 +57,7 @@ export class BuildBucket {
     );
   }
 
-  /** Stores a build under its hash, over the one before. */
+  /** Stores a build under its hash, and replaces the one before. */
   async putBuild(build: Build): Promise<void> {
     await this.#bucket.put(buildKey(build.hash), JSON.stringify(build));
   }
@@ -88,7 +85,7 @@ export class BuildBucket {
       ({ key, uploaded }) =>
         uploaded.getTime() < before && !digests.has(key.slice("parts/".length)),
     );
-    // As many as one request may delete.
+    // R2 deletes at most 1000 keys in one request.
     for (let at = 0; at < old.length; at += 1000) {
       await this.#bucket.delete(old.slice(at, at + 1000).map(({ key }) => key));
     }

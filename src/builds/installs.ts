@@ -213,7 +213,7 @@ export function installsObject(bundle: Bundle) {
       await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
     }
 
-    /** Plans the first sweep: servers on which nothing is ever installed have old builds, too. */
+    /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
     async #planSweep(): Promise<void> {
       const { storage } = this.ctx;
       if ((await storage.getAlarm()) !== null) return;
@@ -221,7 +221,7 @@ export function installsObject(bundle: Bundle) {
       await storage.setAlarm(this.#fact("sweep"));
     }
 
-    /** Deletes old builds whose time is over, and parts that no build has. */
+    /** Deletes old builds that have expired, and parts that no build has. */
     async #sweep(now: number): Promise<void> {
       this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
@@ -231,26 +231,26 @@ export function installsObject(bundle: Bundle) {
       const current = new Set(
         [...bundle.servlets, ...versions, ...published].map(({ hash }) => hash),
       );
-      // Versions with the same code can begin with other files.
+      // Versions with the same hash can have different initial files.
       const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
       for (const hash of await bucket.hashes()) {
         if (current.has(hash)) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
-        } else if (this.#isOver(hash, now)) {
+        } else if (this.#isExpired(hash, now)) {
           await bucket.deleteBuild(hash);
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
           continue;
         }
         const build = await bucket.build(hash).catch(report);
-        // Its parts cannot be known, so none may be deleted.
+        // A build that cannot be read may have any of the parts, so none may be deleted.
         if (build instanceof Fault) return;
         for (const digest of build ? digestsOf(build) : []) kept.add(digest);
       }
       await bucket.deletePartsBut(kept, now - limits.sweepMs);
     }
 
-    /** True if no call can wait for this old build any more. Notes when that will be, if that is not known yet. */
-    #isOver(hash: string, now: number): boolean {
+    /** True if no call can still wait for this old build. Sets when that will be, at the first time. */
+    #isExpired(hash: string, now: number): boolean {
       const [row] = this.#sql
         .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
         .toArray();
@@ -268,13 +268,13 @@ export function installsObject(bundle: Bundle) {
       return this.#served().find((row) => row.name === name);
     }
 
-    /** So that nobody replaces what another operator has installed meanwhile. */
+    /** Throws `conflict` if another version is served than the operator has seen. */
     #demandSeen(name: string, seen: number | undefined): void {
       const current = this.#servedOf(name)?.nr ?? 0;
       if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
     }
 
-    /** Two operators may have been told at once that what they install does not clash. */
+    /** Checked here again: two operators may install clashing servlets at the same time. */
     #refuseClashes(build: Build): void {
       const names = new Set(bundle.servlets.map(({ name }) => name));
       const others = this.#served().filter(({ name }) => !names.has(name));

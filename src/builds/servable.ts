@@ -1,4 +1,4 @@
-/** Checks of what a bundle refuses too, for builds that come from elsewhere: one wrong entry breaks a list for all clients. */
+/** Checks a build that is sent to the server as bundling checks a servlet: one invalid entry would break a list for all clients. */
 import * as z from "zod/mini";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";

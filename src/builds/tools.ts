@@ -1,4 +1,4 @@
-/** The servlets of the server itself, by which agents see what is served, and operators' agents install and uninstall. */
+/** The server's own servlets: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
 import type { CallContext } from "../call-context.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import { Fault } from "../errors.ts";
@@ -13,7 +13,7 @@ import { permissionsOf } from "./permissions.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
-/** These servlets, and what runs them. */
+/** These servlets, each with the function that runs its tools. */
 export const ownServlets = (installer: Installer, registry: () => Promise<Registry>) =>
   new Map([
     ownServlet(SERVER_SERVLET, { list_servlets: listServlets(installer, registry) }),
@@ -111,7 +111,8 @@ async function publishedBuild({ bucket, installs }: Installer, wanted: string): 
 }
 
 /**
- * True if the user agrees; else why not. What is asked about is in `state`, so that an answer counts for nothing else.
+ * Asks the user. Returns true, or the reason why not, or the suspension of a call that waits for the answer. An answer counts
+ * only for the same `state`, the hash of the build that was asked about.
  */
 async function agreement(
   message: string,

@@ -16,7 +16,7 @@ import {
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 
-/** The parts that operators use. */
+/** What the operations need. */
 export interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
@@ -25,10 +25,10 @@ export interface Operated extends CallerQuota {
   installer(): Installer;
 }
 
-/** Does one thing that only operators may do. */
+/** Answers one kind of request below `/operator/`. */
 type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
 
-/** An operation on builds, by its operator. */
+/** An operation that needs the installer, and the operator's name. */
 function withInstaller(
   work: (request: Request, name: string, to: Installer, by: Principal) => Promise<Response>,
 ): Operation {
@@ -158,11 +158,11 @@ const SCOPES = {
   session: "session:ID and, for clients without sessions, caller:NAME",
 };
 
-/** A scope as people write it. */
+/** A scope in the form of `--scope`. */
 const named = ([kind, id]: Scope): string =>
   id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;
 
-/** The key of a caller by the name that people know. */
+/** The key of a caller by its name in the log. */
 const keyOf = (caller: string): string =>
   caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
 
@@ -175,7 +175,7 @@ const notFound = () =>
 const json = (value: object): Response =>
   new Response(JSON.stringify(value), { headers: jsonHeaders });
 
-/** The response for a fault. */
+/** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {
   const { message, data } = fault;
   const headers = new Headers(jsonHeaders);
