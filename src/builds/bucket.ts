@@ -2,10 +2,7 @@ import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isDigest, readBuild, type Build } from "./build.ts";
 
-/**
- * The bucket of builds (`BUILDS`, R2): the parts of builds by their digest, and for each hash the build that was put
- * last.
- */
+/** The bucket of builds (`BUILDS`, R2): `parts/SHA256` has the bytes of a part, `builds/HASH.json` the last build with this hash. */
 export class BuildBucket {
   readonly #bucket: R2Bucket;
 
@@ -16,15 +13,21 @@ export class BuildBucket {
   /** Stores a part. Throws `invalid_request` if its bytes do not match the digest, `too_large` beyond `limits.partBytes`. */
   async putPart(digest: string, body: ReadableStream<Uint8Array>, length: number): Promise<void> {
     if (!isDigest(digest)) {
-      throw new Fault("invalid_request", "A part is named by its SHA-256 in hex.");
+      throw new Fault(
+        "invalid_request",
+        "The path does not name a part. Expected part/SHA256: the digest in 64 lowercase hex digits.",
+      );
     }
     if (!Number.isSafeInteger(length) || length <= 0) {
-      throw new Fault("invalid_request", "The length of the part is missing: send Content-Length.");
+      throw new Fault(
+        "invalid_request",
+        "The length of the part is missing or not positive. Send it as Content-Length.",
+      );
     }
     if (length > limits.partBytes) {
       throw new Fault(
         "too_large",
-        `A part may have at most ${limits.partBytes} bytes; this one has ${length}.`,
+        `The part has ${length} bytes (limit ${limits.partBytes}). Make the servlet smaller.`,
       );
     }
     try {
@@ -32,7 +35,7 @@ export class BuildBucket {
     } catch (cause) {
       throw new Fault(
         "invalid_request",
-        `The part was not stored: it was cut off, or its bytes do not match its digest ${digest}. Send it again.`,
+        `The part was not stored: it was cut off, or its bytes do not match the digest ${digest}. Send it again.`,
         { cause },
       );
     }
@@ -48,10 +51,13 @@ export class BuildBucket {
   async part(digest: string): Promise<ArrayBuffer> {
     const found = await this.#bucket.get(partKey(digest));
     if (found !== null) return found.arrayBuffer();
-    throw new Fault("unavailable", "The code of this servlet is missing. Install it again.");
+    throw new Fault(
+      "unavailable",
+      "The code of this servlet is missing from the bucket of builds. An operator can restore it by installing the servlet again.",
+    );
   }
 
-  /** Stores a build under its hash, over the one before. */
+  /** Stores a build under its hash, and replaces the one before. */
   async putBuild(build: Build): Promise<void> {
     await this.#bucket.put(buildKey(build.hash), JSON.stringify(build));
   }
@@ -79,7 +85,7 @@ export class BuildBucket {
       ({ key, uploaded }) =>
         uploaded.getTime() < before && !digests.has(key.slice("parts/".length)),
     );
-    // As many as one request may delete.
+    // R2 deletes at most 1000 keys in one request.
     for (let at = 0; at < old.length; at += 1000) {
       await this.#bucket.delete(old.slice(at, at + 1000).map(({ key }) => key));
     }

@@ -40,7 +40,7 @@ const buildSchema = z.strictObject({
 export type Build = Omit<PreparedServlet, "module" | "base" | "patch" | "files"> &
   Required<Pick<PreparedServlet, "parts">>;
 
-/** The hash of a program with these parts: a waiting call goes on with no other. */
+/** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
 export async function hashOf({ module, base = "", patch = "" }: Parts): Promise<string> {
   return (await sha256([module, base, patch].join(" "))).toHex();
 }
@@ -50,7 +50,7 @@ export async function readBuild(given: unknown): Promise<Build> {
   const read = buildSchema.safeParse(given);
   if (!read.success) throw invalidBuild(describeIssue(read.error.issues[0]));
   const build = read.data as unknown as Build;
-  if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not fit its parts");
+  if (build.hash !== (await hashOf(build.parts))) throw invalidBuild("hash does not match parts");
   return build;
 }
 
@@ -61,20 +61,23 @@ export const invalidBuild = (why: string) =>
     `The build is not valid: ${why}. Make it with \`npm run servlets -- install\`.`,
   );
 
-/** A build cannot have this name: a servlet of the bundle or of the server itself has it. */
+/** The fault of an install under a name that a servlet of the bundle or of the server itself has. */
 export const nameTaken = (name: string) =>
   new Fault(
     "conflict",
-    `This server has a servlet ${name} of its own. Install yours under another name.`,
+    `The name ${name} belongs to a servlet of the bundle or of the server itself. Install yours under another name.`,
   );
 
-/** Another operator has made this version the served one (0: none) since the one who asks has looked. */
+/** The fault of a change that was based on another version than `current`, the one that is served (0: none). */
 export const changedMeanwhile = (name: string, current: number) => {
   const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;
-  return new Fault("conflict", `${name} was changed meanwhile: ${now}. Look, and try again.`);
+  return new Fault(
+    "conflict",
+    `Another operator has changed ${name} meanwhile: ${now}. Look at it with \`npm run servlets -- versions ${name}\`, then try again.`,
+  );
 };
 
-/** The place and message of an issue of zod. */
+/** The path and message of a zod issue, such as `lists.tools must be a list`. */
 export const describeIssue = (issue?: { path: PropertyKey[]; message: string }): string =>
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 

@@ -19,7 +19,7 @@ export interface InstallResult {
   isNew: boolean;
 }
 
-/** Where builds are kept, and from where they are served. */
+/** The parts of the server that an install needs. */
 export interface InstallerParts {
   bucket: BuildBucket;
   installs: () => DurableObjectStub<InstallsObject>;
@@ -28,10 +28,13 @@ export interface InstallerParts {
   tasks: DurableObjectNamespace<TaskObject> | undefined;
 }
 
-/** The number of waiting calls, how many of them could go on with another build, and why the others could not. */
+/** What a replay of waiting calls with another build has shown. */
 export interface ReplayReport {
+  /** The number of waiting calls. */
   waiting: number;
+  /** How many of them could continue with the build. */
   goOn: number;
+  /** Why the others could not, each reason once. */
   reasons: string[];
 }
 
@@ -51,7 +54,7 @@ export class Installer {
     this.#registry = registry;
   }
 
-  /** The digests of the parts to send: the bucket lacks them, or a sweep could delete them meanwhile. */
+  /** The digests of the parts to send: those that the bucket lacks, and old ones that a sweep could delete before the install ends. */
   missing(build: Build): Promise<string[]> {
     return this.bucket.missing(digestsOf(build), Date.now() - limits.sweepMs / 2);
   }
@@ -70,7 +73,7 @@ export class Installer {
     return { name, hash, ...unsettled(await this.installs().install(build, by, seen)) };
   }
 
-  /** Throws `conflict` for a build that cannot be served, whatever its code is. */
+  /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */
   async demandInstallable(build: Build): Promise<void> {
     const { name } = build;
     const { servlets } = (await this.#registry()).whole;

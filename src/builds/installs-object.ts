@@ -24,18 +24,20 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   /** The installed builds; undefined if nothing has changed since this generation. */
   since(generation: number): Promise<InstalledBuilds | undefined>;
   /**
-   * Serves a build as a new version. Fails with `conflict` if the bundle has a servlet of that name, if another servlet
-   * has one of its tools, prompts or resources, and beyond `limits.installedServlets`; here and below also if another version is served than `seen` (0: none).
+   * Serves a build as a new version; `isNew` is false if it is served already. Fails with `conflict` if the bundle has a
+   * servlet of that name, if another servlet has one of its tools, prompts or resources, and beyond
+   * `limits.installedServlets`. Here and below, also if `seen` is given and is not the served version (0: none).
    */
   install(
     build: Build,
     by: string,
     seen?: number,
   ): Promise<Settled<{ version: number; isNew: boolean }>>;
-  /** Remembers which build of a servlet may be installed by its name. */
+  /** Makes the build with this hash the one that agents may install by this name. */
   publish(name: string, hash: string, by: string): Promise<void>;
-  /** Forgets that. Fails with `invalid_request` if no build of that name is published. */
+  /** Undoes `publish`. Fails with `invalid_request` if no build of that name is published. */
   unpublish(name: string): Promise<Settled<void>>;
+  /** All published builds, by name. */
   published(): Promise<{ name: string; hash: string; by: string }[]>;
   /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept, or `conflict` as above. */
   rollBack(
@@ -57,6 +59,6 @@ export interface InstallsObject extends Rpc.DurableObjectBranded {
   waits(task: string, servlet: string, until: number): Promise<void>;
   /** The ids of tasks that wait for a servlet; some may have ended. */
   waiting(servlet: string): Promise<string[]>;
-  /** Keeps an old build longer, because a call has gone on with it. */
+  /** Keeps an old build for another `limits.oldBuildMs`, because a call has continued with it. */
   needed(hash: string): Promise<void>;
 }

@@ -23,9 +23,10 @@ export interface Row extends Record<string, SqlStorageValue> {
   by: string;
 }
 
-/** The build that a row has as JSON. */
+/** The build of a row, which has it as JSON. */
 export const buildIn = ({ build }: Row) => JSON.parse(build) as Build;
 
+/** A row without its build, in the form that operators see. */
 export const versionIn = ({ nr, hash, at, by }: Row): InstalledVersion => ({
   version: nr,
   hash,

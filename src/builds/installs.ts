@@ -14,6 +14,8 @@ import type { InstalledBuilds, InstallsObject } from "./installs-object.ts";
 import { refuseClashes } from "./servable.ts";
 import { buildIn, TABLES, versionIn, type Row } from "./installs-rows.ts";
 
+const FOR_THE_NAMES = "For the names: npm run servlets -- installed";
+
 /**
  * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
  * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
@@ -55,7 +57,7 @@ export function installsObject(bundle: Bundle) {
         if (current === undefined && count >= limits.installedServlets) {
           throw new Fault(
             "conflict",
-            `This server has ${count} installed servlets, as many as it may. Uninstall one first.`,
+            `Too many installed servlets (limit ${limits.installedServlets}). Uninstall one first.`,
           );
         }
         this.#refuseClashes(build);
@@ -83,7 +85,10 @@ export function installsObject(bundle: Bundle) {
       return settled(() => {
         const { rowsWritten } = this.#sql.exec("DELETE FROM published WHERE name = ?", name);
         if (rowsWritten === 0) {
-          throw new Fault("invalid_request", `No build of ${name} is published.`);
+          throw new Fault(
+            "invalid_request",
+            `No build of ${name} is published, so nothing was changed.`,
+          );
         }
       });
     }
@@ -106,7 +111,7 @@ export function installsObject(bundle: Bundle) {
           throw new Fault(
             "invalid_request",
             known === ""
-              ? `No version of ${name} is kept.`
+              ? `No version of ${name} is kept: it is not installed. ${FOR_THE_NAMES}`
               : `There is no version ${to} of ${name}. Versions that are kept: ${known}.`,
           );
         }
@@ -122,7 +127,7 @@ export function installsObject(bundle: Bundle) {
     uninstall(name: string, seen?: number): Promise<Settled<void>> {
       return settled(() => {
         if (!hasRow(this.#sql, "SELECT 1 FROM served WHERE name = ?", name)) {
-          throw new Fault("invalid_request", `No servlet ${name} is installed.`);
+          throw new Fault("invalid_request", `No servlet ${name} is installed. ${FOR_THE_NAMES}`);
         }
         this.#demandSeen(name, seen);
         this.#change(() => {
@@ -208,7 +213,7 @@ export function installsObject(bundle: Bundle) {
       await hubs?.getByName(ALL_HUBS).publish(changes).catch(report);
     }
 
-    /** Plans the first sweep: servers on which nothing is ever installed have old builds, too. */
+    /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
     async #planSweep(): Promise<void> {
       const { storage } = this.ctx;
       if ((await storage.getAlarm()) !== null) return;
@@ -216,7 +221,7 @@ export function installsObject(bundle: Bundle) {
       await storage.setAlarm(this.#fact("sweep"));
     }
 
-    /** Deletes old builds whose time is over, and parts that no build has. */
+    /** Deletes old builds that have expired, and parts that no build has. */
     async #sweep(now: number): Promise<void> {
       this.#sql.exec("DELETE FROM waiting WHERE until < ?", now);
       const bucket = bucketOf(this.env);
@@ -226,26 +231,26 @@ export function installsObject(bundle: Bundle) {
       const current = new Set(
         [...bundle.servlets, ...versions, ...published].map(({ hash }) => hash),
       );
-      // Versions with the same code can begin with other files.
+      // Versions with the same hash can have different initial files.
       const kept = new Set(versions.flatMap((row) => digestsOf(buildIn(row))));
       for (const hash of await bucket.hashes()) {
         if (current.has(hash)) {
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
-        } else if (this.#isOver(hash, now)) {
+        } else if (this.#isExpired(hash, now)) {
           await bucket.deleteBuild(hash);
           this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
           continue;
         }
         const build = await bucket.build(hash).catch(report);
-        // Its parts cannot be known, so none may be deleted.
+        // A build that cannot be read may have any of the parts, so none may be deleted.
         if (build instanceof Fault) return;
         for (const digest of build ? digestsOf(build) : []) kept.add(digest);
       }
       await bucket.deletePartsBut(kept, now - limits.sweepMs);
     }
 
-    /** True if no call can wait for this old build any more. Notes when that will be, if that is not known yet. */
-    #isOver(hash: string, now: number): boolean {
+    /** True if no call can still wait for this old build. Sets when that will be, at the first time. */
+    #isExpired(hash: string, now: number): boolean {
       const [row] = this.#sql
         .exec<{ until: number }>("SELECT until FROM retired WHERE hash = ?", hash)
         .toArray();
@@ -263,13 +268,13 @@ export function installsObject(bundle: Bundle) {
       return this.#served().find((row) => row.name === name);
     }
 
-    /** So that nobody replaces what another operator has installed meanwhile. */
+    /** Throws `conflict` if another version is served than the operator has seen. */
     #demandSeen(name: string, seen: number | undefined): void {
       const current = this.#servedOf(name)?.nr ?? 0;
       if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);
     }
 
-    /** Two operators may have been told at once that what they install does not clash. */
+    /** Checked here again: two operators may install clashing servlets at the same time. */
     #refuseClashes(build: Build): void {
       const names = new Set(bundle.servlets.map(({ name }) => name));
       const others = this.#served().filter(({ name }) => !names.has(name));

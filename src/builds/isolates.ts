@@ -7,7 +7,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
 import type { LoadedCode } from "./runner.ts";
 
-/** Where servlets are loaded from, and by what. */
+/** What isolates are made with: the Worker Loader, the bucket that has their code, and the script that runs it. */
 export interface LoaderParts {
   loader: WorkerLoader;
   bucket: BuildBucket;
@@ -16,12 +16,12 @@ export interface LoaderParts {
 
 type Modules = WorkerLoaderWorkerCode["modules"];
 
-/** The isolates of servlets whose code is in the bucket of builds: one for each build. */
+/** The isolates of servlets whose code is in the bucket of builds: one for each build, made when it is first used. */
 export class Isolates {
   readonly #parts: LoaderParts;
   readonly #deployment: Deployment;
   #version: Promise<string> | undefined;
-  /** How often an isolate of this name has failed. The loader keeps one that could not be loaded, so the next has another name. */
+  /** How often the isolate of a build has failed: the loader keeps a failed one, so the next must have another name. */
   readonly #failures = new Map<string, number>();
 
   constructor(parts: LoaderParts, deployment: Deployment) {
@@ -29,23 +29,23 @@ export class Isolates {
     this.#deployment = deployment;
   }
 
-  /** One with a servlet's code. */
-  of(servlet: PreparedServlet) {
+  /** The isolate with a servlet's code. */
+  ofServlet(servlet: PreparedServlet) {
     const { hash, parts: { files = {} } = {}, manifest } = servlet;
     const { restorable, checked } = isolationOf(servlet, this.#deployment);
     const facts = [hash, restorable, checked, keepsState(manifest), JSON.stringify(files)];
     return this.#named(facts.join(" "), () => this.#code(servlet));
   }
 
-  /** One without any, for what servlets have kept that are not installed any more. */
-  empty() {
+  /** The isolate without a servlet's code, for the stored state of servlets that are no longer installed. */
+  withoutServlet() {
     const main = `import { stateOf } from "./runner.js";
 export const State = stateOf(${JSON.stringify({ limits })});
 `;
     return this.#named("empty", () => this.#with(main, {}, true));
   }
 
-  /** Another server's code or limits must not find it. */
+  /** The name has the digest of the script and the limits, so that another version of the server makes its own isolate. */
   async #named(
     facts: string,
     code: () => WorkerLoaderWorkerCode | Promise<WorkerLoaderWorkerCode>,

@@ -30,6 +30,7 @@ export class ServletLoader {
     this.deployment = deployment;
   }
 
+  /** Runs an export. Throws `unavailable` if its isolate fails or dies; the next call then gets another one. */
   async run(
     servlet: PreparedServlet,
     run: { export: string; input: string },
@@ -68,17 +69,20 @@ export class ServletLoader {
   }
 
   async #runner(servlet: PreparedServlet) {
-    const { get, failed } = await this.#isolates.of(servlet);
+    const { get, failed } = await this.#isolates.ofServlet(servlet);
     return { runner: get().getEntrypoint<RunnerEntrypoint>("Runner"), failed };
   }
 
   /**
-   * The class of the facets that keep the state of a servlet, in its isolate; of one that is not installed, a class that
-   * only looks at what is kept. `name` is another for other code. Call `failed` where one has failed.
+   * The class of the facets that keep a servlet's state, in its isolate; without a servlet, a class that has only
+   * access to what is stored. `name` differs for different code. Call `failed` when a facet has failed, so that the next one gets
+   * a new isolate.
    */
   async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
     const isolates = this.#isolates;
-    const { name, get, failed } = await (servlet ? isolates.of(servlet) : isolates.empty());
+    const { name, get, failed } = await (servlet
+      ? isolates.ofServlet(servlet)
+      : isolates.withoutServlet());
     return {
       name,
       failed,
@@ -87,7 +91,7 @@ export class ServletLoader {
   }
 }
 
-/** The fault of a call that has ended without an answer. */
+/** The fault of a call whose isolate died before it answered. */
 export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown): Fault {
   logError(cause);
   return new Fault(
@@ -97,7 +101,7 @@ export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown)
   );
 }
 
-/** A run of a servlet's export as it is sent to its isolate. */
+/** A run of an export in the form that is sent to the servlet's isolate: values only, no functions. */
 export function loadedRun(
   { name, manifest }: PreparedServlet,
   call: RunContext & CallParts,
@@ -129,18 +133,21 @@ export class Hooks extends CallHooks {
     this.#setup = setup;
   }
 
-  /** The one way out: what the guest's isolate has checked is checked again here. */
+  /** The isolate's only access to the network. The host is checked here again, as code in the isolate could skip its own check. */
   fetch(request: Request): Promise<Settled<Response>> {
     return settled(async () => {
       const { world, allowedHosts, signal } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
-        throw new Fault("forbidden", "The manifest of the servlet does not allow that host.");
+        throw new Fault(
+          "forbidden",
+          "The servlet's manifest does not allow that host. Add it to allowed_hosts in servlet.json.",
+        );
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
       try {
         return await world.fetch(new Request(request, { redirect: "manual", signal: stop }));
       } catch {
-        // The guest learns no more, and it may happen a thousand times in a call.
+        // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
         throw new Fault("servlet_failed", "The host could not be reached.");
       }
     });

@@ -4,7 +4,7 @@ import { fuelOf, type Manifest } from "../servlets/manifest.ts";
 import { mebibytes, memoryBytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
-/** The permissions and offers of a servlet, as lines for people who approve it. Values of settings are left out. */
+/** The permissions and lists of a servlet, as lines for the person who approves it. Values of settings are left out. */
 export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
   const { allowed_hosts, allowed_secrets, allowed_paths, env_vars = {} } = manifest;
   const secrets = allowed_secrets?.map(({ service, user }) => `${service}/${user}`);
@@ -22,7 +22,7 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
   );
 }
 
-/** For whom a servlet keeps memory and files, in words: one entry, or none. */
+/** For whom a servlet keeps memory and files, such as `each caller`: one entry, or none if it keeps nothing. */
 export function keptFor({ state = "call" }: Manifest): readonly string[] {
   if (state === "call") return [];
   return [state === "server" ? "all callers together" : `each ${state}`];

@@ -31,7 +31,7 @@ type PlainSetup = Pick<
 
 /** A run of an export. */
 export interface LoadedRun {
-  /** Unique, to cancel it by. */
+  /** Unique; `cancel` names it. */
   id: string;
   export: string;
   input: string;
@@ -45,7 +45,7 @@ export interface LoadedRun {
   there: HooksThere;
 }
 
-/** The hooks of a call, and its way into the world. */
+/** The hooks of a call, with its access to the network and the log. */
 export interface LoadedHooks extends RemoteHooks {
   fetch(request: Request): Promise<Settled<Response>>;
   log(level: LogLevel, text: string): Promise<void>;
@@ -78,7 +78,7 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
       const ended = running.run(run, hooks, async (setup) =>
         plainEnding(await callExport(program, run.export, run.input, setup)),
       );
-      // A guest that is suspended must come to its end, even if its caller is gone.
+      // Even if the caller has left, a suspended guest must run to its end.
       this.ctx.waitUntil(ended);
       return ended;
     }
@@ -120,7 +120,7 @@ export class Running {
         try {
           return await work(setupFrom(run, { hooks, signal: stop.signal, sent }));
         } catch (error) {
-          // Its hooks may have failed because its caller is gone.
+          // Its hooks may have failed only because the caller has left.
           throw stop.signal.aborted ? clientHasLeft() : error;
         }
       });

@@ -1,4 +1,4 @@
-/** Checks of what a bundle refuses too, for builds that come from elsewhere: one wrong entry breaks a list for all clients. */
+/** Checks a build that is sent to the server as bundling checks a servlet: one invalid entry would break a list for all clients. */
 import * as z from "zod/mini";
 import { parseMounts } from "../files/mounts.ts";
 import { limits } from "../limits.ts";
@@ -11,7 +11,7 @@ import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
 const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
-const text = z.string("must be a text");
+const text = z.string("must be a string");
 const named = {
   name: text.check(z.minLength(1, "must not be empty")),
   title: z.optional(text),
@@ -70,7 +70,10 @@ export function demandServable(build: Build): void {
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
   const { manifest, restorable } = build;
   if (keepsState(manifest)) {
-    if (restorable !== true) throw invalidBuild("manifest.state: its memory cannot be kept");
+    if (restorable !== true)
+      throw invalidBuild(
+        "manifest.state: its module changes tables or drops segments, so its memory cannot be kept",
+      );
     const hosts = new Set(mountsOf(manifest).map(({ host }) => host));
     for (const host of Object.keys(build.parts.files ?? {})) {
       if (!hosts.has(host)) throw invalidBuild(`parts.files: ${host} is not in allowed_paths`);
@@ -85,7 +88,7 @@ export function demandServable(build: Build): void {
         if (schema !== undefined) void new Schema(schema);
       } catch (cause) {
         if (!(cause instanceof SchemaError)) throw cause;
-        throw invalidBuild(`lists.tools.${at}.${key} is no valid schema: ${cause.message}`);
+        throw invalidBuild(`lists.tools.${at}.${key} is not a valid schema: ${cause.message}`);
       }
     }
   }

@@ -18,12 +18,12 @@ import { ServletLoader } from "./loaded.ts";
 import { ownServlets } from "./tools.ts";
 
 /**
- * Knows what this isolate serves: the bundle and the installed servlets, for which it asks at most every
- * `limits.installsMs`. A call costs no extra read, and uses the registry that it began with.
+ * The servlets that this isolate serves: the bundle, and the installed ones, which it asks for at most every
+ * `limits.installsMs`. A call keeps the registry that it began with.
  */
 export class Serving {
   readonly deployment: Deployment;
-  /** Absent where nothing can be installed, like `installer`. */
+  /** Like `installer`, undefined where a binding is missing, so that nothing can be installed. */
   readonly loader: ServletLoader | undefined;
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
@@ -63,7 +63,7 @@ export class Serving {
     };
   }
 
-  /** All that is served. Throws `unavailable` where it is not known yet what is installed. */
+  /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
   async registry(): Promise<Registry> {
     const age = Date.now() - this.#known.at;
     if (age < limits.installsMs || (this.#isAsking && age < limits.installsStaleMs)) {
@@ -87,7 +87,7 @@ export class Serving {
     return this.#known.registry;
   }
 
-  /** All servlets by what they keep, those with state first; also what was kept by those that are not installed any more. */
+  /** All servlets with the scope of their state: first those that keep state, then former ones that did, then all. */
   async stateOwners(): Promise<StateOwner[]> {
     const { servlets } = (await this.registry()).whole;
     const former = (await this.installer?.installs().kept()) ?? [];
@@ -96,7 +96,7 @@ export class Serving {
     return [...keeping, ...former, ...all];
   }
 
-  /** Notes a task that waits, where builds are kept, by its id and the hash of its servlet, until it expires (Unix ms). */
+  /** Registers a waiting task, by its id and its servlet's hash, for `replay`, until it expires (Unix ms). */
   async noteWaiting(task: string, hash: string, until: number): Promise<void> {
     if (this.installer === undefined) return;
     const { servlets } = (await this.registry()).whole;
@@ -113,7 +113,7 @@ export class Serving {
       this.#known.at = asked;
       return;
     }
-    // Another request may have got later news meanwhile.
+    // Another request may have had a later answer meanwhile.
     if (news.generation < this.#known.generation) return;
     const registry = this.#registryWith(news.builds.map((build) => JSON.parse(build) as Build));
     this.#known = { registry, generation: news.generation, at: asked };
@@ -129,7 +129,7 @@ export class Serving {
     return new Registry({ servlets }, this.deployment);
   }
 
-  /** A build that is not served, from the bucket. */
+  /** A build that is no longer served, from the bucket; undefined if it is gone. Its time in the bucket begins anew. */
   async #oldBuild(hash: string): Promise<PreparedServlet | undefined> {
     const known = this.#old.get(hash);
     if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;

@@ -1,4 +1,4 @@
-/** The servlets of the server itself, by which agents see what is served, and operators' agents install and uninstall. */
+/** The server's own servlets: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
 import type { CallContext } from "../call-context.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
@@ -25,7 +25,7 @@ interface OwnParts {
 
 type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
 
-/** These servlets, and what runs them. */
+/** These servlets, each with the function that runs its tools. */
 export function ownServlets({ installer, registry, tasksOf }: OwnParts) {
   const server: OwnTools = {
     ...(installer && { list_servlets: listServlets(installer, registry) }),
@@ -129,7 +129,8 @@ async function publishedBuild({ bucket, installs }: Installer, wanted: string): 
 }
 
 /**
- * True if the user agrees; else why not. What is asked about is in `state`, so that an answer counts for nothing else.
+ * Asks the user. Returns true, or the reason why not, or the suspension of a call that waits for the answer. An answer counts
+ * only for the same `state`, the hash of the build that was asked about.
  */
 async function agreement(
   message: string,
@@ -143,7 +144,7 @@ async function agreement(
   try {
     const known = input?.state === state ? input.responses : undefined;
     const { agree } = known ?? (await ask(asks, signal()));
-    if (agree === undefined) return "nobody was asked.";
+    if (agree === undefined) return "the user was not asked.";
     if ("failed" in agree) return agree.message;
     return agree.result["action"] === "accept" ? true : "the user has declined.";
   } catch (error) {

@@ -8,7 +8,7 @@ import type { Instance } from "../wasm/link.ts";
 /** Extism's variables. */
 export type Variables = ReadonlyMap<string, Uint8Array>;
 
-/** An instance in the stored state of its object, and its variables. */
+/** An instance whose memory and globals are those that its object has stored, and the variables that go with it. */
 export interface Kept {
   instance: Instance;
   vars: Variables;
@@ -16,26 +16,26 @@ export interface Kept {
   blocks: KnownBlocks;
 }
 
-/** State that is kept in memory, and its size there. */
+/** Something that is kept in memory, and its bytes there. */
 interface Held<T> {
   kept: T;
   bytes: number;
 }
 
-/** The instances that objects of this isolate keep between calls; the least recently used first. */
+/** The instances that objects of this isolate keep between calls, least recently used first. */
 const instances = new Map<object, Held<Kept & { program: Program }>>();
-/** The blocks of objects whose instances were too much, so that they need not be read again; in the same order. */
+/** The blocks of objects whose instances were evicted, so that they need not be read again; in the same order. */
 const memories = new Map<object, Held<KnownBlocks>>();
 let bytesOfAll = 0;
 
-/** Takes the state that an object keeps, as far as it is still there: an instance, or else its blocks. */
+/** Takes out what is still kept for an object: its instance, else its blocks, else nothing. */
 export function takeKept(object: object): Kept | { instance?: undefined; blocks?: KnownBlocks } {
   return take(instances, object) ?? { blocks: take(memories, object) };
 }
 
 /**
- * Keeps an instance for the next call of its object. What is too much for the isolate is given up: first instances,
- * which then wait for any call of their servlet, and then their blocks.
+ * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, the least recently
+ * used are evicted: first instances, which go back to the pool of their servlet, then blocks.
  */
 export function keepInstance(object: object, program: Program, kept: Kept): void {
   const { memory, kernel } = kept.instance.body!;
@@ -44,7 +44,7 @@ export function keepInstance(object: object, program: Program, kept: Kept): void
   put(instances, object, { kept: { ...kept, program }, bytes });
   for (const oldest of instances.keys()) {
     if (bytesOfAll <= limits.keptInstanceBytes) return;
-    giveUp(oldest, take(instances, oldest)!);
+    evict(oldest, take(instances, oldest)!);
   }
   for (const oldest of memories.keys()) {
     if (bytesOfAll <= limits.keptInstanceBytes) return;
@@ -52,13 +52,13 @@ export function keepInstance(object: object, program: Program, kept: Kept): void
   }
 }
 
-/** Gives up an instance, but keeps its blocks. */
-function giveUp(object: object, { instance, program, blocks }: Kept & { program: Program }): void {
+/** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */
+function evict(object: object, { instance, program, blocks }: Kept & { program: Program }): void {
   if (!areAll(blocks)) return;
   put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
   const { marks } = instance.body!;
   if (marks === undefined) return;
-  // All that differs from a pristine instance: its marks were cleared when it was stored.
+  // The pool resets marked blocks. Storing the state has cleared the marks, so all blocks that differ are marked again.
   for (const nth of blocks.keys()) marks.memory[nth] = 1;
   giveBack(program, instance);
 }

@@ -26,13 +26,13 @@ import type { KnownBlocks } from "./state-blocks.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
 import { CorruptState, StateRows } from "./state-rows.ts";
 
-/** A database of its own: the storage of a Durable Object is one. */
+/** A database that nothing else uses, such as the storage of a Durable Object. */
 export interface StateStorage {
   sql: Sql;
   transactionSync(change: () => void): void;
 }
 
-/** A servlet, by what its state depends on. */
+/** The parts of a servlet on which its state depends. */
 export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
 /** How an export of a servlet is run in its state. */
@@ -44,16 +44,16 @@ export interface ScopeRun {
   setup: Setup & Durability;
   /** True if it may be run again from its record: its ending is stored with what it has changed. */
   isDurable: boolean;
-  /** Bytes of memory and files that may be stored, as far as is known: `reserve` decides. */
+  /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
   room?: number;
-  /** Called before a commit, with the bytes of memory and files that will be stored. Throws where they may not be. */
+  /** Called before a commit, with the bytes of memory and files that will be stored. Throws if they exceed a quota. */
   reserve?(bytes: number): Promise<void>;
 }
 
-/** A run, and what it has come to. */
+/** A run, and its progress. */
 interface Running extends ScopeRun {
   files: Files | undefined;
-  /** Changes that are published once the call is committed. */
+  /** Notifications that are sent once the call is committed. */
   changes: Change[];
   /** The blocks of its memory as they are stored. */
   blocks: Kept["blocks"];
@@ -61,8 +61,8 @@ interface Running extends ScopeRun {
 }
 
 /**
- * What one servlet keeps in one scope: its memory, globals and variables, and its files, as its last
- * successful call left them. One call at a time.
+ * The state of one servlet in one scope, as its last successful call left it: memory, globals, variables and files. The
+ * caller runs one call at a time.
  */
 export class ScopeState {
   readonly #storage: StateStorage;
@@ -105,7 +105,8 @@ export class ScopeState {
 
   /**
    * The folders of a servlet at `now` (Unix ms); undefined if it has none. The caller commits or drops their changes.
-   * Together with its memory, they may take `room` bytes.
+   * Files and memory together may take `room` bytes. Throws `unavailable` if the initial files cannot be read or stored,
+   * `servlet_failed` if they exceed `room`.
    */
   filesFor(servlet: KeptServlet, now: number, room = Infinity): Files | undefined {
     const { manifest, files = {} } = servlet;
@@ -145,12 +146,12 @@ export class ScopeState {
     return this.rows.bytes + this.files.usage().bytes;
   }
 
-  /** Forgets what waits in memory for the next call. */
+  /** Drops the instance that is kept for the next call, which then loads the stored state. */
   dropKept(): void {
     takeKept(this);
   }
 
-  /** Runs a transaction. Where it fails, what is known of the database is forgotten, as it was undone. */
+  /** Runs a transaction. If it fails, everything cached from the database is dropped, as the change was undone. */
   transaction(change: () => void): void {
     try {
       this.#storage.transactionSync(change);
@@ -162,7 +163,7 @@ export class ScopeState {
     }
   }
 
-  /** An instance in the stored state, the blocks of which may be known. */
+  /** A new instance with the stored state; blocks that are known are not read. Throws `unavailable` if it cannot be opened. */
   async #load(
     program: Program,
     guest: Guest,
@@ -178,12 +179,12 @@ export class ScopeState {
     }
   }
 
-  /** Takes instances in the stored state, and stores the state that they are given back in. */
+  /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
   #source(running: Running): Source {
     const { files, isDurable, servlet } = running;
     return {
       take: async (program, guest) => {
-        // Its ending is found by its seed, which must be known before.
+        // Its ending is stored under its seed, so the journal must have the seed first.
         if (isDurable) await guest.journal.begin();
         const kept = takeKept(this);
         const { instance, vars, blocks } = kept.instance
@@ -196,7 +197,7 @@ export class ScopeState {
       },
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
-        // A call that failed, or asks for it, loses its changes together with its instance.
+        // If the call failed or discards its changes, they are lost together with its instance.
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
@@ -210,11 +211,11 @@ export class ScopeState {
     };
   }
 
-  /** Makes what a call has changed the state in which the next begins; in one transaction, or not at all. */
+  /** Stores what a call has changed, in one transaction. Throws, and changes nothing, if it is too large or was cancelled. */
   async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
-    // Undefined if its memory starts empty.
+    // Undefined if the next call starts with empty memory.
     const change =
       leaves === "changes"
         ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
@@ -236,7 +237,7 @@ export class ScopeState {
   }
 }
 
-/** Identifies a build: memory can only be used with the same code and the same folders, which it has open. */
+/** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */
 export const buildOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
@@ -245,17 +246,17 @@ export const buildOf = ({
 const tooLarge = (bytes: number) =>
   new Fault(
     "servlet_failed",
-    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Let it keep less.`,
+    `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). Nothing was changed. Delete something that it keeps, or reset its state.`,
   );
 
 /** The fault of a call that would store more than its caller may. */
 export const noRoom = () =>
   new Fault(
     "servlet_failed",
-    `Servlets keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
+    `The servlets would keep too much for this caller (limit ${mebibytes(limits.callerStateBytes)} for memory and files of all of them together). Nothing was changed. Delete something first.`,
   );
 
-/** The fault of a call whose state cannot be opened. */
+/** The fault of a call whose stored state cannot be decrypted. */
 export const unreadable = (servlet: string) =>
   new Fault(
     "unavailable",

@@ -30,21 +30,21 @@ import { Turns } from "./turns.ts";
 
 /** A run of an export here. */
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed"> & {
-  /** True if it may be run again from its record. */
+  /** True if the call may be run again from its record, so that its ending is stored. */
   isDurable?: boolean;
 };
 
 /**
- * The state of one servlet in one scope: its memory, globals and variables as its last successful call left
- * them. Guests run here, one at a time, beside the SQLite database that has it.
+ * The Durable Object with the state of one servlet in one scope. It runs one call at a time, reserves storage in the
+ * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StatePlace`.
  */
 export function servletStateObject(bundle: Bundle, share: Share) {
   return class ServletState extends DurableObject implements StateObject {
     readonly #share: ReturnType<Share>;
     #places: Promise<{ own: OwnPlace; home: StateHome }> | undefined;
-    /** The lists that a version of the servlet has given in this state. */
+    /** The last lists of the servlet in this state, as JSON, valid until a time (Unix ms) for one version of it. */
     #lists: { text: string; until: number; version: string } | undefined;
-    /** When it is deleted, in Unix ms; 0 if never, undefined where it is not known. */
+    /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
     #until: number | undefined;
     readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
@@ -56,13 +56,13 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       this.#room = new Room(state, env);
     }
 
-    /** Where the state of a servlet is kept; of one that is not served any more, where it was. */
+    /** The place with a servlet's state; moves it there first if needed. Without a servlet, the place where it is. */
     async #place(servlet: PreparedServlet | undefined): Promise<StatePlace> {
       const { home } = await this.#opened();
       return servlet === undefined ? home.place : home.placeFor(servlet);
     }
 
-    /** The places with the key of the scope: this object's database, and its facet. */
+    /** The two places, opened with the scope's key: this object's database, and its facet. */
     #opened() {
       const opened = async () => {
         const { sealer, serving } = this.#share;
@@ -81,7 +81,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     /** Runs an export, and stores what it has changed before its ending is returned. */
     run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
       return settled(async () => {
-        const servlet = demanded(this.#servlet(run.servlet));
+        const servlet = demandServed(this.#servlet(run.servlet));
         const stop = new AbortController();
         this.#running.set(run.id, stop);
         const sent: Promise<unknown>[] = [];
@@ -92,21 +92,21 @@ export function servletStateObject(bundle: Bundle, share: Share) {
           );
         } finally {
           this.#running.delete(run.id);
-          // Its caller hears all of them before it hears how the call has ended.
+          // All notifications must reach the caller before the ending does.
           await Promise.all(sent);
         }
       });
     }
 
-    /** Stops a call that runs, or waits for its turn. */
+    /** Stops a call that runs or waits for its turn; does nothing for any other id. */
     cancel(id: string): void {
       this.#running.get(id)?.abort();
     }
 
-    /** The servlet's lists in this state. Cached until the servlet says that they have changed, or for a while. */
+    /** The servlet's lists in this state, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
     lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
       return settled(async () => {
-        const servlet = demanded(this.#servlet(of));
+        const servlet = demandServed(this.#servlet(of));
         const known = () => {
           const { text, until, version } = this.#lists ?? NO_LISTS;
           return version === versionOf(servlet) && until > Date.now() ? text : undefined;
@@ -132,7 +132,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return text;
     }
 
-    /** The servlet; undefined if it is not served any more. */
+    /** The servlet; undefined if it is no longer served. */
     #servlet({ name, build }: ServletRef): PreparedServlet | undefined {
       return build ?? bundle.servlets.find((one) => one.name === name);
     }
@@ -149,7 +149,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<PlainEnding> {
       const place = await this.#place(servlet);
       const { state: scope } = servlet.manifest;
-      await this.#keep(servlet, run.call.caller);
+      await this.#postponeDeletion(servlet, run.call.caller);
       const caller = scope === "server" ? undefined : run.call.caller;
       const hasFolders = (servlet.manifest.allowed_paths ?? []).length > 0;
       let stored: number | undefined;
@@ -168,7 +168,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         },
       });
       const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
-      // Another version may have begun with new memory.
+      // Another version may have started with empty memory, and so with other lists.
       const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
       if (hasChanged || isOther) this.#lists = undefined;
       if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
@@ -177,8 +177,11 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return ending;
     }
 
-    /** Sets when the state is deleted, where its caller may never come back: a session that ends, an anonymous caller. */
-    async #keep({ manifest }: PreparedServlet, caller: string | undefined): Promise<void> {
+    /** Postpones the deletion of state whose caller may never come back: that of a session, or of an anonymous caller. */
+    async #postponeDeletion(
+      { manifest }: PreparedServlet,
+      caller: string | undefined,
+    ): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
       const { storage } = this.ctx;
@@ -211,7 +214,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       );
     }
 
-    /** The whole as a file. Calls wait until it is read or cancelled. */
+    /** The whole state as a file. Calls wait until it is read or cancelled, or has stalled for `limits.stateStallMs`. */
     exported(of: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>> {
       return settled(async () => {
         await this.#turns.take(nobodysCall.signal());
@@ -227,31 +230,31 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       });
     }
 
-    /** Replaces what is kept by a file's content. */
+    /** Replaces the state by a file's content; `filesOnly` replaces only the files. */
     imported(
       { servlet: of, caller, filesOnly }: StateImport,
       file: ReadableStream<Uint8Array>,
     ): Promise<Settled<StateSummary>> {
       return settled(() =>
         this.#inTurn(nobodysCall.signal(), async () => {
-          const servlet = demanded(this.#servlet(of));
+          const servlet = demandServed(this.#servlet(of));
           const place = await this.#place(servlet);
           const reserve = (bytes: number) => this.#room.demand(caller, bytes);
           await place.imported(servlet, file, { filesOnly, reserve });
           this.#lists = undefined;
-          await this.#keep(servlet, caller);
+          await this.#postponeDeletion(servlet, caller);
           return place.summary(buildOf(servlet));
         }),
       );
     }
 
-    /** Deletes what is kept when no call runs. */
+    /** Deletes the state in its turn, after the calls before it. */
     forget(): Promise<Settled<void>> {
       return settled(() => this.#inTurn(nobodysCall.signal(), () => this.#forget()));
     }
 
     async #forget(): Promise<void> {
-      // Opening fails if the key is gone, which is a reason to delete the state.
+      // State whose key is gone cannot be opened, and must be deletable.
       const places = await this.#places?.catch(() => undefined);
       places?.own.drop();
       this.#places = undefined;
@@ -263,7 +266,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       });
     }
 
-    /** Bytes that are reserved for it among those of its caller. Gives back what it does not need. */
+    /** The bytes that are reserved in the caller's quota. If no call runs, gives back those that are not needed. */
     async held(): Promise<number> {
       if (this.#room.bytes === 0 || !this.#turns.takeNow()) return this.#room.bytes;
       try {
@@ -277,18 +280,18 @@ export function servletStateObject(bundle: Bundle, share: Share) {
   };
 }
 
-/** How long what is kept for this caller stays after its last call, in ms; undefined where it stays until it is deleted. */
+/** How long state stays after its last call, in ms; undefined if it stays until somebody deletes it. */
 function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | undefined) {
   if (state === "session") return limits.sessionStateMs;
   return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
 }
 
-function demanded(servlet: PreparedServlet | undefined): PreparedServlet {
+function demandServed(servlet: PreparedServlet | undefined): PreparedServlet {
   if (servlet !== undefined) return servlet;
-  throw new Fault("unavailable", "This servlet is not served any more.");
+  throw new Fault("unavailable", "This servlet is no longer served. List the tools again.");
 }
 
-/** Identifies a version: installed ones can have the same code, and another manifest or other files. */
+/** Identifies a version: two installed ones can have the same hash, but other manifests or files. */
 const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
   JSON.stringify([hash, manifest, parts]);
 

@@ -1,4 +1,4 @@
-/** The memory of a servlet's state, in SQLite: blocks of it, and in pieces what calls have changed of them since. */
+/** The memory of a servlet's state, in SQLite: whole blocks, and the pieces of them that calls have changed since. */
 import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { BLOCK, type Range } from "../wasm/marks.ts";
@@ -6,38 +6,38 @@ import { CELLS, changedCells, inPieces, piecesOf, putPiece } from "./pieces.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
-  // Each row is overwritten in its place, which changes one page. Those that are older than the first are over.
+  // A row is overwritten in place, which changes one page. Rows with an older `at` than row 0 are no longer valid.
   "CREATE TABLE IF NOT EXISTS pieces (row INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes BLOB NOT NULL)",
 ];
 
 const ROWS = "FROM pieces WHERE at >= (SELECT at FROM pieces WHERE row = 0)";
 
-/** A block as it is stored: sealed, with its number. */
+/** The bytes that a stored block takes: encrypted, with its number. */
 export const STORED_BLOCK = BLOCK + 64;
-/** Rows of pieces, each of one call, until one row takes their place. */
+/** The most rows of pieces, one for each call; then they are merged into one row. */
 const MOST_ROWS = 64;
-/** Bytes of these rows, which are read when an instance is made. */
+/** The most bytes in these rows, as all of them are read when an instance is made. */
 const MOST_BYTES = 256 * 1024;
-/** Bytes of pieces in one row: beyond, their blocks are stored as wholes. */
+/** The most bytes of pieces in a merged row; beyond, their blocks are stored whole. */
 const MOST_MERGED_BYTES = 64 * 1024;
-/** Blocks that are known beside an instance, the last ones to be written: 1 MiB. */
+/** The most blocks that are kept in memory beside an instance, the last ones to be written: 1 MiB. */
 const MOST_KNOWN = 256;
 
-/** Blocks as they are stored, by number; the last to be written is the last. */
+/** Copies of blocks as they are stored, by number, in the order in which they were last written. */
 export type KnownBlocks = Map<number, Uint8Array>;
 
 /** The memory blocks that a call has written, to be stored. */
 export interface Written {
   memory: Uint8Array;
   known: KnownBlocks;
-  /** The changed cells of known blocks, and the same as pieces. */
+  /** The numbers of the changed cells in known blocks, and their content as pieces. */
   cells: readonly number[];
   pieces: Uint8Array;
-  /** The other blocks, which are stored as wholes. */
+  /** The numbers of the other blocks, which are stored whole. */
   unknown: ReadonlySet<number>;
-  /** True if all rows of pieces are to become one, or whole blocks. */
+  /** True if the rows of pieces are to be merged into one row, or into whole blocks. */
   isFull: boolean;
-  /** The most bytes that all of it takes then. */
+  /** The most bytes that the whole memory takes once they are stored. */
   bytes: number;
 }
 
@@ -47,22 +47,24 @@ interface Rows {
   bytes: number;
   /** When the last one was stored. */
   newest: number;
-  /** By block, a 1 for each cell that they have. */
+  /** By the number of a block: a 1 for each of its cells that a row has. */
   cells: Map<number, Uint8Array>;
 }
 
 const NONE = new Uint8Array();
 const noRows = (): Rows => ({ count: 0, bytes: 0, newest: 0, cells: new Map() });
 
+/** Reads and writes the blocks and pieces of one memory. Caches what it has read. */
 export class StateBlocks {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #open: (sealed: unknown, place: string) => Uint8Array;
+  /** The numbers of stored blocks; undefined until they were read. */
   #stored: Set<number> | undefined;
-  /** Known once they were read. */
+  /** Empty until `all` has read them. */
   #rows = noRows();
 
-  /** `open` opens what is sealed for a place. */
+  /** `open` decrypts a blob that was sealed for a place, such as `block 3`. */
   constructor(sql: Sql, sealing: Sealing, open: (sealed: unknown, place: string) => Uint8Array) {
     this.#sql = sql;
     this.#sealing = sealing;
@@ -85,7 +87,7 @@ export class StateBlocks {
     return Number(newest?.["at"]);
   }
 
-  /** All blocks as they are with all pieces. */
+  /** All blocks, with all pieces put into them. Throws what `open` throws. */
   all(): KnownBlocks {
     const blocks: KnownBlocks = new Map();
     const stored = this.#sql.exec("SELECT nth, bytes FROM blocks");
@@ -94,7 +96,7 @@ export class StateBlocks {
         blocks.set(nth as number, this.#open(bytes, `block ${nth as number}`).slice());
       }
     } finally {
-      // Where one cannot be opened: no table could be dropped while a query has rows left.
+      // If one cannot be opened, the query must still be read to its end: until then no table can be dropped.
       stored.toArray();
     }
     this.#rows = noRows();
@@ -110,7 +112,7 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** The changes of a call in these ranges of a memory. `isNew`: nothing of this memory is stored yet. */
+  /** The changes of a call in these ranges of a memory, to be stored by `save`. `isNew`: none of this memory is stored yet. */
   written(
     memory: Uint8Array,
     known: KnownBlocks,
@@ -133,12 +135,12 @@ export class StateBlocks {
     const isFull =
       rows.count >= MOST_ROWS ||
       bytes > MOST_BYTES ||
-      // Older pieces would be put into the newer block.
+      // Else the older pieces would be put into the newer whole block when it is read.
       !unknown.isDisjointFrom(rows.cells);
     return { memory, known, cells, pieces, unknown, isFull, bytes: count * STORED_BLOCK + bytes };
   }
 
-  /** Stores it. Run it in a transaction; if that fails, make another `StateBlocks`. */
+  /** Stores changes. Must run in a transaction; if that fails, make another `StateBlocks`. */
   save({ memory, known, cells, pieces, unknown, isFull }: Written): void {
     for (const nth of this.#mark(cells)) putKnown(known, nth, memory);
     if (!isFull) {
@@ -167,7 +169,7 @@ export class StateBlocks {
     this.#rows.bytes += pieces.length;
   }
 
-  /** Stores all cells that rows have as one row, or their blocks as wholes. */
+  /** Merges the cells of all rows into one row; if that is too large, stores their blocks whole. */
   #merge(memory: Uint8Array, known: KnownBlocks): void {
     const { cells, newest } = this.#rows;
     const changed: number[] = [];
@@ -190,7 +192,7 @@ export class StateBlocks {
     this.#numbers.add(nth);
   }
 
-  /** Counts cells that rows have; gives their blocks. */
+  /** Notes that rows have these cells; returns the numbers of their blocks. */
   #mark(cells: readonly number[]): Set<number> {
     const blocks = new Set<number>();
     for (const cell of cells) {
@@ -201,7 +203,7 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** The cells of a block that rows have. */
+  /** One byte for each cell of a block: 1 if a row has the cell. */
   #flagsOf(nth: number): Uint8Array {
     const { cells } = this.#rows;
     let flags = cells.get(nth);
@@ -221,7 +223,7 @@ export class StateBlocks {
   }
 }
 
-/** Makes a block known as it is in a memory: the last to be written. */
+/** Copies a block of memory into the known ones, as the last to be written. */
 function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
   const now = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
   const block = known.get(nth);
@@ -230,10 +232,10 @@ function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): void {
   known.set(nth, block ?? now.slice());
 }
 
-/** True if these are all blocks that are stored: none was forgotten. */
+/** True if `forgetOldest` has dropped none, so that these are all stored blocks. */
 export const areAll = (known: KnownBlocks): boolean => known.size < MOST_KNOWN;
 
-/** Leaves so many blocks as are worth their room: others are stored as wholes when they are written. */
+/** Drops the blocks that were not written for the longest, beyond `MOST_KNOWN`: they are stored whole when they are next written. */
 export function forgetOldest(known: KnownBlocks): void {
   for (const [nth] of known) {
     if (known.size <= MOST_KNOWN) return;

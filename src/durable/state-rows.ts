@@ -1,4 +1,4 @@
-/** A servlet's state in one scope, in an object's SQLite: sealed, and in blocks of its memory. */
+/** The memory, globals, variables and endings of a servlet in one scope, encrypted in an object's SQLite database. */
 import { clearKernel, concatenate, currentBody, globalsText, type Body } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten, type Range } from "../wasm/marks.ts";
@@ -26,8 +26,8 @@ const TABLES = [
   "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
 ];
 
-/** Deletes all endings but the newest, as many as their number and bytes allow, and always the last one. */
-const OLDEST = `
+/** Deletes old endings: the newest stay, up to a number and a sum of bytes, and the last one always. */
+const DELETE_OLD_ENDINGS = `
 DELETE FROM ending_parts WHERE seed IN (
   SELECT seed FROM (
     SELECT seed, row_number() OVER newest AS nth, sum(size) OVER newest AS total
@@ -36,7 +36,7 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** How a call has ended, and the answers that it was given until then. */
+/** How a call has ended, and the digests of the answers that it had until then. */
 interface Ended {
   answers: string[];
   ending: PlainEnding;
@@ -51,9 +51,9 @@ export interface Changed {
   /** True if there is no state of this build yet. */
   isNew: boolean;
   written: Written;
-  /** As JSON. */
+  /** A `Rest` as JSON. */
   rest: string;
-  /** Bytes of the whole state then. */
+  /** Bytes of the whole state once they are stored. */
   bytes: number;
 }
 
@@ -61,17 +61,18 @@ const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text))
 
 const answerKey = ({ digest, answer }: Entry): string => `${digest} ${hashOf(answer)}`;
 
-/** Thrown for a state that cannot be opened: its key is gone, or it was altered. */
+/** Stored state that cannot be decrypted: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** Loads the stored state into instances, and stores what calls have changed. Caches what it has read. */
 export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: Sealing;
   readonly #blocks: StateBlocks;
-  /** Undefined where it is not known whether there is a row. */
+  /** The hash in the table `state`; undefined until it was read. */
   #known: { hash: string | undefined } | undefined;
   /** The stored state besides blocks, as JSON; undefined if not known. */
   #rest: string | undefined;
@@ -83,11 +84,11 @@ export class StateRows {
     this.create();
   }
 
-  /** Makes the tables, where they are not there. */
+  /** Creates the tables that are missing. */
   create(): void {
     for (const table of TABLES) this.#sql.exec(table);
     this.#blocks.create();
-    // Of an import that died.
+    // Left by an import that died.
     this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
 
@@ -110,8 +111,8 @@ export class StateRows {
   }
 
   /**
-   * Puts a pristine instance of this build into the state, and returns the variables, and the blocks as they are
-   * stored, where they are not `known`. The state of another build is left alone. Throws `CorruptState`.
+   * Loads the stored state into a pristine instance of this build. Returns the variables, and the blocks: the `known`
+   * ones, else those in the database. State of another build is not loaded. Throws `CorruptState`.
    */
   load(instance: Instance, hash: string, known?: KnownBlocks): Loaded {
     const rest = this.hash === hash ? this.rest() : undefined;
@@ -126,8 +127,8 @@ export class StateRows {
   }
 
   /**
-   * The ending that a run of this call has had, and changed the state with: whoever asked for it may have died before
-   * it heard of that. Undefined for another call, or for one that goes on from other answers.
+   * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
+   * have died before it got the ending. Undefined for another call, and for the same call with other answers.
    */
   ending({ head, entries }: Recorded): PlainEnding | undefined {
     const runs = this.#sql
@@ -148,10 +149,10 @@ export class StateRows {
     return undefined;
   }
 
-  /** Stores the ending of a call that may be run again. Run it in the transaction of `save`. */
+  /** Stores the ending of a call that may be run again. Must run in the transaction of `save`. */
   saveEnding({ head, entries }: Recorded, ending: PlainEnding): void {
     const ended: Ended = { answers: entries.map(answerKey), ending };
-    // A state that a client carries can be answered twice: runs with the same seed and other answers.
+    // A client that holds the state of a waiting call can answer it twice: same seed, other answers.
     const run = `${head.seed} ${hashOf(ended.answers.join(" "))}`;
     const bytes = encoder.encode(JSON.stringify(ended));
     const now = Date.now();
@@ -162,14 +163,14 @@ export class StateRows {
       const sealed = this.#sealing.seal(part, `ending ${run} ${nth}`);
       this.#sql.exec("INSERT INTO ending_parts VALUES (?, ?, ?, ?)", run, nth, sealed, until);
     }
-    this.#sql.exec(OLDEST, limits.endings, limits.endingBytes);
+    this.#sql.exec(DELETE_OLD_ENDINGS, limits.endings, limits.endingBytes);
   }
 
   clearEndings(): void {
     this.#sql.exec("DELETE FROM ending_parts");
   }
 
-  /** The changes of a call, to be stored. Clears its marks. */
+  /** The changes of a call, to be stored by `save`. Clears the instance's marks of written blocks. */
   changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
     const written = writtenIn(body);
@@ -186,21 +187,21 @@ export class StateRows {
     return { hash, isNew, written: blocks, rest: restText, bytes };
   }
 
-  /** Stores it, instead of the state of another build. Run it in a transaction; if that fails, make another `StateRows`. */
+  /** Stores changes, and replaces the state of another build. Must run in a transaction; if that fails, make another `StateRows`. */
   save({ hash, isNew, written, rest }: Changed): void {
     if (isNew) this.clear();
     this.#blocks.save(written);
     if (isNew || rest !== this.#rest) this.#putRest(hash, rest);
   }
 
-  /** Forgets the memory. */
+  /** Deletes memory, globals and variables. Endings stay. */
   clear(): void {
     this.#blocks.clear();
     this.#sql.exec("DELETE FROM state");
     this.#known = this.#rest = undefined;
   }
 
-  /** The stored state besides blocks; undefined before the first call. Throws `CorruptState`. */
+  /** The stored globals, variables and size of the memory; undefined before the first call. Throws `CorruptState`. */
   rest(): Rest | undefined {
     const row = this.#row("SELECT bytes FROM state");
     return row && (this.#json(row["bytes"], "rest") as Rest);
@@ -217,12 +218,12 @@ export class StateRows {
     this.#rest = rest;
   }
 
-  /** The blocks of its memory that differ from a new one's, by number. Throws `CorruptState`. */
+  /** The blocks of memory that differ from a pristine instance's, by number. Throws `CorruptState`. */
   blocks(): KnownBlocks {
     return this.#blocks.all();
   }
 
-  /** Memory that is to replace this one: nothing of it is used before `replace`, which runs in a transaction. */
+  /** Collects memory that is to replace this one. It takes effect with `replace`, which must run in a transaction. */
   newMemory() {
     let bytes = 0;
     this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
@@ -253,7 +254,7 @@ export class StateRows {
     return JSON.parse(decoder.decode(this.#open(sealed, place)));
   }
 
-  /** Durable Objects give blobs as buffers, Node as bytes. */
+  /** Decrypts a blob, which is an ArrayBuffer in Durable Objects, and a Uint8Array in Node. */
   #open(sealed: unknown, place: string): Uint8Array {
     try {
       return this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
@@ -263,7 +264,7 @@ export class StateRows {
   }
 }
 
-/** What was written, in order; clears its marks. */
+/** The ranges of memory that were written, in order. Clears the marks. */
 const writtenIn = ({ marks, memory }: Body): Range[] =>
-  // Without marks it has no memory but the kernel's.
+  // A body without marks has only the kernel's memory.
   marks === undefined ? [] : takeWritten(marks.memory, memory.length);

@@ -20,11 +20,11 @@ export function scopeOf({ state }: Pick<Manifest, "state">, { principal, session
 export const callerScope = (state: Manifest["state"], key: string): Scope =>
   state === "session" ? ["sessionless", key] : ["caller", key];
 
-/** Names that this isolate has made, and how many it keeps. */
+/** Names that this isolate has computed, at most `MOST_KNOWN`. */
 const known = new Map<string, string>();
 const MOST_KNOWN = 1000;
 
-/** The name of the object that has the state of a servlet in a scope. */
+/** The name of the Durable Object with the state of a servlet in a scope: a SHA-256, 64 hex digits. */
 export async function stateName(servlet: string, scope: Scope): Promise<string> {
   const text = canonicalJson([servlet, ...scope]);
   let name = known.get(text);

@@ -20,7 +20,8 @@ export function installerOf({ installer }: Serving): Installer {
 
 /** `PUT part/SHA256` with its bytes. */
 export async function putPart(request: Request, digest: string, { bucket }: Installer) {
-  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a part.");
+  if (request.body === null)
+    throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
   await bucket.putPart(digest, request.body, Number(request.headers.get("content-length")));
   return new Response(null, { status: 204 });
 }
@@ -39,7 +40,7 @@ export async function unpublish(_request: Request, name: string, { installs }: I
   return json({ name });
 }
 
-/** `PUT servlet/NAME` with a build: serves it. What cannot be served is refused before its parts are asked for. */
+/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
 export async function install(request: Request, name: string, installer: Installer, by: Principal) {
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
@@ -48,14 +49,14 @@ export async function install(request: Request, name: string, installer: Install
   return json(await installer.install(build, by.name, seenIn(request)));
 }
 
-/** `POST replay/NAME` with a build: replays the waiting calls with it. */
+/** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
 export async function replay(request: Request, name: string, installer: Installer) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   return json(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
-/** `GET servlet/` and `GET servlet/NAME`. */
+/** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
 export async function showInstalled(_request: Request, name: string, { installs }: Installer) {
   if (name === "") return json({ servlets: await installs().list() });
   const { current, versions } = await installs().versions(name);
@@ -68,7 +69,10 @@ export async function rollBack(request: Request, name: string, { installs }: Ins
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
   if (typeof to !== "number") {
-    throw new Fault("invalid_request", 'The body is not valid: send {"rollback": 2}.');
+    throw new Fault(
+      "invalid_request",
+      'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
+    );
   }
   return json({ name, ...unsettled(await installs().rollBack(name, to, seenIn(request))) });
 }
@@ -79,19 +83,19 @@ export async function uninstall(request: Request, name: string, { installs }: In
   return json({ name });
 }
 
-/** The version that the operator has seen served, as `?seen=` has it; 0 is none. */
+/** The served version that the operator has seen, from `?seen=`: 0 for none, undefined to skip the check. */
 function seenIn({ url }: Request): number | undefined {
   const seen = new URL(url).searchParams.get("seen");
   return seen === null ? undefined : Number(seen);
 }
 
-/** The build in the body. */
+/** The build in the body. Throws `invalid_params`, `invalid_request` or `too_large` for one that cannot be served under this name. */
 async function buildIn(request: Request, name: string): Promise<Build> {
   const build = await readBuild(await readJson(request));
   if (build.name !== name) {
     throw new Fault(
       "invalid_request",
-      `The build is of ${build.name}, and the path names ${name}.`,
+      `The build is of the servlet ${build.name}, but the path names ${name}. Send it to the path of ${build.name}.`,
     );
   }
   if (JSON.stringify(build).length > limits.buildBytes) {

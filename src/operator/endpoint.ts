@@ -16,7 +16,7 @@ import {
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 
-/** The parts that operators use. */
+/** What the operations need. */
 export interface Operated extends CallerQuota {
   /** One who may operate. */
   principal: Principal;
@@ -25,10 +25,10 @@ export interface Operated extends CallerQuota {
   installer(): Installer;
 }
 
-/** Does one thing that only operators may do. */
+/** Answers one kind of request below `/operator/`. */
 type Operation = (request: Request, name: string, operated: Operated) => Promise<Response>;
 
-/** An operation on builds, by its operator. */
+/** An operation that needs the installer, and the operator's name. */
 function withInstaller(
   work: (request: Request, name: string, to: Installer, by: Principal) => Promise<Response>,
 ): Operation {
@@ -63,10 +63,11 @@ export async function operatorEndpoint(request: Request, operated: Operated): Pr
   await operated.admit?.();
   const [, , what = "", name = "", ...more] = new URL(request.url).pathname.split("/");
   const methods = Object.hasOwn(operations, what) ? operations[what]! : undefined;
-  if (methods === undefined || more.some(Boolean)) throw unknown("Not found.");
+  if (methods === undefined || more.some(Boolean)) throw notFound();
   if (!Object.hasOwn(methods, request.method)) {
     const allowed = Object.keys(methods).join(", ");
-    throw new Fault("method_not_allowed", `Use one of the methods ${allowed}.`, { data: allowed });
+    const message = `${request.method} is not supported at ${what}. Use ${allowed}.`;
+    throw new Fault("method_not_allowed", message, { data: allowed });
   }
   return methods[request.method]!(request, name, operated);
 }
@@ -86,7 +87,11 @@ async function exportState(request: Request, name: string, operated: Operated): 
 
 async function importState(request: Request, name: string, operated: Operated): Promise<Response> {
   const { servlet, scope } = await targetIn(request, name, operated);
-  if (request.body === null) throw new Fault("invalid_request", "The body is empty: send a file.");
+  if (request.body === null)
+    throw new Fault(
+      "invalid_request",
+      "The body is empty. Send a file that `npm run servlets -- state export` has written.",
+    );
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
   return json({
@@ -119,10 +124,18 @@ async function targetIn(
 ): Promise<{ servlet: StateOwner; scope: Scope }> {
   const owners = await states.owners();
   const servlet = owners.find((one) => encodeURIComponent(one.name) === name);
-  if (servlet === undefined) throw unknown(`There is no servlet ${name}.`);
+  if (servlet === undefined) {
+    throw new Fault(
+      "method_not_found",
+      `There is no servlet ${name}. For the names: npm run servlets -- list`,
+    );
+  }
   const { state = "call" } = servlet;
   if (state === "call") {
-    throw new Fault("invalid_request", `The servlet ${servlet.name} keeps no state.`);
+    throw new Fault(
+      "invalid_request",
+      `The servlet ${servlet.name} keeps no state: its servlet.json has no "state".`,
+    );
   }
   const asked = new URL(url).searchParams.get("scope");
   if (asked === null) return { servlet, scope: scopeOf(servlet, { principal }) };
@@ -145,21 +158,24 @@ const SCOPES = {
   session: "session:ID and, for clients without sessions, caller:NAME",
 };
 
-/** A scope as people write it. */
+/** A scope in the form of `--scope`. */
 const named = ([kind, id]: Scope): string =>
   id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;
 
-/** The key of a caller by the name that people know. */
+/** The key of a caller by its name in the log. */
 const keyOf = (caller: string): string =>
   caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
 
-const unknown = (message: string) =>
-  new Fault("method_not_found", `${message} For the names: npm run servlets -- list`);
+const notFound = () =>
+  new Fault(
+    "method_not_found",
+    `Not found. Expected /operator/OPERATION/NAME, where OPERATION is one of ${Object.keys(operations).join(", ")}.`,
+  );
 
 const json = (value: object): Response =>
   new Response(JSON.stringify(value), { headers: jsonHeaders });
 
-/** The response for a fault. */
+/** The response for a fault: its HTTP status, and `{error}` with its message. */
 export function operatorRefusal(fault: Fault, challenge: string | undefined): Response {
   const { message, data } = fault;
   const headers = new Headers(jsonHeaders);

@@ -8,10 +8,13 @@ import type { Manifest } from "../../servlets/manifest.ts";
 import { compare, viewOf } from "../differences.ts";
 import { row } from "./report.ts";
 
-/** Lines for the terminal. */
+/** The permissions and lists of a build, as lines for the terminal. */
 export function buildReport(build: Build): string {
   const { manifest, lists } = build;
-  const rows = [...reach(manifest), ...(lists === undefined ? [ASKED] : offers(build))];
+  const rows = [
+    ...permissionRows(manifest),
+    ...(lists === undefined ? [DYNAMIC_LISTS] : offerRows(build)),
+  ];
   return [printable(build.name), ...rows.map(([label, text]) => row(label, text))].join("\n");
 }
 
@@ -21,11 +24,14 @@ export const differences = (before: Build, after: Build): string =>
 
 type Row = [label: string, text: string];
 
-const ASKED: Row = ["lists", "asked for at run time, so what it offers may change at any time"];
+const DYNAMIC_LISTS: Row = [
+  "lists",
+  "asked for at run time, so what it offers may change at any time",
+];
 
 const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "none");
 
-function reach(manifest: Manifest): Row[] {
+function permissionRows(manifest: Manifest): Row[] {
   const { allowed_hosts = [], allowed_secrets = [], allowed_paths = [], env_vars = {} } = manifest;
   const secrets = allowed_secrets.map(
     (one) => `${one.service}/${one.user} (the Worker's ${one.variable ?? variableOf(one)})`,
@@ -40,8 +46,8 @@ function reach(manifest: Manifest): Row[] {
   ];
 }
 
-/** Its lists, under the names that clients see, with the whole descriptions: models read them. */
-function offers(build: Build): Row[] {
+/** Everything it lists, under the names that clients see. Descriptions are not shortened, as models read them whole. */
+function offerRows(build: Build): Row[] {
   const { lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] } } = build;
   const seen = merge([{ servlet: build, lists }], () => {}).lists;
   const text = (description = "no description") => description.replace(/\s+/g, " ");

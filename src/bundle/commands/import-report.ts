@@ -1,7 +1,7 @@
 /** The report of the command `import`. */
 import { join } from "node:path";
 import { printableText } from "../../text.ts";
-import { written } from "../sources/origin.ts";
+import { sourceInManifest } from "../sources/origin.ts";
 import type { Plan } from "../hyper-mcp/plan.ts";
 
 interface Result {
@@ -74,5 +74,5 @@ function commands(plans: readonly Plan[]): string[] {
 
 const manifestOf = ({ name, source, manifest }: Plan, folder: string): string[] => [
   `${join(folder, name, "servlet.json")}:`,
-  JSON.stringify({ source: written(source, join(folder, name)), ...manifest }, null, 2),
+  JSON.stringify({ source: sourceInManifest(source, join(folder, name)), ...manifest }, null, 2),
 ];

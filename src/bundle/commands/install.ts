@@ -6,7 +6,7 @@ import { buildOf, type BuildFiles } from "../build-files.ts";
 import { bundleAll, makeBundle, type Member } from "../bundle.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { locate } from "./examine.ts";
-import { request, requestJson, retried } from "./operator.ts";
+import { request, requestJson, withRetries } from "./operator.ts";
 import { differences, buildReport } from "./build-report.ts";
 import { agreed } from "./terminal.ts";
 import { changePath, currentOf, installedOf } from "./versions.ts";
@@ -107,7 +107,7 @@ interface Target<T> {
   method?: string;
   server: string;
   path: string;
-  /** Of the answer once no part is missing. */
+  /** Of the answer when no part is missing. */
   schema: z.ZodType<T>;
 }
 
@@ -123,7 +123,7 @@ async function send<T>(
   const put = () => {
     const headers = { "content-type": "application/json" };
     const init = { method, body: JSON.stringify(build), headers };
-    return retried(() => requestJson(server, path, answers, init), tell);
+    return withRetries(() => requestJson(server, path, answers, init), tell);
   };
   const missingIn = (answer: T | z.infer<typeof missingSchema>) =>
     missingSchema.safeParse(answer).data?.missing;
@@ -134,12 +134,12 @@ async function send<T>(
     const part = code.get(digest);
     if (part === undefined)
       throw new Refusal(
-        `The server asks for a part that is not in the build of ${name}. Is it a server of this version?`,
+        `The server asks for a part that is not in the build of ${name}. Check that it runs this version of the project.`,
       );
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
-    // In pieces, so that a slow line is not taken for a silent one.
+    // A Blob is sent in pieces, so a slow connection does not count as an idle one.
     const body = new Blob([part.bytes]);
-    await retried(() => request(server, `part/${digest}`, { method: "PUT", body }), tell);
+    await withRetries(() => request(server, `part/${digest}`, { method: "PUT", body }), tell);
   }
   const second = await put();
   if (missingIn(second) === undefined) return second as T;

@@ -4,12 +4,12 @@ import * as z from "zod";
 import { printable } from "../../text.ts";
 import { Refusal } from "../refusal.ts";
 
-/** A server that cannot be reached, or a connection that was lost. */
+/** A refusal because the server could not be reached, or the connection was lost. */
 class Unreachable extends Refusal {}
 
 const errorSchema = z.object({ error: z.string() });
 
-/** Asks the server with this URL, with the key of EDGE_SERVLETS_KEY. Throws a `Refusal` with what it says. */
+/** Makes a request to a path below `/operator/`, with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's message. */
 export async function request(
   server: string,
   path: string,
@@ -36,7 +36,7 @@ export async function request(
   );
   if (response.ok) return response;
   const known = errorSchema.safeParse(await response.json().catch(() => undefined));
-  // A failure that the server has not worded is one of something on the way to it.
+  // A 5xx without the server's own message comes from a proxy in between, so it may pass.
   const Kind = known.success || response.status < 500 ? Refusal : Unreachable;
   const hint =
     response.status === 401
@@ -47,9 +47,9 @@ export async function request(
 }
 
 const unexpected = ({ status }: Response) =>
-  `It has answered ${status}, and not as expected. Is it a server of this project and version?`;
+  `The answer (status ${status}) has an unexpected form. Check that --to names a server of this project and version.`;
 
-/** Asks the server, and reads its JSON; an empty answer is an empty object. Throws a `Refusal`. */
+/** The same for an answer in JSON; an empty one counts as an empty object. Throws a `Refusal` if it does not fit the schema. */
 export async function requestJson<T>(
   server: string,
   path: string,
@@ -67,12 +67,12 @@ export async function requestJson<T>(
   }
 }
 
-/** Attempts at a request whose connection is lost, with a growing pause between them. */
+/** Attempts at a request whose connection is lost, with a pause between them that doubles. */
 const ATTEMPTS = 4;
 const PAUSE_MS = 500;
 
-/** Makes a request that may be made twice, again where its connection is lost. */
-export async function retried<T>(ask: () => Promise<T>, progress: (text: string) => void) {
+/** Makes a request, and makes it again if the connection is lost. Only for requests that may be made twice. */
+export async function withRetries<T>(ask: () => Promise<T>, progress: (text: string) => void) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await ask();

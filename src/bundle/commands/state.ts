@@ -56,7 +56,7 @@ export async function state(args: string[]): Promise<string> {
   }
   const needsFile = command === "export" || command === "import";
   if (name === undefined || more.length > 0 || needsFile !== (file !== undefined)) throw usage();
-  // Without `--scope` it would be the state of one's own calls, which nobody means who names a caller.
+  // Without `--scope` the command concerns the operator's own state, which is not what `--caller` asks for.
   if (values.caller !== undefined) {
     throw new Refusal(
       `--caller goes with delete alone, without a servlet's name. To name the caller whose state of ${name} you mean: --scope caller:${values.caller}`,
@@ -111,13 +111,15 @@ async function opened(file: string): Promise<Blob> {
   try {
     return await openAsBlob(file);
   } catch (error) {
-    throw new Refusal(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Refusal(
+      `${file} cannot be read: ${(error as Error).message}. Give a file that \`state export\` has written.`,
+    );
   }
 }
 
 const usage = () => new Refusal(STATE_USAGE);
 
-/** Writes a file once all of it is there. */
+/** Writes an export to a file, which appears only when it is complete. */
 async function download(response: Response, file: string): Promise<void> {
   const part = `${file}.part`;
   try {
@@ -145,7 +147,7 @@ function described(name: string, summary: Summary): string {
   const memory =
     changed === undefined
       ? "none"
-      : `${mebibytes(memoryBytes)}, changed ${time(changed)}${isOfThisBuild ? "" : ", of another build: it will begin anew"}`;
+      : `${mebibytes(memoryBytes)}, changed ${time(changed)}${isOfThisBuild ? "" : ", of another build: the next call starts with empty memory"}`;
   const width = Math.max(0, ...files.map(({ size }) => String(size).length));
   const rows = files.map(
     ({ path, kind, size, modified }) =>

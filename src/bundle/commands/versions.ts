@@ -28,7 +28,7 @@ const listSchema = z.object({
   servlets: z.array(versionSchema.extend({ name: z.string(), tools: z.number() })),
 });
 
-/** An installed servlet with the versions that are kept, the newest first. */
+/** A servlet with its kept versions, the newest first. */
 export type InstalledServlet = z.infer<typeof installedSchema>;
 
 const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
@@ -69,7 +69,7 @@ export async function versions(name: string, server: string): Promise<string> {
 const described = ({ version, hash, installed: at, by }: z.infer<typeof versionSchema>) =>
   `version ${version}, ${hash.slice(0, 12)}, installed ${at} by ${by}`;
 
-/** Serves an earlier version again: the one before, if none is named. */
+/** Serves version `to` again; without it, the one before the version that is served. */
 export async function rollback(
   name: string,
   to: string | undefined,
@@ -121,7 +121,7 @@ export async function uninstall(
   return `${name} is uninstalled, and no longer served within five seconds.`;
 }
 
-/** Forgets the published build of a servlet. */
+/** Withdraws the published build of a servlet: agents can no longer install it. */
 export async function unpublish(name: string, server: string): Promise<string> {
   const path = `build/${encodeURIComponent(name)}`;
   await requestJson(server, path, z.object({}), { method: "DELETE" });

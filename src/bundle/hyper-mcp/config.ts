@@ -7,7 +7,7 @@ import { referencesIn, replaceReferences } from "./references.ts";
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
-// null stands for an absent member. Unknown members, which hyper-mcp ignores, are kept: an import lists them.
+// null counts as absent, as in hyper-mcp. Unknown members, which hyper-mcp ignores, are kept, so that the import can list them.
 const runtimeSchema = z.looseObject({
   skip_tools: z.array(z.string()).nullish(),
   skip_prompts: z.array(z.string()).nullish(),
@@ -61,7 +61,7 @@ const configSchema = z.looseObject({
 export type HyperConfig = z.infer<typeof configSchema>;
 export type HyperPlugin = HyperConfig["plugins"][string];
 
-/** The members of these objects that hyper-mcp does not document. */
+/** The names of members that hyper-mcp does not document, in each kind of object. */
 export const unknownMembers = {
   config: (value: HyperConfig) => others(value, configSchema.shape),
   oci: (value: object) => others(value, configSchema.shape.oci.unwrap().shape),
@@ -73,10 +73,10 @@ const others = (value: object, known: object) =>
   Object.keys(value).filter((key) => !Object.hasOwn(known, key));
 
 /**
- * A config with its references replaced from `environment`, but for those in the values of `env_vars`, which
- * stay as they were written: their variables become secrets of the Worker, and need no value here.
+ * Reads a config, and replaces its references by values from `environment`. References in the values of `env_vars` stay:
+ * their variables become secrets of the Worker, and need no value here.
  *
- * Throws a `Refusal`.
+ * Throws a `Refusal` for a config that is not valid, for variables without a value, and for a source with a secret.
  */
 export function readConfig(
   file: string,
@@ -88,7 +88,7 @@ export function readConfig(
   const marked = new RegExp(`<${nonce}:(\\d+)>`, "g");
   const mark = (at: number) => `<${nonce}:${at}>`;
   const valueOf = (at: number) => environment[references[at]!.name] || references[at]!.fallback;
-  /** The config in which these references are marked, and those without a value. */
+  /** The config with marks in place of the references in `kept`, and of those without a value. */
   const read = (kept: ReadonlySet<number>) =>
     checked(
       file,
@@ -101,19 +101,20 @@ export function readConfig(
   const refuseUnset = (names: readonly string[]) => {
     const list = [...new Set(names)].toSorted().join(", ");
     throw new Refusal(
-      `${file}: it needs environment variables that are not set: ${list}. Set them`,
+      `${file}: it needs environment variables that are not set: ${list}. Set them and try again`,
     );
   };
 
-  const config = attempt(() => read(new Set()));
+  const config = unlessRefused(() => read(new Set()));
   if (config === undefined) {
     if (unset.length > 0) refuseUnset(unset.map(({ name }) => name));
     return read(new Set());
   }
-  // A reference can also be a number, a name or several lines. Those that are part of a value are found by trying.
+  // A reference can also stand for a number, a name or several lines. It is part of a value if a mark in its place leaves
+  // all names the same.
   const isInValue = (at: number) => {
-    const other = attempt(() => read(new Set([at])));
-    return other !== undefined && outline(other) === outline(config);
+    const other = unlessRefused(() => read(new Set([at])));
+    return other !== undefined && namesIn(other) === namesIn(config);
   };
   const written = read(new Set(references.keys().filter(isInValue)));
 
@@ -146,7 +147,7 @@ function checked(file: string, value: unknown): HyperConfig {
   throw new Refusal(`${file}: it is not a config of hyper-mcp: ${messages.join("; ")}`);
 }
 
-/** A source is written into `servlet.json`, so it must not hold a password or what a variable gave for a query. */
+/** A source is written into `servlet.json`, so it must not have a password, nor a query with the value of a variable. */
 function refuseSecretSources(
   file: string,
   { plugins }: HyperConfig,
@@ -166,8 +167,8 @@ function refuseSecretSources(
 
 export const sourceOf = ({ url, path }: HyperPlugin): string => (url ?? path)!;
 
-/** The names in a config. */
-const outline = ({ plugins }: HyperConfig) =>
+/** The names of plugins and of their `env_vars`, as one text to compare. */
+const namesIn = ({ plugins }: HyperConfig) =>
   JSON.stringify(
     Object.entries(plugins).map(([name, { runtime_config: runtime }]) => [
       name,
@@ -175,8 +176,8 @@ const outline = ({ plugins }: HyperConfig) =>
     ]),
   );
 
-/** The result of `work`; undefined if it was refused. */
-function attempt<T>(work: () => T): T | undefined {
+/** The result of `work`; undefined if it throws a `Refusal`. */
+function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {

@@ -4,9 +4,9 @@ import { parseDocument } from "yaml";
 import { Refusal } from "../refusal.ts";
 
 /**
- * The value of a text in the format that the file's name says, as hyper-mcp tells them apart.
+ * Parses a config as JSON, YAML or TOML, which the file's extension says, as in hyper-mcp.
  *
- * Throws a `Refusal`. Its message has a place and nothing of the text, which may hold secrets.
+ * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
 export function parseConfig(file: string, text: string): unknown {
   const extension = extname(file);
@@ -15,7 +15,7 @@ export function parseConfig(file: string, text: string): unknown {
       try {
         JSON.parse(text);
       } catch {
-        // The place is found below: JSON is YAML too.
+        // JSON is YAML too, and the YAML parser tells the line and column.
         parseYaml(file, text, "JSON");
         throw new Refusal(`${file}: it is not valid JSON: correct it`);
       }
@@ -45,7 +45,7 @@ function parseYaml(file: string, text: string, format: string): unknown {
   const [error] = document.errors;
   if (error === undefined) return document.toJS({ maxAliasCount: 100 });
   const problem =
-    error.code === "DUPLICATE_KEY" ? "a key is there twice" : `it is not valid ${format}`;
+    error.code === "DUPLICATE_KEY" ? "the same key occurs twice" : `it is not valid ${format}`;
   const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 };
   throw new Refusal(`${file}: ${problem}: correct line ${line}, column ${col}`);
 }

@@ -1,8 +1,8 @@
 import { parseMounts } from "../../files/mounts.ts";
 
 /**
- * hyper-mcp's `allowed_paths` as those of `servlet.json`. There a host is a folder of the machine, here it names
- * a store that begins empty. `unmapped` has the reasons.
+ * Converts hyper-mcp's `allowed_paths` to those of `servlet.json`. In hyper-mcp a host is a folder of the machine; here it
+ * is the name of a store that begins empty. `unmapped` has a line with the reason for each path that was left out.
  */
 export function mappedPaths(given: readonly string[]): { paths: string[]; unmapped: string[] } {
   const paths: string[] = [];
@@ -17,16 +17,16 @@ export function mappedPaths(given: readonly string[]): { paths: string[]; unmapp
   return { paths, unmapped };
 }
 
-const WINDOWS = "a path of Windows cannot be mapped: write HOST:PLUGIN, with / in both";
+const WINDOWS = "a Windows path cannot be mapped: write HOST:PLUGIN, with / in both";
 const EMPTY =
-  "the folders begin empty, and no other servlet sees them: files to begin with belong into a folder beside servlet.json (docs/state.md)";
+  "the folders begin empty, and no other servlet sees them: put initial files into a folder beside servlet.json (docs/state.md)";
 
-/** undefined for a path of Windows. */
+/** A path in the form `HOST:PLUGIN`; undefined for a Windows path. */
 function mappedPath(text: string): string | undefined {
   if (/^([A-Za-z]:[\\/]|\\\\)/.test(text)) return undefined;
   const [, first = "", second = ""] = /^([^:]*):?([^]*)$/.exec(text) ?? [];
   const plugin = second.trim() || first.trim();
-  // `ro:` means read-only here, and a host named ro there.
+  // `ro:` means read-only here, but a host named ro in hyper-mcp.
   const host = first.trim() === "ro" ? "./ro" : first.trim();
   return host === plugin ? host : `${host}:${plugin}`;
 }

@@ -20,12 +20,12 @@ interface NeededSecret {
 
 /** A servlet to create from a plugin. */
 export interface Plan {
-  /** Of the plugin, the servlet and its folder, and the prefix of its tools. */
+  /** The name of the plugin, which becomes that of the servlet and its folder, and the prefix of its tools. */
   name: string;
   source: string;
   manifest: Manifest;
   secrets: NeededSecret[];
-  /** Members that could not be mapped, or that mean something else here, with the reasons. */
+  /** Lines for people: each member that was not mapped or means something else here, with the reason. */
   unmapped: string[];
 }
 
@@ -136,7 +136,9 @@ function mapMemory({ manifest, unmapped }: Plan, limit: string | undefined): voi
   if (!isHuge && (memoryBytes(limit) ?? 0) <= limits.memoryBytes) manifest.memory_limit = limit;
   else {
     const most = `${limits.memoryBytes / 1024 ** 2}Mi`;
-    unmapped.push(`memory_limit: ${limit} is more than an instance may have: it has ${most}`);
+    unmapped.push(
+      `memory_limit: ${limit} is more than an instance may have, so the limit is ${most}`,
+    );
   }
 }
 

@@ -25,7 +25,7 @@ export function replaceReferences(text: string, replacement: (at: number) => str
   );
 }
 
-/** The one reference that a text is, without anything else; undefined for other texts. */
+/** The reference if the text consists of exactly one; else undefined. */
 export function onlyReference(text: string): Reference | undefined {
   const [whole, name, fallback] = [...text.matchAll(REFERENCE)][0] ?? [];
   return name !== undefined && whole === text ? { name, fallback } : undefined;

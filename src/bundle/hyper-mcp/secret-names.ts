@@ -27,12 +27,12 @@ const SETTINGS: ReadonlySet<string> = new Set([
   "OTC_JWT_AUDIENCE",
 ]);
 
-/** Names of the Worker's secrets: two uses of one name are the same secret. */
+/** Chooses names for the Worker's secrets, so that each name stands for one secret. */
 export class SecretNames {
-  /** The secret that each name stands for. */
+  /** The secret that each name stands for, as a text that identifies it. */
   readonly #meanings = new Map<string, string>();
 
-  /** Counts the names that these servlets use already as taken. */
+  /** The names that these servlets use already are taken. */
   constructor(manifests: readonly Manifest[]) {
     for (const { allowed_secrets: entries = [], env_vars: config = {} } of manifests) {
       for (const entry of entries) {

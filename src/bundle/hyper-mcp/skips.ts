@@ -9,7 +9,7 @@ const RUST_ESCAPE = /\\(?:[AzpPQEGaU<>]|[xu]\{|b\{)/;
  * A pattern of hyper-mcp's `skip_…` as one of `servlet.json`, which must match the whole name. hyper-mcp puts
  * `^` and `$` around a pattern unless one of them is there already, and then looks for it anywhere.
  *
- * Throws a `Refusal` for syntax that is Rust's alone: to leave the pattern out would offer what it hides.
+ * Throws a `Refusal` for syntax that JavaScript lacks: leaving the pattern out would expose what it hides.
  */
 export function wholePattern(rust: string): string {
   const isAnchored = /^(?:\^|\\A)/.test(rust) || /(?:\$|\\z)$/.test(rust);

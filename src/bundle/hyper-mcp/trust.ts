@@ -3,16 +3,16 @@ import type { Trust } from "../sources/add.ts";
 import type { HyperConfig } from "./config.ts";
 
 /**
- * Who must have signed the images of a config. hyper-mcp has regular expressions there, found anywhere in the
- * name; here the identity is a glob of all of it.
+ * Who must have signed the images of a config. hyper-mcp searches an identity for a regular expression; here a glob must
+ * match the whole identity.
  *
- * Throws a `Refusal` for an expression that cannot be written so.
+ * Throws a `Refusal` for an expression that no glob expresses.
  */
 export function trustOf({ oci = {} }: HyperConfig): Trust {
   if (oci.insecure_skip_signature) return { allowUnsigned: true };
   const key = typeof oci.cert_email === "string" ? "cert_email" : "cert_url";
   const { [key]: identity, cert_issuer: issuer } = oci;
-  // Without an identity hyper-mcp takes anybody's signature, which is no check: who it must be has to be said.
+  // Without an identity hyper-mcp accepts anybody's signature, which proves nothing: the user must name the signer.
   if (typeof identity !== "string" || typeof issuer !== "string") return {};
   return {
     identity: globOf(`oci.${key}`, identity, "--identity"),

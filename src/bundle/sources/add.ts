@@ -1,4 +1,4 @@
-/** Adds and removes servlets that are from elsewhere. */
+/** Adds and removes servlets whose wasm comes from a source: a registry, a URL, S3 or a file. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { Refusal } from "../refusal.ts";
@@ -6,15 +6,15 @@ import { checkManifest, readManifest } from "../scan.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { demandServlet } from "./content.ts";
 import { digestOf, writePin, type Pin } from "./lock.ts";
-import { isImage, open, written } from "./origin.ts";
-import { keep } from "./pinned.ts";
+import { isImage, openSource, sourceInManifest } from "./origin.ts";
+import { cacheWasm } from "./pinned.ts";
 import { publicKey, signedBy, type Policy } from "./signatures.ts";
 
 /** Who must have signed an image. */
 export interface Trust {
   /** The file of a public key. */
   key?: string;
-  /** Who signed keyless, with `*` for any characters, and who has vouched for that. */
+  /** The identity in the certificate of a keyless signature, with `*` for any characters, and who vouches for it. */
   identity?: string;
   issuer?: string;
   /** The file of another Sigstore's trusted root. */
@@ -42,14 +42,14 @@ export async function addSource(source: string, options: AddOptions): Promise<{ 
   refuseName(name, /^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, _ and -");
   await refuseTaken(name, folders);
   const folder = join(folders[0]!, name);
-  const from = written(source, folder);
+  const from = sourceInManifest(source, folder);
   const policy = await policyOf(source, options);
   progress(`${name}: fetching ${source}`);
   const { pin, wasm } = await fetchPin(from, { folder, policy, cache });
   const schema = relative(folder, join(import.meta.dirname, "../servlet.schema.json"));
   const content = { $schema: schema.replaceAll("\\", "/"), source: from, ...options.manifest };
   checkManifest(join(folder, "servlet.json"), content);
-  await keep(cache, wasm, pin.digest);
+  await cacheWasm(cache, wasm, pin.digest);
   // A servlet's folder appears whole or not at all, and after its pin, which has no effect without it.
   const unfinished = join(folders[0]!, `.${name}.${process.pid}`);
   await mkdir(unfinished, { recursive: true });
@@ -70,7 +70,7 @@ export async function fetchPin(
   source: string,
   { folder, policy, cache }: { folder: string; policy: Policy; cache: string },
 ): Promise<{ pin: Pin; wasm: Uint8Array<ArrayBuffer> }> {
-  const { image, wasm: read } = await open(source, folder);
+  const { image, wasm: read } = await openSource(source, folder);
   const signed = image === undefined ? policy : await signedBy(image, policy, { source, cache });
   const wasm = await read();
   await demandServlet(wasm, source);

@@ -45,7 +45,9 @@ export async function wasmIn(
   });
   const outside = entries.find(({ header }) => header.name.split("/").includes(".."));
   if (outside !== undefined) {
-    throw new Refusal(`${place}: its tar has the path ${outside.header.name}: it is not trusted`);
+    throw new Refusal(
+      `${place}: its tar has the path ${outside.header.name}, which leads outside: build it again without ".." in paths`,
+    );
   }
   const files = entries.flatMap(({ header, data }) =>
     data !== undefined && isWasm(data) ? [{ name: header.name, data }] : [],

@@ -7,6 +7,7 @@ import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { Refusal } from "../refusal.ts";
 
+/** A login at one host. */
 export interface Credentials {
   user: string;
   password: string;
@@ -32,7 +33,7 @@ const configSchema = z.object({
 
 const helperSchema = z.object({ Username: z.string(), Secret: z.string() });
 
-/** The names that a host has in the config. */
+/** The names under which Docker's config may have a host. */
 const namesOf = (host: string): string[] =>
   host === "registry-1.docker.io"
     ? ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host]
@@ -48,7 +49,9 @@ export async function credentialsFor(host: string): Promise<Credentials | undefi
     config = configSchema.parse(JSON.parse(text));
   } catch {
     // The reason would quote the file, which holds passwords.
-    throw new Refusal(`${path}: it is not a Docker config: mend it, or set DOCKER_CONFIG`);
+    throw new Refusal(
+      `${path}: it is not a valid Docker config: correct it, or set DOCKER_CONFIG to another folder`,
+    );
   }
   for (const name of namesOf(host)) {
     const helper = config.credHelpers[name];
@@ -75,7 +78,9 @@ export async function credentialsFor(host: string): Promise<Credentials | undefi
 /** Asks a helper program; undefined if it has nothing for this name. Throws a `Refusal` if there is no such program. */
 async function ask(helper: string, name: string): Promise<Credentials | undefined> {
   if (!/^[\w.-]+$/.test(helper)) {
-    throw new Refusal(`Docker's config names the credential helper ${helper}: it is not a name`);
+    throw new Refusal(
+      `Docker's config names the credential helper ${helper}, which is not a valid name: correct credsStore or credHelpers`,
+    );
   }
   const program = `docker-credential-${helper}`;
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
@@ -83,7 +88,9 @@ async function ask(helper: string, name: string): Promise<Credentials | undefine
     if (error === null) resolve(output);
     else if (error.code === "ENOENT") {
       reject(
-        new Refusal(`Docker's config names ${program}, which is not there: install it, or log in`),
+        new Refusal(
+          `Docker's config names ${program}, which is not installed: install it, or log in again without it`,
+        ),
       );
     } else resolve(undefined);
   });
@@ -97,6 +104,8 @@ async function ask(helper: string, name: string): Promise<Credentials | undefine
       ? { user: "", password: "", identityToken: password }
       : { user, password };
   } catch {
-    throw new Refusal(`${program}: its answer about ${name} is not credentials`);
+    throw new Refusal(
+      `${program}: its answer about ${name} does not have the form of credentials: log in again`,
+    );
   }
 }

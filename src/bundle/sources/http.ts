@@ -1,4 +1,4 @@
-/** HTTP requests to where sources are, bounded in time and bytes. */
+/** HTTP requests for sources, bounded in time (`limits.sourceMs`, `limits.sourceIdleMs`) and in bytes. */
 import dns from "node:dns";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -8,36 +8,42 @@ import { limits } from "../../limits.ts";
 import { isPrivate } from "../../private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
-export interface Wanted {
+/** How to ask for a URL: a GET, or a POST where there is a form. */
+export interface SourceRequest {
   headers?: Record<string, string>;
   /** Headers that only the first URL's origin gets. */
   credentials?: Record<string, string>;
-  /** The URL whose answer has named the first one, and bounds it as it bounds redirects. */
+  /**
+   * The URL whose answer named this one, such as a registry that names its token service. This one is then bounded as a
+   * redirect from there is.
+   */
   from?: URL;
   /** A form to post. */
   form?: URLSearchParams;
+  /** The most bytes of the answer's body. */
   maxBytes: number;
 }
 
-export interface Got {
-  /** Where the answer is from, after redirects. */
+export interface SourceResponse {
+  /** The URL that has answered, after redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer<ArrayBuffer>;
 }
 
-/** The kind of address that the user gave: redirects may not lead to a more private one. */
-interface Origin {
+/** The kind of address that a request begins with: redirects may not lead to a more private one. */
+interface AddressKind {
   isLoopback: boolean;
   isPrivate: boolean;
 }
 
 const REDIRECTS = 5;
 
-/** A URL without its query, which may hold a signature. */
-export const shown = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
+/** A URL as it may be shown: without its query, which may hold a signature. */
+export const withoutQuery = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
 
+/** True for this machine: a loopback address, or a name under `localhost`. */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, "$1");
   if (ipaddr.isValid(address)) return ipaddr.process(address).range() === "loopback";
@@ -45,33 +51,36 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * The answer to a request, whatever its status, after redirects: to https only, and to private addresses only
- * where the first URL's is one. Throws a `Refusal` that names the URL, without its query.
+ * Makes a request and follows redirects: to https only (or http on this machine), and into a private network only if the
+ * first URL is in one. Returns the answer whatever its status. Throws a `Refusal` that names the URL without its query.
  */
-export async function request(first: URL, wanted: Wanted): Promise<Got> {
+export async function request(first: URL, wanted: SourceRequest): Promise<SourceResponse> {
   const { hostname } = wanted.from ?? first;
-  const origin = { isLoopback: isLoopback(hostname), isPrivate: await isInside(hostname) };
+  const origin = {
+    isLoopback: isLoopback(hostname),
+    isPrivate: await isInPrivateNetwork(hostname),
+  };
   if (isPrivate(first.hostname) && !origin.isPrivate) {
-    throw privateTarget(shown(wanted.from ?? first), first.hostname);
+    throw privateTarget(withoutQuery(wanted.from ?? first), first.hostname);
   }
   if (first.protocol !== "https:" && !(first.protocol === "http:" && origin.isLoopback)) {
-    throw new Refusal(`${shown(first)}: it is not encrypted: use https`);
+    throw new Refusal(`${withoutQuery(first)}: it is not encrypted: use https`);
   }
   const signal = AbortSignal.timeout(limits.sourceMs);
   let url = first;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
     const secret = url.origin === first.origin ? wanted.credentials : {};
     const headers = { ...wanted.headers, ...secret };
-    const got = await once(url, { ...wanted, headers }, signal, lookupFor(origin));
+    const got = await sendOnce(url, { ...wanted, headers }, signal, lookupFor(origin));
     const { location } = got.headers;
     if (got.status < 301 || got.status > 308 || location === undefined) return got;
     url = redirected(location, url, origin);
   }
-  throw new Refusal(`${shown(first)}: it was redirected more than ${REDIRECTS} times`);
+  throw new Refusal(`${withoutQuery(first)}: it was redirected more than ${REDIRECTS} times`);
 }
 
 /** Where a redirect leads. Throws a `Refusal` where it must not be followed. */
-export function redirected(location: string, from: URL, origin: Origin): URL {
+export function redirected(location: string, from: URL, origin: AddressKind): URL {
   const url = URL.canParse(location, from) ? new URL(location, from) : undefined;
   const mayBePlain = origin.isLoopback && url !== undefined && isLoopback(url.hostname);
   if (
@@ -79,10 +88,11 @@ export function redirected(location: string, from: URL, origin: Origin): URL {
     (url.protocol !== "https:" && !(url.protocol === "http:" && mayBePlain))
   ) {
     throw new Refusal(
-      `${shown(from)}: it redirects to ${url === undefined ? "no URL" : shown(url)}, and only https is followed`,
+      `${withoutQuery(from)}: it redirects to ${url === undefined ? "no URL" : withoutQuery(url)}, and only https is followed`,
     );
   }
-  if (isPrivate(url.hostname) && !origin.isPrivate) throw privateTarget(shown(from), url.hostname);
+  if (isPrivate(url.hostname) && !origin.isPrivate)
+    throw privateTarget(withoutQuery(from), url.hostname);
   return url;
 }
 
@@ -90,7 +100,7 @@ const privateTarget = (from: string, to: string) =>
   new Refusal(`${from}: it leads to ${to}, which is in a private network: it is not followed`);
 
 /** True if a host is in a private network, by its name or an address of it. */
-async function isInside(host: string): Promise<boolean> {
+async function isInPrivateNetwork(host: string): Promise<boolean> {
   if (isPrivate(host)) return true;
   const addresses = await dns.promises.lookup(host, { all: true }).catch(() => []);
   return addresses.some(({ address }) => isPrivate(address));
@@ -98,7 +108,7 @@ async function isInside(host: string): Promise<boolean> {
 
 /** Resolves names, and refuses private addresses unless the origin is in a private network too. */
 export const lookupFor =
-  (origin: Pick<Origin, "isPrivate">): LookupFunction =>
+  (origin: Pick<AddressKind, "isPrivate">): LookupFunction =>
   (host, options, callback) =>
     dns.lookup(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) callback(error, "", 0);
@@ -108,15 +118,16 @@ export const lookupFor =
       else callback(null, addresses[0]!.address, addresses[0]!.family);
     });
 
-function once(
+/** Makes one request, without following a redirect. */
+function sendOnce(
   url: URL,
-  { headers, form, maxBytes }: Wanted,
+  { headers, form, maxBytes }: SourceRequest,
   signal: AbortSignal,
   lookup: LookupFunction,
-): Promise<Got> {
-  const { promise, resolve, reject } = Promise.withResolvers<Got>();
+): Promise<SourceResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<SourceResponse>();
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const fail = (why: string) => reject(new Refusal(`${shown(url)}: ${why}`));
+  const fail = (why: string) => reject(new Refusal(`${withoutQuery(url)}: ${why}`));
   const seconds = (ms: number) => `${ms / 1000} s`;
   const sent = send(url, {
     method: form === undefined ? "GET" : "POST",
@@ -131,7 +142,7 @@ function once(
     timeout: limits.sourceIdleMs,
   });
   sent.on("timeout", () => {
-    fail(`nothing has come for ${seconds(limits.sourceIdleMs)}: try again later`);
+    fail(`no data has arrived for ${seconds(limits.sourceIdleMs)}: try again later`);
     sent.destroy();
   });
   sent.on("error", (error) => {
@@ -169,15 +180,15 @@ function once(
   return promise;
 }
 
-/** The body of a good answer. Throws a `Refusal` for another status and for a web page. */
-export function bodyOf(got: Got): Uint8Array<ArrayBuffer> {
-  if (got.status === 200 && !isPage(got)) return new Uint8Array(got.body);
-  throw new Refusal(`${shown(got.url)}: ${problem(got)}`);
+/** The body of an answer with status 200. Throws a `Refusal` for any other status, and for a web page. */
+export function bodyOf(got: SourceResponse): Uint8Array<ArrayBuffer> {
+  if (got.status === 200 && !isWebPage(got)) return new Uint8Array(got.body);
+  throw new Refusal(`${withoutQuery(got.url)}: ${problem(got)}`);
 }
 
 /** Describes why a response was not accepted. */
-function problem(got: Got): string {
-  if (isPage(got)) return "it answers with a web page: look at the address";
+function problem(got: SourceResponse): string {
+  if (isWebPage(got)) return "it answers with a web page: look at the address";
   const hint: Record<number, string> = {
     401: ": it needs other credentials",
     403: ": these credentials may not read it, or it needs some",
@@ -187,4 +198,5 @@ function problem(got: Got): string {
   return `it answers with the status ${got.status}${hint[got.status] ?? ""}`;
 }
 
-const isPage = ({ headers }: Got) => headers["content-type"]?.startsWith("text/html") ?? false;
+const isWebPage = ({ headers }: SourceResponse) =>
+  headers["content-type"]?.startsWith("text/html") ?? false;

@@ -4,14 +4,15 @@ import { Refusal } from "../refusal.ts";
 import { wasmIn } from "./content.ts";
 import { parseReference, Repository, type Descriptor, type Manifest } from "./registry.ts";
 
+/** An image as a reference names it: a manifest, or an index of several. */
 export interface Image {
   repository: Repository;
-  /** Digest of the manifest, or of the index, that the reference names: what signatures are of. */
+  /** The digest of that manifest or index, which signatures sign. */
   digest: string;
   manifest: Manifest;
 }
 
-/** The image that a source names, or the one of this digest. Throws a `Refusal`. */
+/** The image that a source names; with `pinned`, the one of this digest. Throws a `Refusal` if the registry has none. */
 export async function openImage(source: string, pinned?: string): Promise<Image> {
   const reference = parseReference(source);
   const repository = new Repository(reference);
@@ -23,12 +24,12 @@ export async function openImage(source: string, pinned?: string): Promise<Image>
   return { repository, ...found };
 }
 
-/** The wasm of an image. Throws a `Refusal`. */
+/** The wasm in the first layer that has one. Throws a `Refusal` if none has. */
 export async function wasmOf({ repository, manifest }: Image, source: string) {
   const { layers = [] } =
     manifest.manifests === undefined
       ? manifest
-      : await chosen(repository, manifest.manifests, source);
+      : await imageInIndex(repository, manifest.manifests, source);
   let room = limits.sourceBytes;
   for (const layer of layers) {
     const blob = await repository.blob(layer, room);
@@ -41,18 +42,20 @@ export async function wasmOf({ repository, manifest }: Image, source: string) {
   );
 }
 
-/** The image of an index: that for wasm, or for Linux, or the first. */
-async function chosen(repository: Repository, all: Descriptor[], source: string) {
-  const fits = ({ platform }: Descriptor) =>
+/** The manifest of one image of an index: for wasm, else for linux/amd64, else the first. */
+async function imageInIndex(repository: Repository, all: Descriptor[], source: string) {
+  const isForWasm = ({ platform }: Descriptor) =>
     ["wasm", "wasm32"].includes(platform?.architecture ?? "");
-  const isCommon = ({ platform }: Descriptor) =>
+  const isForLinux = ({ platform }: Descriptor) =>
     platform?.os === "linux" && platform.architecture === "amd64";
   // Docker's builder puts its attestations beside images, for an unknown platform.
   const images = all.filter(({ platform }) => platform?.architecture !== "unknown");
-  const one = images.find(fits) ?? images.find(isCommon) ?? images[0];
+  const one = images.find(isForWasm) ?? images.find(isForLinux) ?? images[0];
   const found = one && (await repository.manifest(one.digest));
   if (found === undefined || found.manifest.manifests !== undefined) {
-    throw new Refusal(`${source}: none of the images in its index exists`);
+    throw new Refusal(
+      `${source}: none of the images in its index exists: look at its name, or name one image by @sha256:…`,
+    );
   }
   return found.manifest;
 }

@@ -76,7 +76,7 @@ export function readPin(folder: string, name: string): Pin | undefined {
   return Object.hasOwn(pins, name) ? pins[name] : undefined;
 }
 
-/** Sets a servlet's pin, or removes it. Reads and writes in one step, so that changes made side by side all stay. */
+/** Sets a servlet's pin, or removes it. Reads and writes without a pause, so that changes made at the same time all stay. */
 export function writePin(folder: string, name: string, pin: Pin | undefined): void {
   const { [name]: _before, ...others } = readPins(folder);
   const all = Object.entries(pin === undefined ? others : { ...others, [name]: pin });

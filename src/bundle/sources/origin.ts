@@ -8,7 +8,8 @@ import { bodyOf, request } from "./http.ts";
 import { openImage, wasmOf, type Image } from "./image.ts";
 import { s3Object } from "./s3.ts";
 
-export interface Origin {
+/** What a source holds. The wasm is fetched when it is asked for, so that signatures can be checked before. */
+export interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
   image?: Image;
   wasm(): Promise<Uint8Array<ArrayBuffer>>;
@@ -18,14 +19,18 @@ const schemeOf = (source: string) => /^([a-z][a-z0-9+.-]*):/i.exec(source)?.[1]?
 
 export const isImage = (source: string) => schemeOf(source) === "oci";
 
-/** A source as the manifest in `folder` has it: paths are from there. */
-export function written(source: string, folder: string): string {
+/** A source as `servlet.json` in `folder` names it: a path is relative to that folder. */
+export function sourceInManifest(source: string, folder: string): string {
   if (schemeOf(source) !== undefined && !isAbsolute(source)) return source;
   return relative(folder, resolve(source)).replaceAll("\\", "/");
 }
 
-/** Opens the source of the servlet in this folder, or the image of this digest. Throws a `Refusal`. */
-export async function open(source: string, folder: string, pinned?: string): Promise<Origin> {
+/** Opens the source of the servlet in `folder`; with `pinned`, the image of this digest. Throws a `Refusal`. */
+export async function openSource(
+  source: string,
+  folder: string,
+  pinned?: string,
+): Promise<SourceContent> {
   switch (schemeOf(source)) {
     case "oci": {
       const image = await openImage(source, pinned);
@@ -42,7 +47,7 @@ export async function open(source: string, folder: string, pinned?: string): Pro
       return { wasm: () => file(source, resolve(folder, source)) };
     default:
       // On Windows a path may begin with a letter and a colon.
-      if (isAbsolute(source)) return open(pathToFileURL(source).href, folder);
+      if (isAbsolute(source)) return openSource(pathToFileURL(source).href, folder);
       throw new Refusal(
         `${source}: it is not a known kind of source: write oci://, https://, s3://, file:// or a path`,
       );
@@ -50,7 +55,8 @@ export async function open(source: string, folder: string, pinned?: string): Pro
 }
 
 async function download(source: string): Promise<Uint8Array<ArrayBuffer>> {
-  if (!URL.canParse(source)) throw new Refusal(`${source}: it is not a URL`);
+  if (!URL.canParse(source))
+    throw new Refusal(`${source}: it is not a valid URL: write https://HOST/PATH`);
   const url = new URL(source);
   if (url.username !== "" || url.password !== "") {
     throw new Refusal(

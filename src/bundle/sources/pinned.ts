@@ -3,14 +3,14 @@ import { basename, dirname, join, resolve } from "node:path";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { digestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
-import { open } from "./origin.ts";
+import { openSource } from "./origin.ts";
 
 /** Where the cache keeps the wasm of this digest. */
 export const cachedPath = (cache: string, digest: string) =>
   join(cache, "sources", `${digest.replace(":", "-")}.wasm`);
 
-/** Keeps a wasm in the cache. */
-export async function keep(cache: string, wasm: Uint8Array, digest: string): Promise<void> {
+/** Writes a wasm into the cache, under its digest. */
+export async function cacheWasm(cache: string, wasm: Uint8Array, digest: string): Promise<void> {
   await writeWhole(cachedPath(cache, digest), wasm);
 }
 
@@ -24,7 +24,7 @@ export function pinOf(folder: string, source: string): Pin | undefined {
 /**
  * The wasm of the servlet in this folder, from the cache, or else from its source.
  *
- * Throws a `Refusal` if it is not pinned, and if what is there now is not what was pinned.
+ * Throws a `Refusal` if it is not pinned, or if the source now holds something else than was pinned.
  */
 export async function pinnedWasm(
   folder: string,
@@ -44,14 +44,14 @@ export async function pinnedWasm(
   if (kept !== undefined && digestOf(kept, pin.digest) === pin.digest) return kept;
   progress(`fetching ${source}`);
   try {
-    const wasm = await (await open(source, folder, pin.manifest)).wasm();
+    const wasm = await (await openSource(source, folder, pin.manifest)).wasm();
     const digest = digestOf(wasm, pin.digest);
     if (digest !== pin.digest) {
       throw new Refusal(
         `${source}: it has the digest ${digest} now, and ${LOCK_FILE} pins ${pin.digest}: see what has changed with \`${update}\``,
       );
     }
-    await keep(cache, wasm, digest);
+    await cacheWasm(cache, wasm, digest);
     return wasm;
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal(`${folder}: ${error.message}`);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { Refusal } from "../refusal.ts";
 import { credentialsFor, type Credentials } from "./credentials.ts";
-import { bodyOf, isLoopback, request, shown, type Got } from "./http.ts";
+import { bodyOf, isLoopback, request, withoutQuery, type SourceResponse } from "./http.ts";
 import { digestOf } from "./lock.ts";
 
 export const INDEX = "application/vnd.oci.image.index.v1+json";
@@ -32,6 +32,7 @@ const manifestSchema = z.object({
 export type Descriptor = z.infer<typeof descriptorSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;
 
+/** A parsed `oci://` source. */
 export interface Reference {
   registry: URL;
   repository: string;
@@ -74,10 +75,11 @@ export function parseReference(source: string): Reference {
   return { registry, repository, tag, ...(digest !== undefined && { digest }) };
 }
 
+/** Reads manifests, layers and referrers, with the user's credentials where the registry asks for them. */
 export class Repository {
   readonly #registry: URL;
   readonly #name: string;
-  /** The header that the registry has asked for. */
+  /** The value of the `authorization` header, once the registry has asked for one. */
   #authorization: string | undefined;
 
   constructor({ registry, repository }: Pick<Reference, "registry" | "repository">) {
@@ -96,22 +98,22 @@ export class Repository {
     const promised = isPinned ? reference : got.headers["docker-content-digest"];
     if (typeof promised === "string" && promised !== digestOf(body, promised)) {
       throw new Refusal(
-        `${shown(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was changed on its way`,
+        `${withoutQuery(url)}: the manifest has the digest ${digestOf(body, promised)}, not ${promised}: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
-    return { digest, manifest: readManifest(body, shown(url)) };
+    return { digest, manifest: readManifest(body, withoutQuery(url)) };
   }
 
-  /** The content of a descriptor, verified. */
+  /** The content of a descriptor. Throws a `Refusal` if its size or digest differ, or beyond `maxBytes`. */
   async blob({ digest, size }: Descriptor, maxBytes = limits.sourceBytes) {
     const url = this.#url("blobs", digest);
     if (size > maxBytes) {
-      throw new Refusal(`${shown(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
+      throw new Refusal(`${withoutQuery(url)}: it has ${size} bytes, and ${maxBytes} is the limit`);
     }
     const body = bodyOf(await this.#get(url, {}, maxBytes));
     if (body.length !== size || digestOf(body, digest) !== digest) {
       throw new Refusal(
-        `${shown(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was changed on its way`,
+        `${withoutQuery(url)}: the layer has ${body.length} bytes and the digest ${digestOf(body, digest)}, and its manifest promises ${size} bytes: it was altered on its way: try again, and do not trust it if this recurs`,
       );
     }
     return body;
@@ -121,7 +123,7 @@ export class Repository {
   async referrers(digest: string): Promise<Descriptor[]> {
     const url = this.#url("referrers", digest);
     const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
-    if (got.status === 200) return readManifest(bodyOf(got), shown(url)).manifests ?? [];
+    if (got.status === 200) return readManifest(bodyOf(got), withoutQuery(url)).manifests ?? [];
     // Registries without this endpoint keep the list at a tag.
     const tagged = await this.manifest(digest.replace(":", "-"));
     return tagged?.manifest.manifests ?? [];
@@ -131,7 +133,7 @@ export class Repository {
     return new URL(`/v2/${this.#name}/${what}/${reference}`, this.#registry);
   }
 
-  async #get(url: URL, headers: Record<string, string>, maxBytes: number): Promise<Got> {
+  async #get(url: URL, headers: Record<string, string>, maxBytes: number): Promise<SourceResponse> {
     const send = () => {
       const authorization = this.#authorization;
       const credentials = authorization === undefined ? undefined : { authorization };
@@ -148,21 +150,23 @@ export class Repository {
   async #answerTo(challenge: string): Promise<string | undefined> {
     const known = await credentialsFor(this.#registry.host);
     if (/^basic\b/i.test(challenge)) return known && basic(known);
-    const said = new Map(
+    const parameters = new Map(
       [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!, value!]),
     );
-    const realm = said.get("realm") ?? "";
+    const realm = parameters.get("realm") ?? "";
     if (!/^bearer\b/i.test(challenge) || !URL.canParse(realm)) {
-      throw new Refusal(`${this.#registry.origin}: it asks for an authorization that is not known`);
+      throw new Refusal(
+        `${this.#registry.origin}: its authorization scheme is not supported: it must be Basic, or Bearer with the URL of a token service`,
+      );
     }
     const url = new URL(realm);
     const { host } = this.#registry;
     const isOwn = url.host === host || url.host === TOKEN_HOSTS[host];
-    // Another host gets what the user has given to it, and never what is the registry's.
-    const theirs = isOwn ? known : await credentialsFor(url.host);
-    const scope = said.get("scope") ?? `repository:${this.#name}:pull`;
-    const service = said.get("service") ?? host;
-    return `Bearer ${await token(url, { service, scope, from: this.#registry }, theirs)}`;
+    // Another host gets the credentials that the user has stored for it, never those of the registry.
+    const credentials = isOwn ? known : await credentialsFor(url.host);
+    const scope = parameters.get("scope") ?? `repository:${this.#name}:pull`;
+    const service = parameters.get("service") ?? host;
+    return `Bearer ${await token(url, { service, scope, from: this.#registry }, credentials)}`;
   }
 }
 
@@ -174,7 +178,7 @@ const tokenSchema = z
   .transform((answer) => answer.token ?? answer.access_token)
   .pipe(z.string().regex(/^[\x21-\x7e]+$/));
 
-/** A token for pulling, from a token service. */
+/** Fetches a token that allows pulling. Throws a `Refusal` if the token service gives none. */
 async function token(
   url: URL,
   { from, ...what }: { service: string; scope: string; from: URL },
@@ -199,13 +203,17 @@ async function token(
   });
   const read = tokenSchema.safeParse(json(bodyOf(got)));
   if (read.success) return read.data;
-  throw new Refusal(`${shown(url)}: its answer has no token`);
+  throw new Refusal(
+    `${withoutQuery(url)}: its answer has no token: log in again with docker login`,
+  );
 }
 
 function readManifest(body: Uint8Array, place: string): Manifest {
   const read = manifestSchema.safeParse(json(body));
   if (read.success) return read.data;
-  throw new Refusal(`${place}: it is not the manifest of an image`);
+  throw new Refusal(
+    `${place}: it is not the manifest of an image: look at the name of the registry`,
+  );
 }
 
 /** A value from JSON; undefined if it is not JSON. */

@@ -20,13 +20,13 @@ export type Policy =
   | { by: "identity"; identity: string; issuer: string; trustedRoot?: string | undefined }
   | { by: "nobody" };
 
-/** A signature that was found: what it is of, and its proof. */
+/** A signature that was found: which digest it signs, and how it is checked. */
 interface Signature {
   /** The digest of the manifest that was signed, as the signed text says. */
   of: string | undefined;
   /** Checks it by a key. */
   isBy(key: KeyObject): boolean;
-  /** The same as Sigstore's libraries take it; throws if there is no certificate. */
+  /** In the form of Sigstore's libraries. Throws an error if it has no certificate or no entry in a transparency log. */
   bundle(): { bundle: Bundle; artifact?: Buffer };
 }
 
@@ -225,13 +225,13 @@ const statementSchema = z.object({
   subject: z.array(z.object({ digest: z.record(z.string(), z.string()) })).length(1),
 });
 
-/** The newer form: a Sigstore bundle with a signed statement; other statements than signatures prove nothing here. */
+/** The newer form: a Sigstore bundle with a signed statement. Statements of other kinds, such as provenance, are no signatures. */
 function bundleSignature(value: unknown): Signature {
   let bundle: Bundle | undefined;
   try {
     bundle = bundleFromJSON(value);
   } catch {
-    // Said below: a signature of nothing.
+    // Such a signature signs no digest, and is refused for that.
   }
   const envelope = bundle?.content.$case === "dsseEnvelope" && bundle.content.dsseEnvelope;
   const isStatement = envelope && envelope.payloadType === "application/vnd.in-toto+json";

@@ -8,7 +8,7 @@ import type { Found } from "../scan.ts";
 import { outline } from "../wasm/binary.ts";
 import { fetchPin, policyOf, type Trust } from "./add.ts";
 import { readPin, writePin, type Pin, type Signed } from "./lock.ts";
-import { cachedPath, keep, pinnedWasm } from "./pinned.ts";
+import { cachedPath, cacheWasm, pinnedWasm } from "./pinned.ts";
 
 interface Options {
   cache: string;
@@ -38,7 +38,7 @@ export async function updateOf(found: Found, trust: Trust, options: Options): Pr
     before === undefined || isTrustGiven ? await policyOf(origin, trust) : before.signed;
   progress(`${name}: fetching ${origin}`);
   const { pin, wasm } = await fetchPin(origin, { folder: place, policy, cache });
-  await keep(cache, wasm, pin.digest);
+  await cacheWasm(cache, wasm, pin.digest);
   const accept = () => writePin(parent, name, pin);
   if (before?.digest === pin.digest) return { changes: [], accept };
 
@@ -50,13 +50,13 @@ export async function updateOf(found: Found, trust: Trust, options: Options): Pr
   const newView = await viewOf({ ...found, source: at(pin.digest) }, wasm, options);
   const changes = [
     `${name}: ${origin}`,
-    ...(before === undefined ? [] : [`- ${described(before)}`]),
-    `+ ${described(pin)}`,
+    ...(before === undefined ? [] : [`- ${describePin(before)}`]),
+    `+ ${describePin(pin)}`,
     ...(before !== undefined && oldView === undefined
-      ? ["  The pinned version is no longer to be had, so all is shown as new."]
+      ? ["  The pinned version is no longer available, so everything is shown as new."]
       : []),
     ...compare(oldView ?? new Map(), newView),
-    ...reach(found),
+    ...permissionLines(found),
   ];
   return { changes: changes.map(printable), accept };
 }
@@ -68,7 +68,7 @@ const oldWasm = async (found: Found, before: Pin | undefined, { cache, progress 
     throw error;
   });
 
-const described = ({ digest, size, signed }: Pin) =>
+const describePin = ({ digest, size, signed }: Pin) =>
   `${digest}, ${size} bytes, ${signerOf(signed)}`;
 
 /** Who signed, for people. */
@@ -83,7 +83,7 @@ export function signerOf(signed: Signed): string {
   }
 }
 
-/** Each thing that a servlet offers, as lines of JSON, and each host function that it calls. */
+/** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
 async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise<View> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
@@ -93,8 +93,8 @@ async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise
   return new Map([...lists, ...functions]);
 }
 
-/** The permissions in its manifest, which an update does not change. */
-function reach({ manifest }: Found): string[] {
+/** The permissions in a servlet's manifest, which an update does not change. */
+function permissionLines({ manifest }: Found): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const secrets = (manifest.allowed_secrets ?? []).map(({ service, user }) => `${service}/${user}`);
   const paths = manifest.allowed_paths ?? [];

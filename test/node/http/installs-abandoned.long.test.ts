@@ -70,21 +70,25 @@ async function leave(count: number): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, lane));
 }
 
-test("nothing of them is left behind", { timeout: 120_000 }, async () => {
-  await leave(1000);
-  const halfway = await residentMB(server.served);
-  await leave(1000);
-  expect(await residentMB(server.served)).toBeLessThan(halfway * 1.5);
-  await vi.waitFor(() => expect(open.size).toBe(0), 10_000);
-  // A guest learns that its caller has left when it next waits, later on a busy machine; one that
-  // never learned would go on asking for ever.
-  const asksNoMore = async () => {
-    const before = requests;
-    await pause(500);
-    expect(requests).toBe(before);
-  };
-  await vi.waitFor(asksNoMore, 30_000);
-  // Guests that were left would take the memory in which others wait.
-  const naps = await Promise.all(Array.from({ length: 16 }, () => call("left-naps")));
-  expect(naps.filter((text) => !text.includes("rested"))).toEqual([]);
-});
+test(
+  "calls whose clients leave take no memory, requests or guests after that",
+  { timeout: 120_000 },
+  async () => {
+    await leave(1000);
+    const halfway = await residentMB(server.served);
+    await leave(1000);
+    expect(await residentMB(server.served)).toBeLessThan(halfway * 1.5);
+    await vi.waitFor(() => expect(open.size).toBe(0), 10_000);
+    // A guest learns that its caller has left when it next waits, later on a busy machine; one that
+    // never learned would go on asking for ever.
+    const asksNoMore = async () => {
+      const before = requests;
+      await pause(500);
+      expect(requests).toBe(before);
+    };
+    await vi.waitFor(asksNoMore, 30_000);
+    // Guests that were left would take the memory in which others wait.
+    const naps = await Promise.all(Array.from({ length: 16 }, () => call("left-naps")));
+    expect(naps.filter((text) => !text.includes("rested"))).toEqual([]);
+  },
+);

@@ -100,7 +100,7 @@ describe("a servlet that is installed", () => {
     await client.close();
   });
 
-  test("is tried with the calls that wait before it is installed", async () => {
+  test("can be replayed with the calls that wait before it is installed", async () => {
     const manifest = { prefix: "patient", tools: { ask: { task: "always" } } };
     const patient = (version: string, more = "") =>
       built("patient", source(version, more), manifest);

@@ -128,7 +128,7 @@ test("a call that holds its turn, and those that wait, end after their servlet i
   );
 });
 
-test("state is deleted while it moves only once it has moved, and all of it", async () => {
+test("state that is deleted while it moves is deleted whole, after the move", async () => {
   const { within } = newScope();
   const next = (servlet: typeof installed) =>
     within((object) => callIn(object, servlet("counting"), "next"));

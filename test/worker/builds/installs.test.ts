@@ -49,7 +49,7 @@ test("of two servlets with the same tool, only one is installed", async () => {
   expect((await installs.list()).map(({ name }) => name)).not.toContain("broom");
 });
 
-test("a version is not served again whose tool another servlet has now", async () => {
+test("a rollback to a version whose tool another servlet now has is refused", async () => {
   await install(buildWith("spade", "dig"));
   await install(buildWith("spade", "plant"));
   await install(buildWith("shovel", "dig"));

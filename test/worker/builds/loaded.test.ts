@@ -128,7 +128,7 @@ describe("a runner that dies", () => {
     expect(await run(dying, servlet)).toBe("false");
   });
 
-  test("for want of its code is replaced when that is there again", async () => {
+  test("because its code is missing is replaced once the code is there again", async () => {
     const well = loaderWith("return returned('well');");
     const module = new Uint8Array([...WASM, 0, 2, 1, 0x61]);
     const servlet = await servletOf(module);

@@ -113,7 +113,7 @@ describe.each([
     }
   });
 
-  test("a crash before it is deleted where it was leaves it whole, in either place", async () => {
+  test("a crash before the old copy is deleted leaves the state whole, in either place", async () => {
     const { next, within } = await counted();
     const crash = vi.spyOn(left.prototype, "delete").mockImplementationOnce(() => {
       throw new Error("The server has crashed.");
@@ -171,7 +171,7 @@ describe.each([
     return () => spy.mockRestore();
   }
 
-  test("copying that is cut off goes on where it was, until all is there", async () => {
+  test("copying that is cut off continues where it stopped, until everything is copied", async () => {
     const { file, next } = newGuests();
     await file(from, "fill", "3");
     const listed = await file(from, "list");
@@ -185,7 +185,7 @@ describe.each([
     expect(await file(from, "list")).toBe(listed);
   });
 
-  test("copying that was cut off begins anew where the state was used since", async () => {
+  test("copying that was cut off begins anew if the state was used since", async () => {
     const { file } = newGuests();
     await file(from, "fill", "3");
     const restore = cutOff(5);
@@ -197,7 +197,7 @@ describe.each([
     expect(await file(to, "read")).toBe("new");
   });
 
-  test("files go along where the memory is of another build, also one that cannot be read", async () => {
+  test("files go along if the memory is of another build, even if it cannot be read", async () => {
     const { file, inPlace } = newGuests();
     await file(from, "write", "text");
     await inPlace("UPDATE state SET hash = 'another', bytes = zeroblob(length(bytes))");
@@ -205,7 +205,7 @@ describe.each([
     expect(await file(from, "read")).toBe("text");
   });
 
-  test("files go along that take more than they may take now", async () => {
+  test("files go along even if they exceed the present limit", async () => {
     const { manifest } = bundled("filing");
     onTestFinished(() => void delete manifest.files_limit);
     const { file } = newGuests();
@@ -217,7 +217,7 @@ describe.each([
   });
 });
 
-test("a move that fails for want of code leaves the state where it was", async () => {
+test("a move that fails because code is missing leaves the state where it was", async () => {
   const { within } = newScope();
   const call = (servlet: ReturnType<typeof bundled>) =>
     within((object) => callIn(object, servlet, "next"));
@@ -231,7 +231,7 @@ test("a move that fails for want of code leaves the state where it was", async (
   expect(await call(installed("counting"))).toBe("2");
 });
 
-test("what an installed servlet keeps waits for the loader, and is not counted less meanwhile", async () => {
+test("state of an installed servlet waits for the loader, and counts in full meanwhile", async () => {
   const { within } = newScope();
   const next = (served = {}) =>
     within((object) => callIn(object, bundled("counting"), "next"), served);
@@ -248,7 +248,7 @@ test("what an installed servlet keeps waits for the loader, and is not counted l
   expect(await next(served)).toBe("3");
 });
 
-test("what an installed servlet keeps can be deleted without the loader", async () => {
+test("state of an installed servlet can be deleted without the loader", async () => {
   const { within } = newScope();
   expect(await within((object) => callIn(object, installed("counting"), "next"))).toBe("1");
   expect(await within((object) => object.forget(), { by: undefined })).toEqual({

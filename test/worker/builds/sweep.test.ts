@@ -51,7 +51,7 @@ async function sweepAfter(ms: number): Promise<void> {
   expect(await runDurableObjectAlarm(installs)).toBe(true);
 }
 
-test("a part without a build is kept for a day, until its build may be there", async () => {
+test("a part without a build is kept for a day, in which its build may arrive", async () => {
   const alone = await part("alone");
   await installed("second", { module: await part("second") });
   await sweepAfter(limits.installsStaleMs + 1);
@@ -60,7 +60,7 @@ test("a part without a build is kept for a day, until its build may be there", a
   expect(await bucket.missing([alone])).toEqual([alone]);
 });
 
-test("a build that is served no more is kept for its time, and longer where a call goes on with it", async () => {
+test("a build that is no longer served is kept for its time, and longer if a call continues with it", async () => {
   const [shared, own, other] = [await part("shared"), await part("own"), await part("other")];
   const kept = await installed("kept", { module: shared, base: own });
   const gone = await installed("gone", { module: shared, base: other });

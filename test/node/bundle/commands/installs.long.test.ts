@@ -197,12 +197,20 @@ test.each([
     /Set EDGE_SERVLETS_/,
   ],
   ["without the scope", () => servlets(["installed"], { key: "ada" }), /needs the scope operator/],
-  ["of no server", () => servlets(["installed"], { to: "http://127.0.0.1:9" }), /--to URL/],
-  ["of no URL", () => servlets(["installed"], { to: "server" }), /--to: server is not a URL/],
-  ["unencrypted", () => servlets(["installed"], { to: "http://example.com" }), /unencrypted/],
-  ["of a servlet that is not there", () => servlets(["install", "none"]), /no servlet none/],
   [
-    "of one that is not installed",
+    "to a server that does not run",
+    () => servlets(["installed"], { to: "http://127.0.0.1:9" }),
+    /--to URL/,
+  ],
+  [
+    "to an invalid URL",
+    () => servlets(["installed"], { to: "server" }),
+    /--to: server is not a URL/,
+  ],
+  ["unencrypted", () => servlets(["installed"], { to: "http://example.com" }), /unencrypted/],
+  ["of an unknown servlet", () => servlets(["install", "none"]), /no servlet none/],
+  [
+    "of a servlet that is not installed",
     () => servlets(["versions", "plain"]),
     /No servlet plain is inst/,
   ],
@@ -228,7 +236,7 @@ test("a name of the bundle and a tool of another servlet are refused, and change
       code: 1,
       said: expect.stringMatching(expected),
     });
-  await refused("hello", /This server has a servlet hello of its own/);
+  await refused("hello", /The name hello belongs to a servlet of the bundle/);
   await refused("clash", /servlet hello also has greet/);
   expect(await operator.json("GET", "servlet/")).toEqual(before);
 });

@@ -74,7 +74,7 @@ describe("is refused, without any of the file's values:", () => {
       "a plugin that is there twice",
       "config.json",
       '{"plugins": {"a": {"url": "hush"},\n"a": {"url": "hush"}}}',
-      /a key is there twice: correct line 2/,
+      /the same key occurs twice: correct line 2/,
     ],
     ["YAML", "config.yaml", 'plugins:\n  "hush', /not valid YAML: correct line/],
     ["TOML", "config.toml", 'key = "hush"\nkey = hush', /not valid TOML: correct line 2/],

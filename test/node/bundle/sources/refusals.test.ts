@@ -38,7 +38,7 @@ describe("a registry that", () => {
   test("is slow is given up", async () => {
     limits.sourceIdleMs = 100;
     answering("manifests/latest", () => {});
-    expect(await refused(unsigned())).toMatch(/latest: nothing has come for 0.1 s/);
+    expect(await refused(unsigned())).toMatch(/latest: no data has arrived for 0.1 s/);
   });
 
   test("trickles is given up", async () => {
@@ -127,7 +127,7 @@ describe("an image", () => {
     const other = new Uint8Array(await now());
     other[other.length - 1]! ^= 1;
     registry().tamper(digest, other);
-    expect(await refused(unsigned())).toMatch(/blobs\/\S+: the layer has .* changed on its way/);
+    expect(await refused(unsigned())).toMatch(/blobs\/\S+: the layer has .* altered on its way/);
   });
 
   test("with a path out of its tar", async () => {
