@@ -112,13 +112,13 @@ export function createApp(bundle: Bundle, env: object) {
 
   if (people) {
     const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
-    const { accounts } = serving;
+    const { profiles } = serving;
     const paged = async (raw: Request, endpoint: (visited: PersonPage) => Promise<Response>) => {
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      return until(endpoint({ people, title, person, tasksOf, accounts, admit: quota.admit }));
+      return until(endpoint({ people, title, person, tasksOf, profiles, admit: quota.admit }));
     };
     const methods = ["GET", "POST"];
     app.on(methods, "/ask/:id", ({ req }) =>

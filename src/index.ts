@@ -4,7 +4,7 @@ import { bundle } from "./bundle.gen.ts";
 import { durableObjects } from "./durable/objects.ts";
 
 export const {
-  Account,
+  Profile,
   Attempts,
   CallRecord,
   Hub,

@@ -1,4 +1,4 @@
-import { accountsOf, type Accounts } from "../durable/accounts.ts";
+import { profilesOf, type Profiles } from "../durable/profiles.ts";
 import type { StateOwner } from "../durable/operated-states.ts";
 import { stateful } from "../durable/servlet-states.ts";
 import type { TaskObject } from "../durable/task-object.ts";
@@ -27,7 +27,7 @@ export class Serving {
   readonly loader: ServletLoader | undefined;
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
-  readonly accounts: Accounts | undefined;
+  readonly profiles: Profiles | undefined;
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
@@ -35,8 +35,8 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
-    this.accounts = hasPages ? accountsOf(env, sealerOf(settings, env)) : undefined;
-    const secrets = this.accounts;
+    this.profiles = hasPages ? profilesOf(env, sealerOf(settings, env)) : undefined;
+    const secrets = this.profiles;
     const plain = { ...deploymentOf(settings, env), ...stateful(env), secrets };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasksOf(env) : undefined;

@@ -1,6 +1,6 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import { installsObject } from "../builds/installs.ts";
-import { accountObject } from "./account.ts";
+import { profileObject } from "./profile.ts";
 import { Attempts } from "./attempts.ts";
 import { callRecordObject } from "./call-record.ts";
 import { Hub, JoiningHub } from "./hub.ts";
@@ -17,7 +17,7 @@ export function durableObjects(bundle: Bundle) {
   const share = shareOf(bundle);
   const isStateShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
   return {
-    Account: accountObject(share),
+    Profile: profileObject(share),
     Attempts,
     CallRecord: callRecordObject(share),
     Hub: isStateShared ? JoiningHub : Hub,

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../auth/document.ts";
-import type { AccountSummary } from "../durable/account-object.ts";
-import type { Accounts } from "../durable/accounts.ts";
+import type { ProfileSummary } from "../durable/profile-object.ts";
+import type { Profiles } from "../durable/profiles.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import { ANONYMOUS } from "../model.ts";
 import { wordsPage } from "./ask-page.ts";
@@ -11,17 +11,17 @@ import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./vie
 export const accountEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
-      const { accounts, people } = page;
+      const { profiles, people } = page;
       const { principal } = visit.person;
-      if (accounts === undefined || principal.name === ANONYMOUS.name)
+      if (profiles === undefined || principal.name === ANONYMOUS.name)
         return { status: 404, body: wordsPage("No account", NOBODY) };
       const { form } = visit;
       if (
         form !== undefined &&
         (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
       )
-        return act(form, { visit, page, accounts });
-      const { secrets, calls } = await summaryOf(accounts, principal.name);
+        return act(form, { visit, page, profiles });
+      const { secrets, calls } = await summaryOf(profiles, principal.name);
       const tasks = page.tasksOf(principal);
       const found = await Promise.all(
         calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
@@ -35,8 +35,8 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
     },
   });
 
-const summaryOf = (accounts: Accounts, principal: string) =>
-  accounts.at(principal, async (account) => account.summary(principal));
+const summaryOf = (profiles: Profiles, principal: string) =>
+  profiles.at(principal, async (profile) => profile.summary(principal));
 
 const PLACE = "account";
 
@@ -50,7 +50,7 @@ interface Open {
 /** Does what a button of the page stands for. */
 async function act(
   form: URLSearchParams,
-  { visit, page, accounts }: { visit: Visit; page: PersonPage; accounts: Accounts },
+  { visit, page, profiles }: { visit: Visit; page: PersonPage; profiles: Profiles },
 ): Promise<View> {
   const { request, person } = visit;
   const [principal, servlet, name] = [
@@ -66,13 +66,13 @@ async function act(
         headers: { "set-cookie": page.people.signOut(request) },
       };
     case "forget":
-      await accounts.at(principal, async (account) => account.forget({ servlet, name }));
+      await profiles.at(principal, async (profile) => profile.forget({ servlet, name }));
       return seeOther("/account");
     case "replace": {
-      const { secrets } = await summaryOf(accounts, principal);
+      const { secrets } = await summaryOf(profiles, principal);
       if (!secrets.some((one) => one.servlet === servlet && one.name === name))
         return seeOther("/account");
-      return seeOther(await accounts.page("", { principal, servlet, name, message: "" }));
+      return seeOther(await profiles.page("", { principal, servlet, name, message: "" }));
     }
     default:
       return seeOther("/account");
@@ -81,7 +81,7 @@ async function act(
 
 function accountPage(account: {
   name: string;
-  secrets: AccountSummary["secrets"];
+  secrets: ProfileSummary["secrets"];
   open: Open[];
   token: string;
 }): Markup {

@@ -1,5 +1,5 @@
 import type { Ask } from "../asks.ts";
-import { secretPathIn } from "../durable/accounts.ts";
+import { secretPathIn } from "../durable/profiles.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { limits } from "../limits.ts";

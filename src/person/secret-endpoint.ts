@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../auth/document.ts";
-import { secretPathIn, type Accounts, type AskedSecret } from "../durable/accounts.ts";
+import { secretPathIn, type Profiles, type AskedSecret } from "../durable/profiles.ts";
 import { limits } from "../limits.ts";
 import { printableText } from "../text.ts";
 import { nextOf } from "./ask-endpoint.ts";
@@ -18,9 +18,9 @@ export const secretEndpoint = (
 ): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
-      const { accounts, people } = page;
-      const asked = await accounts?.asked(token);
-      if (accounts === undefined || asked?.principal !== visit.person.principal.name)
+      const { profiles, people } = page;
+      const asked = await profiles?.asked(token);
+      if (profiles === undefined || asked?.principal !== visit.person.principal.name)
         return notForYou(people);
       const form = await people.token(visit.person, token);
       const show = (status: number, complaint?: string): View => ({
@@ -30,20 +30,20 @@ export const secretEndpoint = (
       if (visit.form === undefined) return show(200);
       if (!(await people.isToken(visit.form.get("token") ?? "", visit.person, token)))
         return show(403, "You have signed in anew since. Enter the secret again.");
-      return take(visit.form, { asked, accounts, page, visit, show });
+      return take(visit.form, { asked, profiles, page, visit, show });
     },
   });
 
 interface Taking {
   asked: AskedSecret;
-  accounts: Accounts;
+  profiles: Profiles;
   page: PersonPage;
   visit: Visit;
   show(status: number, complaint: string): View;
 }
 
 async function take(form: URLSearchParams, taking: Taking): Promise<View> {
-  const { asked, accounts, show } = taking;
+  const { asked, profiles, show } = taking;
   if (form.get("decision") === "decline")
     return (
       (await answered("decline", taking)) ?? {
@@ -57,8 +57,8 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
   if (secret.length > secretCharacters)
     return show(422, `The secret is too long (limit ${secretCharacters} characters).`);
   const { principal, servlet, name } = asked;
-  const isKept = await accounts.at(principal, async (account) =>
-    account.keep(principal, { servlet, name }, secret),
+  const isKept = await profiles.at(principal, async (profile) =>
+    profile.keep(principal, { servlet, name }, secret),
   );
   if (!isKept)
     return show(

@@ -1,7 +1,7 @@
 import { documentOf, type Markup, type Site } from "../auth/document.ts";
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
-import type { Accounts } from "../durable/accounts.ts";
+import type { Profiles } from "../durable/profiles.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { limits } from "../limits.ts";
 import type { CallerQuota, Principal } from "../model.ts";
@@ -23,7 +23,7 @@ export interface PersonPage extends Site {
   /** Who has sent the request, if that is proven. */
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
-  accounts: Accounts | undefined;
+  profiles: Profiles | undefined;
   /** Counts the request; absent if calls are not limited. */
   admit: CallerQuota["admit"];
 }

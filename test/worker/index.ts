@@ -5,7 +5,7 @@ import { durableObjects } from "../../src/durable/objects.ts";
 import { bundle } from "../bundle.gen.ts";
 
 export const {
-  Account,
+  Profile,
   Attempts,
   CallRecord,
   Hub,

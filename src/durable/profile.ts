@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { sha256 } from "../digest.ts";
 import { limits } from "../limits.ts";
-import type { AccountObject, AccountSummary, SecretOf } from "./account-object.ts";
+import type { ProfileObject, ProfileSummary, SecretOf } from "./profile-object.ts";
 import type { Share } from "./shared.ts";
 import { Sealer } from "./vault.ts";
 
@@ -12,8 +12,8 @@ interface Kept extends SecretOf {
 }
 
 /** What is kept for one principal: secrets, sealed under a key of the principal, and which calls wait for a person. */
-export function accountObject(share: Share) {
-  return class Account extends DurableObject implements AccountObject {
+export function profileObject(share: Share) {
+  return class Profile extends DurableObject implements ProfileObject {
     readonly #sql = this.ctx.storage.sql;
     #sealer: Sealer | undefined;
     #kept = Promise.withResolvers<void>();
@@ -61,7 +61,7 @@ export function accountObject(share: Share) {
       await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
     }
 
-    async summary(principal: string): Promise<AccountSummary> {
+    async summary(principal: string): Promise<ProfileSummary> {
       const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
       const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
       const calls = this.#sql

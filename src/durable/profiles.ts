@@ -1,7 +1,7 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { retry } from "../retry.ts";
-import type { AccountObject, SecretOf } from "./account-object.ts";
+import type { ProfileObject, SecretOf } from "./profile-object.ts";
 import type { Sealer } from "./vault.ts";
 
 /** A secret that a servlet asks a person for. */
@@ -14,11 +14,11 @@ export interface AskedSecret extends SecretOf {
 }
 
 /** What is kept for each person, and the pages on which they enter secrets. */
-export class Accounts {
-  readonly #objects: DurableObjectNamespace<AccountObject>;
+export class Profiles {
+  readonly #objects: DurableObjectNamespace<ProfileObject>;
   readonly #sealer: Sealer;
 
-  constructor(objects: DurableObjectNamespace<AccountObject>, sealer: Sealer) {
+  constructor(objects: DurableObjectNamespace<ProfileObject>, sealer: Sealer) {
     this.#objects = objects;
     this.#sealer = sealer;
   }
@@ -26,7 +26,7 @@ export class Accounts {
   /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
   at<T>(
     principal: string,
-    work: (account: DurableObjectStub<AccountObject>) => Promise<T>,
+    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
   ): Promise<T> {
     return retry(() => work(this.#objects.getByName(principal)));
   }
@@ -36,7 +36,7 @@ export class Accounts {
     of: SecretOf,
     wait: { after: number; ms: number },
   ): Promise<string | undefined> {
-    return this.at(principal, async (account) => account.secret(principal, of, wait));
+    return this.at(principal, async (profile) => profile.secret(principal, of, wait));
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */
@@ -72,10 +72,10 @@ export const secretPathIn = (address: unknown, origin: string): string | undefin
 /** A page's sealed token is none of anything else. */
 const PLACE = "page of a secret";
 
-/** Undefined without the binding ACCOUNTS or keys. */
-export function accountsOf(env: object, sealer: Sealer | undefined): Accounts | undefined {
-  const objects = namespaceOf<AccountObject>(env, "ACCOUNTS");
-  return objects && sealer && new Accounts(objects, sealer);
+/** Undefined without the binding PROFILES or keys. */
+export function profilesOf(env: object, sealer: Sealer | undefined): Profiles | undefined {
+  const objects = namespaceOf<ProfileObject>(env, "PROFILES");
+  return objects && sealer && new Profiles(objects, sealer);
 }
 
 const encoder = new TextEncoder();
