@@ -60,6 +60,9 @@ const count = z.int("must be a whole number").check(z.nonnegative("must not be b
 const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
 const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/;
+/** True for https, and for http to a loopback host. */
+export const isSecureUrl = (url: string): boolean => SECURE.test(url);
+
 const secureUrl = z
   .url("is not a URL")
   .check(z.regex(SECURE, "must be https, or http to a loopback host"));
@@ -97,6 +100,42 @@ const issuerSchema = z.strictObject(
 );
 
 export type Issuer = z.infer<typeof issuerSchema>;
+
+const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
+const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
+
+/** A provider at which callers have accounts that servlets may use. */
+const providerSchema = z
+  .strictObject({
+    /** Its `iss`, where its metadata is found (OpenID Connect, or RFC 8414). This, or the two endpoints, is required. */
+    issuer: z.optional(secureUrl),
+    authorization_endpoint: z.optional(secureUrl),
+    token_endpoint: z.optional(secureUrl),
+    /** Where a token is revoked when its person disconnects the account. */
+    revocation_endpoint: z.optional(secureUrl),
+    /** The id of this server there. Its redirect URI is `https://host/account/callback`. Required. */
+    client_id: z.string().check(z.minLength(1)),
+    /** The name of the Worker secret with the client secret; none for a public client. */
+    client_secret: z.optional(
+      z.string().check(z.regex(VARIABLE, "must be the name of a Worker secret")),
+    ),
+    /** How the client secret is sent: in an `Authorization` header (`basic`, by default) or in the body (`post`). */
+    auth: z._default(z.enum(["basic", "post"]), "basic"),
+    /** Scopes that are always requested, besides those of the servlets. */
+    scopes: z._default(z.array(z.string().check(z.regex(NO_SPACE, NO_SPACE_RULE))), []),
+    /** More parameters of the authorization request, such as `{"access_type": "offline"}`. */
+    params: z._default(z.record(z.string(), z.string()), {}),
+  })
+  .check(
+    z.refine(
+      ({ issuer, authorization_endpoint, token_endpoint }) =>
+        issuer !== undefined ||
+        (authorization_endpoint !== undefined && token_endpoint !== undefined),
+      "needs issuer, or authorization_endpoint and token_endpoint",
+    ),
+  );
+
+export type ProviderSettings = z.infer<typeof providerSchema>;
 
 const isUnique = (issuers: Issuer[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
@@ -177,6 +216,19 @@ const settingsSchema = z.object({
    * of this server, `/ask/…`, which needs the Durable Object `TASKS`.
    */
   LINKS: z._default(z.enum(["on", "off"]), "on"),
+  /** Providers at which callers have [accounts](accounts.md) that servlets may use: JSON, by name, see below. */
+  ACCOUNTS: z.optional(
+    json(
+      z
+        .record(z.string(), providerSchema)
+        .check(
+          z.refine(
+            (providers) => Object.keys(providers).every((name) => ACCOUNT_NAME.test(name)),
+            "names of providers may have letters, digits, _, . and - only",
+          ),
+        ),
+    ),
+  ),
   /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
   /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */

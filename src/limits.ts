@@ -352,8 +352,15 @@ export const limits = {
   /** How long a call waits for the page that its user has opened, before it asks again, and how often it asks. */
   pageMs: 25_000,
   secretAsks: 5,
-  /** Secrets that are kept for one principal: a person has a few dozen accounts. */
+  /** Secrets that are kept for one principal, and as many connected accounts: a person has a few dozen of each. */
   keptSecrets: 100,
+  /** How long a person may take at a provider to connect an account, and how often it may be begun in that time. */
+  connectingMs: 10 * 60_000,
+  connecting: 20,
+  /** An account's token is renewed so long before it expires: a request with it may take that long. */
+  accountMarginMs: 30_000,
+  /** A token that is refused while it is as new as this is not renewed: it is not the token that is wrong. */
+  accountFreshMs: 60_000,
   /** Calls that a person sees on the page of the account: each costs a request to its task. */
   shownCalls: 50,
   /** How long a page waits after an answer for the next question. */

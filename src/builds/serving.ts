@@ -1,3 +1,4 @@
+import { providersOf, type Provider } from "../accounts/provider.ts";
 import { profilesOf, type Profiles } from "../durable/profiles.ts";
 import type { StateOwner } from "../durable/operated-states.ts";
 import { stateful } from "../durable/servlet-states.ts";
@@ -28,6 +29,8 @@ export class Serving {
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
   readonly profiles: Profiles | undefined;
+  /** Where callers have accounts, by name. */
+  readonly providers: ReadonlyMap<string, Provider>;
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
@@ -36,8 +39,11 @@ export class Serving {
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
     this.profiles = hasPages ? profilesOf(env, sealerOf(settings, env)) : undefined;
-    const secrets = this.profiles;
-    const plain = { ...deploymentOf(settings, env), ...stateful(env), secrets };
+    const { profiles } = this;
+    const configured = deploymentOf(settings, env);
+    this.providers = providersOf(settings, configured.variables);
+    const known = { secrets: profiles, accounts: this.providers.size > 0 ? profiles : undefined };
+    const plain = { ...configured, ...stateful(env), ...known };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasksOf(env) : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));

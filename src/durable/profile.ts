@@ -1,7 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 import { sha256 } from "../digest.ts";
 import { limits } from "../limits.ts";
-import type { ProfileObject, ProfileSummary, SecretOf } from "./profile-object.ts";
+import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
+import type {
+  AccountOf,
+  Grant,
+  ProfileObject,
+  ProfileSummary,
+  SecretOf,
+} from "./profile-object.ts";
+import { settled } from "./remote-hooks.ts";
 import type { Share } from "./shared.ts";
 import { Sealer } from "./vault.ts";
 
@@ -11,16 +19,17 @@ interface Kept extends SecretOf {
   keptAt: number;
 }
 
-/** What is kept for one principal: secrets, sealed under a key of the principal, and which calls wait for a person. */
+/** What is kept for one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a person. */
 export function profileObject(share: Share) {
   return class Profile extends DurableObject implements ProfileObject {
     readonly #sql = this.ctx.storage.sql;
     #sealer: Sealer | undefined;
     #kept = Promise.withResolvers<void>();
+    #ofPrincipal: ProfileAccounts | undefined;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      this.#sql.exec(SCHEMA);
+      this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
     }
 
     async keep(principal: string, of: SecretOf, value: string): Promise<boolean> {
@@ -55,6 +64,30 @@ export function profileObject(share: Share) {
       this.#sql.exec("DELETE FROM secrets WHERE id = ?", await idOf(of));
     }
 
+    async account(principal: string, grant: Grant, wait: { since: number; ms: number }) {
+      return this.#accounts(principal).state(grant, wait);
+    }
+
+    beginAccount(principal: string, grant: Grant, from: { redirectUri: string; back: string }) {
+      return settled(() => this.#accounts(principal).begin(grant, from));
+    }
+
+    async finishAccount(principal: string, answer: string) {
+      return this.#accounts(principal).finish(new URLSearchParams(answer));
+    }
+
+    async declineAccount(principal: string, of: AccountOf) {
+      await this.#accounts(principal).decline(of);
+    }
+
+    async accountToken(principal: string, of: AccountOf, refused?: string) {
+      return this.#accounts(principal).token(of, refused);
+    }
+
+    async disconnectAccount(principal: string, of: AccountOf) {
+      await this.#accounts(principal).disconnect(of);
+    }
+
     async note(call: string, until: number): Promise<void> {
       this.#dropOldCalls();
       this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
@@ -75,6 +108,7 @@ export function profileObject(share: Share) {
         secrets: all
           .filter((one) => one !== undefined)
           .map(({ servlet, name, keptAt }) => ({ servlet, name, keptAt })),
+        accounts: await this.#accounts(principal).all(),
         calls: calls.map(({ id }) => id),
       };
     }
@@ -90,6 +124,14 @@ export function profileObject(share: Share) {
     async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
       const opened = await this.#sealerOf(principal).open(new Uint8Array(sealed), id);
       return opened && (JSON.parse(new TextDecoder().decode(opened)) as Kept);
+    }
+
+    #accounts(principal: string): ProfileAccounts {
+      return (this.#ofPrincipal ??= new ProfileAccounts(() => ({
+        sql: this.#sql,
+        sealer: this.#sealerOf(principal),
+        providers: share(this.env).serving.providers,
+      })));
     }
 
     /** Secrets do not expire, so neither does their key. */

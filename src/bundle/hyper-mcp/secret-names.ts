@@ -23,6 +23,8 @@ const SETTINGS: ReadonlySet<string> = new Set([
   "RUN_LOG",
   "AUTH",
   "LIMITS",
+  "LINKS",
+  "ACCOUNTS",
   "OTC_JWT_SECRET",
   "OTC_JWT_AUDIENCE",
 ]);

@@ -47,6 +47,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
   test("lists everything", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
+      "get_result",
       "request_approval",
       "draw_chart",
       "now",

@@ -264,7 +264,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
 
   test("is asked nothing that it did not declare", async () => {
     const other = await open({ elicitation: { url: {} }, sampling: {} });
-    const asks = ["elicit", "sample_tools", "roots"].map((ask) => ({ do: ask, catches: true }));
+    const asks = ["sample_tools", "roots"].map((ask) => ({ do: ask, catches: true }));
     const { structuredContent } = await other.call("plan", steps(...asks));
     expect(structuredContent.said).toEqual(asks.map(() => "cannot-ask"));
     expect(other.heard).toEqual([]);

@@ -44,6 +44,7 @@ export async function loadDeployment(): Promise<Deployment> {
     createApp: (env) => createApp(own, env),
     durableObjects: () => durableObjects(own),
     bindings: OBJECTS,
-    variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error" },
+    // The model knows clients that cannot be asked, and no persons at pages.
+    variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },
   };
 }
