@@ -20,6 +20,7 @@ import { LATEST } from "./otc/request.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { accountEndpoint } from "./person/account-endpoint.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
+import { CALLBACK_PATH, callbackEndpoint, connectEndpoint } from "./person/connect-endpoint.ts";
 import { secretEndpoint } from "./person/secret-endpoint.ts";
 import type { PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
@@ -112,13 +113,14 @@ export function createApp(bundle: Bundle, env: object) {
 
   if (people) {
     const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
-    const { profiles } = serving;
+    const { profiles, providers } = serving;
     const paged = async (raw: Request, endpoint: (visited: PersonPage) => Promise<Response>) => {
       const person = await people.of(raw);
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      return until(endpoint({ people, title, person, tasksOf, profiles, admit: quota.admit }));
+      const visited = { people, title, person, tasksOf, profiles, providers };
+      return until(endpoint({ ...visited, admit: quota.admit }));
     };
     const methods = ["GET", "POST"];
     app.on(methods, "/ask/:id", ({ req }) =>
@@ -126,6 +128,12 @@ export function createApp(bundle: Bundle, env: object) {
     );
     app.on(methods, "/secret/:token", ({ req }) =>
       paged(req.raw, (visited) => secretEndpoint(req.raw, req.param("token"), visited)),
+    );
+    app.on(methods, "/connect/:token", ({ req }) =>
+      paged(req.raw, (visited) => connectEndpoint(req.raw, req.param("token"), visited)),
+    );
+    app.on(methods, CALLBACK_PATH, ({ req }) =>
+      paged(req.raw, (visited) => callbackEndpoint(req.raw, visited)),
     );
     app.on(methods, "/account", ({ req }) =>
       paged(req.raw, (visited) => accountEndpoint(req.raw, visited)),

@@ -11,8 +11,9 @@ export interface Ask {
   deadline?: number;
 }
 
-/** The mode of an elicitation that the server itself answers: with a kept secret, or the page that takes it. */
+/** Modes of elicitations that the server itself answers: a kept secret or a connected account, or the page for it. */
 export const SECRET_MODE = "secret";
+export const ACCOUNT_MODE = "account";
 
 export const isAskMethod = (method: unknown): method is Ask["method"] =>
   method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";

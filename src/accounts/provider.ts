@@ -1,8 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { textWithin } from "../body.ts";
-import { isSecureUrl, type ProviderSettings, type Settings } from "../env.ts";
+import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isSecureUrl, type ProviderSettings } from "../oauth-settings.ts";
 
 /** What a provider has granted. The tokens never leave the host. */
 export interface Tokens {
@@ -47,6 +48,14 @@ export class Provider {
   get host(): string {
     const { issuer, authorization_endpoint } = this.#settings;
     return new URL(issuer ?? authorization_endpoint!).host;
+  }
+
+  /** The origin of the page on which people grant access. Throws `unavailable`. */
+  authorizationOrigin(): Promise<string> {
+    return this.#does("cannot be reached", async () => {
+      const { authorization_endpoint } = await this.#server();
+      return new URL(authorization_endpoint!).origin;
+    });
   }
 
   /** The address at which a person grants these scopes, with PKCE. Throws `unavailable`. */

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import * as z from "zod/mini";
-import type { Issuer } from "../env.ts";
+import type { Issuer } from "../oauth-settings.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { fetchJson, type Fetch } from "./fetch-json.ts";

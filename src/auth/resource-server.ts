@@ -1,5 +1,5 @@
 import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
-import type { Issuer } from "../env.ts";
+import type { Issuer } from "../oauth-settings.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Fetch } from "./fetch-json.ts";

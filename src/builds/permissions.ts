@@ -12,6 +12,7 @@ export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lis
     ...offersOf(lists),
     ["It may reach these hosts", allowed_hosts],
     ["It may read these secrets", secrets],
+    ["It may use its callers' accounts", accountsOf(manifest)],
     ["It gets these settings", Object.keys(env_vars)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths],
@@ -27,6 +28,12 @@ export function keptFor({ state = "call" }: Manifest): readonly string[] {
   if (state === "call") return [];
   return [state === "server" ? "all callers together" : `each ${state}`];
 }
+
+const accountsOf = ({ accounts = {} }: Manifest): string[] =>
+  Object.entries(accounts).map(
+    ([name, { scopes = [], hosts }]) =>
+      `${name} (${scopes.length === 0 ? "no scopes" : scopes.join(" ")}) at ${hosts.join(" and ")}`,
+  );
 
 function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
   if (lists === undefined) return [["It lists its tools", ["when it runs"]]];

@@ -38,12 +38,12 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
-    this.profiles = hasPages ? profilesOf(env, sealerOf(settings, env)) : undefined;
-    const { profiles } = this;
     const configured = deploymentOf(settings, env);
     this.providers = providersOf(settings, configured.variables);
-    const known = { secrets: profiles, accounts: this.providers.size > 0 ? profiles : undefined };
-    const plain = { ...configured, ...stateful(env), ...known };
+    const names = new Set(this.providers.keys());
+    const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;
+    this.profiles = profiles;
+    const plain = { ...configured, ...stateful(env), secrets: profiles, accounts: profiles };
     const registry = this.registry.bind(this);
     const calls = hasPages ? tasksOf(env) : undefined;
     const personal = calls && ((principal: Principal) => calls(principal, async () => {}));

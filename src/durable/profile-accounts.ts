@@ -1,8 +1,8 @@
 import type { Begun, Provider, Tokens } from "../accounts/provider.ts";
 import { sha256 } from "../digest.ts";
-import { Fault, logError } from "../errors.ts";
+import { Fault, logError, report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { AccountOf, AccountState, Grant } from "./profile-object.ts";
+import type { AccountOf, AccountState, FinishedAccount, Grant } from "./profile-object.ts";
 import { settled, type Settled } from "./remote-hooks.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -71,9 +71,7 @@ export class ProfileAccounts {
   }
 
   /** Undefined for an answer to nothing that was begun here; each is taken once. */
-  async finish(
-    answer: URLSearchParams,
-  ): Promise<{ back: string; outcome: Settled<boolean> } | undefined> {
+  async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
     const { sql, sealer } = this.#parts();
     const state = await digestOf(answer.get("state") ?? "");
     const [row] = this.#rows<{ until: number; sealed: ArrayBuffer }>(
@@ -83,19 +81,20 @@ export class ProfileAccounts {
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
-    const { grant, begun, back } = decoded<Connecting>(opened);
-    const outcome = await settled(async () => {
+    const { grant, begun, back } = decoded(opened) as Connecting;
+    try {
       const tokens = await this.#provider(grant.account).finish(answer, begun);
       if (tokens === undefined) {
         await this.decline(grant);
-        return false;
+        return { back, isConnected: false };
       }
       const now = Date.now();
       await this.#keep({ ...grant, tokens, connectedAt: now, grantedAt: now });
       sql.exec("DELETE FROM declined WHERE id = ?", await idOf(grant));
-      return true;
-    });
-    return { back, outcome };
+      return { back, isConnected: true };
+    } catch (error) {
+      return { back, isConnected: false, failure: report(error).message };
+    }
   }
 
   async decline(of: AccountOf): Promise<void> {
@@ -186,7 +185,7 @@ export class ProfileAccounts {
     );
     const { sealer } = this.#parts();
     const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
-    return opened && decoded<Connected>(opened);
+    return opened && (decoded(opened) as Connected);
   }
 
   #provider(name: string): Provider {
@@ -227,4 +226,4 @@ const idOf = ({ servlet, account }: AccountOf): Promise<string> =>
   digestOf(JSON.stringify([servlet, account]));
 
 const encoded = (value: object) => new TextEncoder().encode(JSON.stringify(value));
-const decoded = <T>(bytes: Uint8Array): T => JSON.parse(new TextDecoder().decode(bytes)) as T;
+const decoded = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));

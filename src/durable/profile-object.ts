@@ -29,6 +29,15 @@ export interface Grant extends AccountOf {
 /** An account for a person: connected, refused since the servlet asked, or neither. */
 export type AccountState = "connected" | "declined" | "missing";
 
+/** How a person came back from a provider. */
+export interface FinishedAccount {
+  /** The path of the page that asked for the account. */
+  back: string;
+  /** False without a failure if the person has refused. */
+  isConnected: boolean;
+  failure?: string;
+}
+
 /** RPC interface of what is kept for one principal, whose name each method is given. */
 export interface ProfileObject extends Rpc.DurableObjectBranded {
   /** Keeps a secret, in place of the earlier one; false if there are too many. */
@@ -58,14 +67,8 @@ export interface ProfileObject extends Rpc.DurableObjectBranded {
     grant: Grant,
     from: { redirectUri: string; back: string },
   ): Promise<Settled<string>>;
-  /**
-   * Takes the provider's answer, once: `outcome` is a `Settled` of whether the person has granted access. Undefined for
-   * an answer to nothing that this person has begun.
-   */
-  finishAccount(
-    principal: string,
-    answer: string,
-  ): Promise<{ back: string; outcome: Settled<boolean> } | undefined>;
+  /** Takes the provider's answer, once; undefined for an answer to nothing that this person has begun. */
+  finishAccount(principal: string, answer: string): Promise<FinishedAccount | undefined>;
   /** The person refuses. */
   declineAccount(principal: string, of: AccountOf): Promise<void>;
   /**

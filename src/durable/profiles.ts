@@ -1,7 +1,8 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { retry } from "../retry.ts";
-import type { ProfileObject, SecretOf } from "./profile-object.ts";
+import type { AccountOf, AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
+import { unsettled } from "./remote-hooks.ts";
 import type { Sealer } from "./vault.ts";
 
 /** A secret that a servlet asks a person for. */
@@ -13,14 +14,29 @@ export interface AskedSecret extends SecretOf {
   until: number;
 }
 
+/** An account that a person is asked to connect. */
+export interface AskedAccount {
+  principal: string;
+  grant: Grant;
+  /** Until when it may be connected, in Unix ms. */
+  until: number;
+}
+
 /** What is kept for each person, and the pages on which they enter secrets. */
 export class Profiles {
   readonly #objects: DurableObjectNamespace<ProfileObject>;
   readonly #sealer: Sealer;
+  /** The names of the providers. */
+  readonly #providers: ReadonlySet<string>;
 
-  constructor(objects: DurableObjectNamespace<ProfileObject>, sealer: Sealer) {
+  constructor(
+    objects: DurableObjectNamespace<ProfileObject>,
+    sealer: Sealer,
+    providers: ReadonlySet<string>,
+  ) {
     this.#objects = objects;
     this.#sealer = sealer;
+    this.#providers = providers;
   }
 
   /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
@@ -29,6 +45,14 @@ export class Profiles {
     work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
   ): Promise<T> {
     return retry(() => work(this.#objects.getByName(principal)));
+  }
+
+  /** As `at`, for what cannot be repeated. */
+  once<T>(
+    principal: string,
+    work: (profile: DurableObjectStub<ProfileObject>) => Promise<T>,
+  ): Promise<T> {
+    return work(this.#objects.getByName(principal));
   }
 
   find(
@@ -40,42 +64,85 @@ export class Profiles {
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */
-  async page(origin: string, asked: Omit<AskedSecret, "until">): Promise<string> {
-    const whole: AskedSecret = { ...asked, until: Date.now() + limits.taskMs };
-    const sealed = await this.#sealer.seal(encoder.encode(JSON.stringify(whole)), PLACE);
-    return `${origin}${PATH}${sealed.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+  page(origin: string, asked: Omit<AskedSecret, "until">): Promise<string> {
+    return this.#address(origin + SECRET_PATH, asked);
   }
 
   /** What the page with this token takes; undefined for one that is not of this server, or too old. */
-  async asked(token: string): Promise<AskedSecret | undefined> {
+  asked(token: string): Promise<AskedSecret | undefined> {
+    return this.#opened<AskedSecret>(token, SECRET_PATH);
+  }
+
+  knows(account: string): boolean {
+    return this.#providers.has(account);
+  }
+
+  state(
+    principal: string,
+    grant: Grant,
+    wait: { since: number; ms: number },
+  ): Promise<AccountState> {
+    return this.at(principal, async (profile) => profile.account(principal, grant, wait));
+  }
+
+  /** The address of the page on which an account is connected. */
+  connectPage(origin: string, principal: string, grant: Grant): Promise<string> {
+    return this.#address(origin + CONNECT_PATH, { principal, grant });
+  }
+
+  /** What the page with this token connects; undefined for one that is not of this server, or too old. */
+  askedAccount(token: string): Promise<AskedAccount | undefined> {
+    return this.#opened<AskedAccount>(token, CONNECT_PATH);
+  }
+
+  async token(principal: string, of: AccountOf, refused?: string): Promise<string | undefined> {
+    const { servlet, account } = of;
+    return unsettled(
+      await this.at(principal, async (profile) =>
+        profile.accountToken(principal, { servlet, account }, refused),
+      ),
+    );
+  }
+
+  async #address(start: string, asked: object): Promise<string> {
+    const whole = { ...asked, until: Date.now() + limits.taskMs };
+    const place = new URL(start, "https://server").pathname;
+    const sealed = await this.#sealer.seal(encoder.encode(JSON.stringify(whole)), place);
+    return start + sealed.toBase64({ alphabet: "base64url", omitPadding: true });
+  }
+
+  async #opened<T extends { until: number }>(token: string, place: string): Promise<T | undefined> {
     let bytes: Uint8Array<ArrayBuffer>;
     try {
       bytes = Uint8Array.fromBase64(token, { alphabet: "base64url" });
     } catch {
       return undefined;
     }
-    const opened = await this.#sealer.open(bytes, PLACE);
-    const asked = opened && (JSON.parse(new TextDecoder().decode(opened)) as AskedSecret);
+    const opened = await this.#sealer.open(bytes, place);
+    const asked = opened && (JSON.parse(new TextDecoder().decode(opened)) as T);
     return asked && asked.until > Date.now() ? asked : undefined;
   }
 }
 
-/** The path of such pages, before their token. */
-const PATH = "/secret/";
+/** The paths of such pages, before their tokens; also the places for which the tokens are sealed. */
+const SECRET_PATH = "/secret/";
+const CONNECT_PATH = "/connect/";
 
-/** The path of a page that takes a secret, if this address is one of such a page here. */
-export const secretPathIn = (address: unknown, origin: string): string | undefined =>
-  typeof address === "string" && address.startsWith(`${origin}${PATH}`)
+/** The path of a page that takes a secret or connects an account, if this address is one of such a page here. */
+export const ownPathIn = (address: unknown, origin: string): string | undefined =>
+  typeof address === "string" &&
+  [SECRET_PATH, CONNECT_PATH].some((path) => address.startsWith(origin + path))
     ? address.slice(origin.length)
     : undefined;
 
-/** A page's sealed token is none of anything else. */
-const PLACE = "page of a secret";
-
 /** Undefined without the binding PROFILES or keys. */
-export function profilesOf(env: object, sealer: Sealer | undefined): Profiles | undefined {
+export function profilesOf(
+  env: object,
+  sealer: Sealer | undefined,
+  providers: ReadonlySet<string>,
+): Profiles | undefined {
   const objects = namespaceOf<ProfileObject>(env, "PROFILES");
-  return objects && sealer && new Profiles(objects, sealer);
+  return objects && sealer && new Profiles(objects, sealer, providers);
 }
 
 const encoder = new TextEncoder();

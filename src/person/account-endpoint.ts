@@ -21,7 +21,7 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
         (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
       )
         return act(form, { visit, page, profiles });
-      const { secrets, calls } = await summaryOf(profiles, principal.name);
+      const { secrets, accounts, calls } = await summaryOf(profiles, principal.name);
       const tasks = page.tasksOf(principal);
       const found = await Promise.all(
         calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
@@ -30,7 +30,7 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
       const token = await people.token(visit.person, PLACE);
       return {
         status: form === undefined ? 200 : 403,
-        body: accountPage({ name: principal.name, secrets, open, token }),
+        body: accountPage({ name: principal.name, secrets, accounts, open, token }),
       };
     },
   });
@@ -68,6 +68,13 @@ async function act(
     case "forget":
       await profiles.at(principal, async (profile) => profile.forget({ servlet, name }));
       return seeOther("/account");
+    case "disconnect": {
+      const account = form.get("account") ?? "";
+      await profiles.at(principal, async (profile) =>
+        profile.disconnectAccount(principal, { servlet, account }),
+      );
+      return seeOther("/account");
+    }
     case "replace": {
       const { secrets } = await summaryOf(profiles, principal);
       if (!secrets.some((one) => one.servlet === servlet && one.name === name))
@@ -82,10 +89,11 @@ async function act(
 function accountPage(account: {
   name: string;
   secrets: ProfileSummary["secrets"];
+  accounts: ProfileSummary["accounts"];
   open: Open[];
   token: string;
 }): Markup {
-  const { name, secrets, open, token } = account;
+  const { name, secrets, accounts, open, token } = account;
   const button = (what: string, label: string, of: Record<string, string> = {}) =>
     html`<form method="post">
       <input type="hidden" name="token" value="${token}" />
@@ -109,20 +117,29 @@ function accountPage(account: {
         ({ call: { called } }) => html`${shown(called.tool)} of ${shown(called.servlet)}`,
       ),
     )}
+    <h2>Connected accounts</h2>
+    ${listOf(
+      accounts.map(
+        ({ servlet, account: at, scopes, hosts, connectedAt }) =>
+          html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeOf(connectedAt)}:
+            ${shown(scopes.join(" "))} at ${shown(hosts.join(", "))}
+            ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
+      ),
+    )}
     <h2>Kept secrets</h2>
     ${listOf(
       secrets.map(
         ({ servlet, name: secret, keptAt }) =>
-          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since
-            <time datetime="${new Date(keptAt).toISOString()}"
-              >${new Date(keptAt).toUTCString()}</time
-            >
+          html`<strong>${shown(secret)}</strong> for ${shown(servlet)}, since ${timeOf(keptAt)}
             ${button("replace", `Replace ${shown(secret)}`, { servlet, name: secret })}
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),
     )}
     ${button("sign-out", "Sign out")}`;
 }
+
+const timeOf = (at: number): Markup =>
+  html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
 const listOf = (items: Markup[]): Markup =>
   items.length === 0

@@ -1,5 +1,5 @@
 import type { Ask } from "../asks.ts";
-import { secretPathIn } from "../durable/profiles.ts";
+import { ownPathIn } from "../durable/profiles.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import type { Tasks } from "../durable/tasks.ts";
 import { limits } from "../limits.ts";
@@ -10,7 +10,15 @@ import { checkOf } from "../servlets/checks.ts";
 import { questionPage, schemaIn, wordsPage, type Complaint } from "./ask-page.ts";
 import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "./fields.ts";
 import type { People, Person } from "./people.ts";
-import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
+import {
+  notForYou,
+  pageFor,
+  pathOf,
+  seeOther,
+  type PersonPage,
+  type View,
+  type Visit,
+} from "./view.ts";
 
 /** `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other. */
 export const askEndpoint = (request: Request, id: string, page: PersonPage): Promise<Response> =>
@@ -66,7 +74,7 @@ async function show(found: HandedOver, { id, people, person }: Call, again?: Aga
       body: wordsPage("Thank you", ...complaints, goesOn(view)),
     };
   }
-  const path = secretPathIn(ask.params["url"], new URL(found.url).origin);
+  const path = ownPathIn(ask.params["url"], new URL(found.url).origin);
   if (path !== undefined) return seeOther(`${path}?call=${id}`);
   const fields = fieldsIn(ask);
   const defaults = new Map(fields.map((field) => [field.id, field.default]));
@@ -128,7 +136,7 @@ async function take(
 }
 
 /** The call once it has gone on: when it asks again or has ended, or after `limits.nextAskMs`. */
-export async function nextOf(
+async function nextOf(
   found: HandedOver,
   { id, tasks }: { id: string; tasks: Tasks },
 ): Promise<HandedOver | undefined> {
@@ -138,6 +146,29 @@ export async function nextOf(
     next = await tasks.handedOver(id, { since: next.updated, ms: until - Date.now() });
   } while (next?.view.status === "working" && Date.now() < until);
   return next;
+}
+
+/**
+ * Answers the call that waits for a page of a secret or an account, at this path with its `?call=ID`, and leads to the
+ * call's own page; undefined if no call waits for it.
+ */
+export async function answered(
+  action: "accept" | "decline",
+  path: string,
+  { page, visit: { request, person } }: { page: PersonPage; visit: Visit },
+): Promise<View | undefined> {
+  const { origin, pathname, searchParams } = new URL(path, request.url);
+  const id = searchParams.get("call");
+  const tasks = page.tasksOf(person.principal);
+  const found = id === null ? undefined : await tasks.handedOver(id);
+  if (id === null || found === undefined) return undefined;
+  const [key] =
+    Object.entries(found.asks).find(
+      ([, { params }]) => ownPathIn(params["url"], origin) === pathname,
+    ) ?? [];
+  if (key !== undefined) await tasks.reply(id, key, { action });
+  await nextOf(found, { id, tasks });
+  return seeOther(`/ask/${id}`);
 }
 
 const FOREIGN =

@@ -1,11 +1,11 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../auth/document.ts";
-import { secretPathIn, type Profiles, type AskedSecret } from "../durable/profiles.ts";
+import type { Profiles, AskedSecret } from "../durable/profiles.ts";
 import { limits } from "../limits.ts";
 import { printableText } from "../text.ts";
-import { nextOf } from "./ask-endpoint.ts";
+import { answered } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
-import { notForYou, pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
+import { notForYou, pageFor, pathOf, type PersonPage, type View, type Visit } from "./view.ts";
 
 /**
  * `/secret/TOKEN`: takes a secret that a servlet asks a person for. With `?call=ID`, that call waits for it, and its
@@ -46,7 +46,7 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
   const { asked, profiles, show } = taking;
   if (form.get("decision") === "decline")
     return (
-      (await answered("decline", taking)) ?? {
+      (await answered("decline", pathOf(taking.visit.request), taking)) ?? {
         status: 200,
         body: wordsPage("Nothing is kept", "Decline in your client, too. You can close this page."),
       }
@@ -66,7 +66,7 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
       `You have ${keptSecrets} kept secrets, as many as you may. Delete one at /account first.`,
     );
   return (
-    (await answered("accept", taking)) ?? {
+    (await answered("accept", pathOf(taking.visit.request), taking)) ?? {
       status: 200,
       body: wordsPage(
         "The secret is kept",
@@ -74,25 +74,6 @@ async function take(form: URLSearchParams, taking: Taking): Promise<View> {
       ),
     }
   );
-}
-
-/** Answers the call that waits for this page, and leads to the call's own; undefined if there is none. */
-async function answered(
-  action: "accept" | "decline",
-  { page, visit: { request, person } }: Taking,
-): Promise<View | undefined> {
-  const { origin, pathname, searchParams } = new URL(request.url);
-  const id = searchParams.get("call");
-  const tasks = page.tasksOf(person.principal);
-  const found = id === null ? undefined : await tasks.handedOver(id);
-  if (id === null || found === undefined) return undefined;
-  const [key] =
-    Object.entries(found.asks).find(
-      ([, { params }]) => secretPathIn(params["url"], origin) === pathname,
-    ) ?? [];
-  if (key !== undefined) await tasks.reply(id, key, { action });
-  await nextOf(found, { id, tasks });
-  return seeOther(`/ask/${id}`);
 }
 
 const secretPage = (given: {

@@ -1,3 +1,4 @@
+import type { Provider } from "../accounts/provider.ts";
 import { documentOf, type Markup, type Site } from "../auth/document.ts";
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
@@ -15,6 +16,8 @@ export interface View {
   status: number;
   body: Markup;
   headers?: Record<string, string>;
+  /** Origins to which its forms lead besides this server. */
+  targets?: readonly string[];
 }
 
 /** Dependencies of all pages for people. */
@@ -24,6 +27,8 @@ export interface PersonPage extends Site {
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
   profiles: Profiles | undefined;
+  /** Where people have accounts, by name. */
+  providers: ReadonlyMap<string, Provider>;
   /** Counts the request; absent if calls are not limited. */
   admit: CallerQuota["admit"];
 }
@@ -73,8 +78,8 @@ export async function pageFor(
     const view = await work({ request, person: signed.person, form, isOld: true });
     return { ...view, headers: { ...view.headers, ...headers } };
   };
-  const { status, body, headers } = await made().catch(refusal);
-  return documentOf(page, body, { status, headers: new Headers(headers) });
+  const { status, body, headers, targets = [] } = await made().catch(refusal);
+  return documentOf(page, body, { status, headers: new Headers(headers), targets });
 }
 
 const NO_PROOF =

@@ -2,6 +2,7 @@ import { Fault } from "../errors.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
+import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { logRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
@@ -36,7 +37,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
     run: (name, input, made) => {
-      const call = { ...made, ask: secretAsker(bundled.name, made, deployment) };
+      const secrets = { ...made, ask: secretAsker(bundled.name, made, deployment) };
+      const call = { ...made, ask: accountAsker(bundled, secrets, deployment) };
       const { recorded, keeper } = call;
       const head: Partial<Head> = recorded?.head ?? {};
       const { version = JOURNAL_VERSION, hash = bundled.hash } = head;

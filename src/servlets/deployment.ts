@@ -58,6 +58,35 @@ export interface Secrets {
   ): Promise<string>;
 }
 
+/** An account of a caller, and what one servlet may do with it. */
+export interface AccountGrant {
+  servlet: string;
+  /** The provider's name. */
+  account: string;
+  scopes: readonly string[];
+  hosts: readonly string[];
+}
+
+/** Accounts of callers at other servers, and the pages on which callers connect them. */
+export interface Accounts {
+  /** True for the name of a provider. */
+  knows(account: string): boolean;
+  /** How it is; waits at most `ms` for it to be connected, or refused after `since` (Unix ms). */
+  state(
+    principal: string,
+    grant: AccountGrant,
+    wait: { since: number; ms: number },
+  ): Promise<"connected" | "declined" | "missing">;
+  /** The address of the page on which this principal connects it. */
+  connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string>;
+  /** Its access token, which is renewed if it is the refused one; undefined if it is not connected any more. */
+  token(
+    principal: string,
+    of: { servlet: string; account: string },
+    refused?: string,
+  ): Promise<string | undefined>;
+}
+
 /** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
@@ -89,6 +118,8 @@ export interface Deployment {
   ): Promise<Ending>;
   /** The secrets of callers; absent where none are kept. */
   secrets?: Secrets | undefined;
+  /** The accounts of callers; absent where the server has no providers. */
+  accounts?: Accounts | undefined;
   /** The server's own servlets, each by its prepared form. */
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */

@@ -94,6 +94,23 @@ export const manifestSchema = z
         }),
       )
       .describe("Secrets that it may read with get_keyring_secret."),
+    accounts: z
+      .record(
+        z.string(),
+        z.strictObject({
+          scopes: z
+            .array(z.string().regex(/^\S+$/, "must be without white space, and not empty"))
+            .describe("Scopes that it requests at the provider.")
+            .optional(),
+          hosts: z
+            .array(z.string().min(1))
+            .min(1)
+            .describe("Hosts to which requests with the account may go, as in allowed_hosts."),
+        }),
+      )
+      .describe(
+        "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS. The server adds the access token; the servlet never sees it.",
+      ),
     env_vars: z
       .record(z.string(), z.string())
       .describe(

@@ -21,9 +21,10 @@ export function hiding({ secrets, tokens }: CallCredentials): Redact {
 }
 
 /** Shorter parts of a secret occur by chance and reveal little. */
-const SHORTEST_PART = 6;
+export const SHORTEST_PART = 6;
 
-function formsOf(value: string): string[] {
+/** The texts in which a secret may stand: verbatim, in JSON, URLs and forms, and in base64 at any offset. */
+export function formsOf(value: string): string[] {
   const text = value.toWellFormed();
   const bytes = new TextEncoder().encode(text);
   const parts = [...text.split(/[\r\n]+/), ...[0, 1, 2].map((skip) => base64In(bytes, skip))];

@@ -9,7 +9,7 @@ import type { Deployment } from "./deployment.ts";
 const brief = (message: unknown): string => String(message).slice(0, limits.pageCharacters);
 
 /**
- * The call's asker, which looks up secrets of the caller for this servlet: `{secret}`, or `{url}` of the page on which
+ * The call's asker, which looks up secrets of the caller for this servlet: `{action, content: {secret}}`, or `{url}` of the page on which
  * the caller enters it. The secret passes through no client.
  */
 export function secretAsker(
@@ -24,7 +24,7 @@ export function secretAsker(
     const of = { servlet, name: String(name) };
     const wait = { after: Number(after), ms: Number(ms) };
     const secret = await secrets.find(principal.name, of, wait);
-    if (secret !== undefined) return { secret };
+    if (secret !== undefined) return { action: "accept", content: { secret } };
     if (link === undefined) return "Its caller cannot open pages of this server.";
     const page = { ...of, principal: principal.name, message: brief(message) };
     return { url: await secrets.page(link.origin, page) };

@@ -2,6 +2,7 @@ import { callerKey } from "../callers.ts";
 import type { CallContext, CallCredentials, Trace } from "../call-context.ts";
 import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
+import { withAccounts } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { configOf, guestCredentials, secretOf } from "./config.ts";
 import type { Deployment } from "./deployment.ts";
@@ -41,9 +42,11 @@ export function setupOf(
 ): Setup {
   const { manifest } = bundled;
   const { variables, logLevel, log, world = liveWorld } = deployment;
-  const { credentials } = call;
+  const { credentials, caller } = call;
   return {
-    world,
+    world: manifest.accounts
+      ? withAccounts(world, bundled, { accounts: deployment.accounts, caller })
+      : world,
     config: knownConfig(bundled, deployment),
     allowedHosts: manifest.allowed_hosts ?? [],
     resends: manifest.resend_requests === true,

@@ -30,6 +30,8 @@ export class Guest extends GuestMemory {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
+  /** Accounts of the caller that this call has found connected. */
+  readonly accounts = new Set<string>();
   /** The last HTTP response, without its body. */
   http: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
   /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */

@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Json } from "../model.ts";
 import { release } from "../parts.ts";
+import { accountOf, connectAccount } from "./account.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { responseIn, responseText } from "./http-answers.ts";
 import { request, type GuestResponse } from "./http.ts";
@@ -17,7 +18,8 @@ export async function httpRequest(guest: Guest, who: string, head: bigint, body:
 }
 
 /**
- * Sends a request and records its response, or its failure, which is thrown as a `GuestError`.
+ * Sends a request and records its response, or its failure, which is thrown as a `GuestError`. An account that it names
+ * is connected before, and again if its token is refused.
  * The body may be a view of the guest's memory, which does not change while the guest waits.
  */
 export async function recordedRequest(
@@ -25,6 +27,17 @@ export async function recordedRequest(
   head: Json,
   body: Uint8Array,
 ): Promise<GuestResponse> {
+  const account = accountOf(head);
+  if (account === undefined) return oneRequest(guest, head, body);
+  // What the body's view shows may change before the request is sent again.
+  const kept = body.slice();
+  await connectAccount(guest, account);
+  const response = await oneRequest(guest, head, kept);
+  const isAnew = response.status === 401 && (await connectAccount(guest, account, true));
+  return isAnew ? oneRequest(guest, head, kept) : response;
+}
+
+async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<GuestResponse> {
   if (guest.budget.count("httpRequests") === undefined) {
     throw new GuestError(
       `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,

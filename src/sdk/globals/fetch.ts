@@ -10,6 +10,8 @@ interface RequestInit {
   headers?: HeadersInit;
   body?: BodyInit | null;
   signal?: { readonly aborted: boolean; readonly reason?: unknown } | null;
+  /** The caller's account that the request uses: the host adds its access token, at the hosts that the manifest names. */
+  account?: string;
   /** Ignored: the host follows redirects to the hosts that the manifest allows. */
   redirect?: string;
 }
@@ -26,6 +28,7 @@ export class Request extends Body {
     this.url =
       typeof input === "string" ? input : input instanceof Request ? input.url : input.href;
     this.method = (init.method ?? from?.method ?? "GET").toUpperCase();
+    if (init.account !== undefined) this.headers.set("authorization", `account ${init.account}`);
     this.signal = init.signal ?? from?.signal ?? null;
     if (Body.content(this) !== null && (this.method === "GET" || this.method === "HEAD")) {
       throw new TypeError(`A request with ${this.method} has no body.`);

@@ -2,6 +2,7 @@ import { limits } from "../../limits.ts";
 import type { Json } from "../../model.ts";
 import { config } from "../../wasm/extism.ts";
 import { fileCall } from "../../wasm/file-calls.ts";
+import { accountIn, connectAccount } from "../../wasm/account.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
@@ -83,9 +84,20 @@ export const userFunctions: HostFunctions = {
   },
   /** Does something with files in the servlet's folders: see `fileCall`. */
   file_call: fileCall,
-  /** Returns `null` if no token was granted. */
+  /**
+   * Returns `null` if no token was granted. For `{account}`, the caller's account of that name: it is connected, and the
+   * host puts its token in the place of the given one, in `Authorization` headers.
+   */
   get_access_token: async (guest, block: bigint) => {
     const asked = guest.json(block, "get_access_token");
+    if (typeof asked["account"] === "string") {
+      const account = accountIn(`account ${asked["account"]}`);
+      if (account === undefined)
+        throw new GuestError("get_access_token: account must be the name of an account.");
+      await connectAccount(guest, account);
+      const token = { access_token: `account ${account}`, expires_at: null, scopes: null };
+      return guest.put(JSON.stringify(token));
+    }
     const provided = callersToken(guest, asked);
     if (provided !== undefined) return guest.put(JSON.stringify(provided));
     const token = await accessToken(asked, {

@@ -1,4 +1,5 @@
 import { SECRET_MODE, type Answer, type Answers, type Ask, type Asks } from "../../asks.ts";
+import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
 import { askClient } from "../../wasm/ask-client.ts";
@@ -35,62 +36,25 @@ function secretIn({ params, timeoutMs }: Ask): AskedSecret {
 
 /** The kept secret of the caller; undefined if there is none. */
 export async function keptSecret(guest: Guest, name: string): Promise<string | undefined> {
-  const found = await lookUp(guest, { name, message: "", after: 0, ms: 0 });
-  const secret = "result" in found ? found.result["secret"] : undefined;
-  return typeof secret === "string" ? secret : undefined;
+  const params = { mode: SECRET_MODE, name, message: "", after: 0, since: 0, ms: 0 };
+  const found = await ownAnswer(guest, `secret ${name}`, params);
+  const content = "result" in found ? found.result["content"] : undefined;
+  return isObject(content) ? String(content["secret"]) : undefined;
 }
 
-/**
- * The caller's secret, as `{action: "accept", content: {secret}}`. Where there is none yet, the caller enters it on a
- * page of this server. Whoever accepts has opened that page, and is waited for before it is asked again.
- */
+/** The caller's secret, as `{action: "accept", content: {secret}}`. */
 async function askSecret(guest: Guest, key: string, asked: AskedSecret): Promise<Answer> {
   const { name, message, replace, timeoutMs } = asked;
   const after = replace ? guest.journal.now : 0;
-  let elicitationId: string | undefined;
-  for (let nth = 0; nth <= limits.secretAsks; nth++) {
-    // Other calls wait for the state that this one has.
-    const patience = guest.setup.keepsState === true ? limits.sleepInPlaceMs : limits.pageMs;
-    const ms = nth === 0 ? 0 : patience;
-    const found = await lookUp(guest, { name, message, after, ms });
-    if ("failed" in found) return found;
-    const { secret, url } = found.result;
-    if (typeof secret === "string") {
-      if (elicitationId !== undefined) tellDone(guest, elicitationId);
-      return { result: { action: "accept", content: { secret } } };
-    }
-    if (nth === limits.secretAsks) break;
-    elicitationId ??= String(url).slice(-ID_CHARACTERS);
-    const params = { mode: "url", message: words(asked), url, elicitationId };
-    const own = nth === 0 ? key : `${key}_${nth + 1}`;
-    const ask: Ask = { method: "elicitation/create", params, ...(timeoutMs && { timeoutMs }) };
-    const { [own]: answer } = await askClient(guest, { [own]: ask });
-    const isOpen = answer && "result" in answer && answer.result["action"] === "accept";
-    if (!isOpen) return answer ?? { result: { action: "cancel" } };
-  }
-  return { result: { action: "cancel" } };
+  const { answer } = await askByPage(guest, {
+    what: `secret ${name}`,
+    lookUp: { mode: SECRET_MODE, name, message, after },
+    message: words(asked),
+    key,
+    timeoutMs,
+  });
+  return answer;
 }
-
-const ID_CHARACTERS = 32;
 
 const words = ({ name, message }: AskedSecret): string =>
   `${message === "" ? `The secret ${name} is needed.` : message} Enter it on this page of the server, and nowhere else.`;
-
-const tellDone = (guest: Guest, elicitationId: string) =>
-  guest.notify(
-    { method: "notifications/elicitation/complete", params: { elicitationId } },
-    limits.entryBytes,
-  );
-
-/** What the server has, and the journal keeps: `{secret}` or `{url}`. */
-async function lookUp(
-  guest: Guest,
-  wanted: { name: string; message: string; after: number; ms: number },
-): Promise<Answer> {
-  const ask: Ask = { method: "elicitation/create", params: { mode: SECRET_MODE, ...wanted } };
-  const live = async () =>
-    JSON.stringify(await guest.wait((signal) => guest.setup.ask({ it: ask }, signal)));
-  const question = { what: `secret ${wanted.name}`, details: JSON.stringify(wanted) };
-  const answer: unknown = JSON.parse(await guest.answer(question, live));
-  return (isObject(answer) ? answer["it"] : undefined) as Answer;
-}

@@ -92,7 +92,21 @@ async function settingsTable(): Promise<string> {
 }
 
 async function issuersTable(): Promise<string> {
-  const groups = await commented("src/env.ts", "const issuerSchema = z.strictObject(\n  {");
+  const groups = await commented(
+    "src/oauth-settings.ts",
+    "export const issuerSchema = z.strictObject(\n  {",
+  );
+  return table(
+    ["key", "meaning"],
+    groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),
+  );
+}
+
+async function providersTable(): Promise<string> {
+  const groups = await commented(
+    "src/oauth-settings.ts",
+    "export const providerSchema = z\n  .strictObject({",
+  );
   return table(
     ["key", "meaning"],
     groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),
@@ -116,6 +130,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   manifest: manifestTable,
   settings: settingsTable,
   issuers: issuersTable,
+  providers: providersTable,
   limits: limitsTable,
 };
 

@@ -1,0 +1,129 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../auth/document.ts";
+import type { Provider } from "../accounts/provider.ts";
+import { unsettled, type Settled } from "../durable/remote-hooks.ts";
+import type { AskedAccount } from "../durable/profiles.ts";
+import { answered } from "./ask-endpoint.ts";
+import { wordsPage } from "./ask-page.ts";
+import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
+
+/** The path to which providers send people back. */
+export const CALLBACK_PATH = "/account/callback";
+
+/**
+ * `/connect/TOKEN`: asks a person to let a servlet use an account, and leads to its provider. With `?call=ID`, that call
+ * waits for it.
+ */
+export const connectEndpoint = (
+  request: Request,
+  token: string,
+  page: PersonPage,
+): Promise<Response> =>
+  pageFor(request, page, {
+    async work(visit) {
+      const { profiles, people } = page;
+      const { principal } = visit.person;
+      const asked = await profiles?.askedAccount(token);
+      const provider = asked && page.providers.get(asked.grant.account);
+      if (profiles === undefined || provider === undefined || asked?.principal !== principal.name)
+        return notForYou(people);
+      const form = await people.token(visit.person, token);
+      const show = async (status: number, complaint?: string): Promise<View> => ({
+        status,
+        body: connectPage({ asked, provider, token: form, complaint }),
+        // Browsers apply the policy of the page to where its form leads.
+        targets: [await provider.authorizationOrigin()],
+      });
+      if (visit.form === undefined) return show(200);
+      if (!(await people.isToken(visit.form.get("token") ?? "", visit.person, token)))
+        return show(403, "You have signed in anew since. Choose again.");
+      const { grant } = asked;
+      const path = pathOf(request);
+      if (visit.form.get("decision") === "accept") {
+        const from = { redirectUri: new URL(CALLBACK_PATH, request.url).href, back: path };
+        const address = await profiles.at(principal.name, async (profile) =>
+          profile.beginAccount(principal.name, grant, from),
+        );
+        return seeOther(unsettled(address as Settled<string>));
+      }
+      await profiles.at(principal.name, async (profile) =>
+        profile.declineAccount(principal.name, grant),
+      );
+      return (await answered("decline", path, { page, visit })) ?? done(false);
+    },
+  });
+
+/** `/account/callback`: takes a provider's answer, once, and only from the person who was sent there. */
+export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async work(visit) {
+      const { profiles } = page;
+      const { name } = visit.person.principal;
+      const { searchParams } = new URL(request.url);
+      // Not again if the object dies: a code is valid once.
+      const finished = await profiles?.once(name, async (profile) =>
+        profile.finishAccount(name, searchParams.toString()),
+      );
+      if (finished === undefined) return { status: 403, body: wordsPage("Not for you", FOREIGN) };
+      const { back, isConnected, failure } = finished;
+      if (failure !== undefined) return failed(back, failure);
+      const action = isConnected ? "accept" : "decline";
+      return (await answered(action, back, { page, visit })) ?? done(isConnected);
+    },
+  });
+
+const FOREIGN =
+  "This answer of a provider is not to anything that you have begun here, or it came too late. If somebody sent you a link, they may have tried to connect an account to theirs. Open the link of your own call again.";
+
+const failed = (back: string, message: string): View => ({
+  status: 502,
+  body: html`<h1>The account was not connected</h1>
+    <p class="note wrong" role="alert">${shown(message)}</p>
+    <p><a href="${back}">Try again</a>. The call that needs the account still waits.</p>`,
+});
+
+const done = (isConnected: boolean): View => ({
+  status: 200,
+  body: isConnected
+    ? wordsPage("The account is connected", "The call goes on. You can close this page.")
+    : wordsPage(
+        "The account is not connected",
+        "The servlet is told that you have declined. You can close this page.",
+      ),
+});
+
+function connectPage(given: {
+  asked: AskedAccount;
+  provider: Provider;
+  token: string;
+  complaint: string | undefined;
+}): Markup {
+  const { asked, provider, token, complaint } = given;
+  const { servlet, account, scopes, hosts } = asked.grant;
+  return html`<h1>Connect an account</h1>
+    <p>
+      <strong>${shown(servlet)}</strong>, a servlet of this server, asks to use your account at
+      <strong>${shown(provider.host)}</strong> (${shown(account)}) in your calls.
+    </p>
+    <dl>
+      <dt>What it may do</dt>
+      <dd>
+        ${scopes.length === 0 ? "What the provider lets any app do" : shown(scopes.join("\n"))}
+      </dd>
+      <dt>Where it may send requests with it</dt>
+      <dd>${shown(hosts.join("\n"))}</dd>
+    </dl>
+    <p>
+      You sign in at ${shown(provider.host)}. This server keeps the access that it grants, and shows
+      it neither to the servlet nor to your client or a model. You can disconnect it at
+      <a href="/account">your account</a>.
+    </p>
+    ${complaint === undefined ? "" : html`<p class="note wrong" role="alert">${complaint}</p>`}
+    <form method="post">
+      <input type="hidden" name="token" value="${token}" />
+      <button class="allow" name="decision" value="accept">
+        Continue to ${shown(provider.host)}
+      </button>
+      <button name="decision" value="decline">Decline</button>
+    </form>`;
+}

@@ -1,0 +1,137 @@
+import { ACCOUNT_MODE, type Ask, type Asker } from "../asks.ts";
+import type { CallContext } from "../call-context.ts";
+import { Fault } from "../errors.ts";
+import { isAnonymous } from "../callers.ts";
+import { isSecureUrl } from "../oauth-settings.ts";
+import { ANONYMOUS, type Json } from "../model.ts";
+import { GuestError } from "../wasm/guest.ts";
+import { accountIn } from "../wasm/account.ts";
+import { isAllowed } from "../wasm/hosts.ts";
+import type { World } from "../wasm/world.ts";
+import { cannotAsk } from "./ask-failures.ts";
+import type { PreparedServlet } from "./bundle.ts";
+import type { AccountGrant, Deployment } from "./deployment.ts";
+import { formsOf, SHORTEST_PART } from "./redaction.ts";
+
+/**
+ * The call's asker, which looks up accounts of the caller for this servlet: `{action}`, or `{url}` of the page on which
+ * the caller connects the account.
+ */
+export function accountAsker(
+  servlet: PreparedServlet,
+  { ask, principal, link }: CallContext,
+  { accounts }: Deployment,
+): Asker {
+  const lookUp = async ({ params }: Ask): Promise<Json | string> => {
+    const grant = grantOf(servlet, String(params["name"]));
+    if (grant === undefined) return notNamed(String(params["name"]));
+    if (accounts === undefined || !accounts.knows(grant.account))
+      return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
+    if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
+    const wait = { since: Number(params["since"]), ms: Number(params["ms"]) };
+    const state = await accounts.state(principal.name, grant, wait);
+    if (state === "connected") return { action: "accept" };
+    if (state === "declined" && wait.ms > 0) return { action: "decline" };
+    if (link === undefined) return "Its caller cannot open pages of this server.";
+    return { url: await accounts.connectPage(link.origin, principal.name, grant) };
+  };
+  return async (asks, signal) => {
+    const [[key, asked] = []] = Object.entries(asks);
+    if (key === undefined || asked?.params["mode"] !== ACCOUNT_MODE) return ask(asks, signal);
+    const result = await lookUp(asked);
+    return { [key]: typeof result === "string" ? cannotAsk(asked, result) : { result } };
+  };
+}
+
+/**
+ * A world whose requests carry the caller's access token where the guest has written `Authorization: account NAME`. The
+ * token goes only to the hosts that the manifest names for it, by https, and never back to the guest.
+ *
+ * Its `fetch` throws a `GuestError` that says what is not allowed.
+ */
+export function withAccounts(
+  world: World,
+  servlet: PreparedServlet,
+  { accounts, caller }: Pick<Deployment, "accounts"> & { caller: string | undefined },
+): World {
+  const send = async (request: Request): Promise<Response> => {
+    const account = accountIn(request.headers.get("authorization"));
+    if (account === undefined) return world.fetch(request);
+    const grant = grantOf(servlet, account);
+    if (grant === undefined) throw new GuestError(notNamed(account));
+    demandHost(new URL(request.url), grant);
+    const token = async (refused?: string) => {
+      const isKnown = accounts !== undefined && caller !== undefined && !isAnonymous(caller);
+      const found = isKnown
+        ? await accounts.token(caller, grant, refused).catch(unreachable)
+        : undefined;
+      if (found !== undefined || refused !== undefined) return found;
+      throw new GuestError(`The account ${account} is not connected. Call again to connect it.`);
+    };
+    const first = await token();
+    const response = await world.fetch(authorized(request, first!));
+    const next = response.status === 401 ? await token(first) : first;
+    if (next === first || next === undefined) return guarded(response, account, first!);
+    await response.body?.cancel();
+    return guarded(await world.fetch(authorized(request, next)), account, next);
+  };
+  return { ...world, fetch: send };
+}
+
+/** What the manifest grants the servlet of this account; undefined if it does not name the account. */
+function grantOf({ name, manifest }: PreparedServlet, account: string): AccountGrant | undefined {
+  const { accounts = {} } = manifest;
+  const named = Object.hasOwn(accounts, account) ? accounts[account] : undefined;
+  return named && { servlet: name, account, scopes: named.scopes ?? [], hosts: named.hosts };
+}
+
+const notNamed = (account: string): string =>
+  `The servlet uses the account ${account}, which its manifest does not name. Add it to accounts in servlet.json.`;
+
+function demandHost(url: URL, { account, hosts }: AccountGrant): void {
+  if (!isAllowed(url, hosts))
+    throw new GuestError(
+      `Requests with the account ${account} may not go to ${url.host}: its hosts in the manifest do not include that host.`,
+    );
+  if (!isSecureUrl(url.href))
+    throw new GuestError(`Requests with the account ${account} must use https.`);
+}
+
+function unreachable(error: unknown): never {
+  throw new GuestError(Fault.from(error).message, { cause: error });
+}
+
+/** The request, of which the original can be sent again. */
+function authorized(request: Request, token: string): Request {
+  const sent = new Request(request.clone());
+  sent.headers.set("authorization", `Bearer ${token}`);
+  return sent;
+}
+
+/**
+ * The response, whose body fails where it has the token, in any form: some hosts answer with what they were sent.
+ */
+function guarded(response: Response, account: string, token: string): Response {
+  const forms = formsOf(token).filter(({ length }) => length >= SHORTEST_PART);
+  const demandNone = (text: string) => {
+    if (!forms.some((form) => text.includes(form))) return;
+    throw new GuestError(
+      `The response to a request with the account ${account} had its access token in it, so the servlet does not get the response.`,
+    );
+  };
+  for (const [name, value] of response.headers) demandNone(`${name}: ${value}`);
+  if (response.body === null || forms.length === 0) return response;
+  const longest = Math.max(...forms.map(({ length }) => length));
+  const decoder = new TextDecoder("latin1");
+  let before = "";
+  const check = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const text = before + decoder.decode(chunk);
+      demandNone(text);
+      before = text.slice(-longest + 1);
+      controller.enqueue(chunk);
+    },
+  });
+  const { status, headers } = response;
+  return new Response(response.body.pipeThrough(check), { status, headers });
+}

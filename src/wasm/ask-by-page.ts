@@ -1,0 +1,74 @@
+import type { Answer, Ask } from "../asks.ts";
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { askClient } from "./ask-client.ts";
+import type { Guest } from "./guest.ts";
+
+/** What only a page of this server can be given. */
+interface AskedByPage {
+  /** A label for the journal. */
+  what: string;
+  /**
+   * Params of the ask that the server answers itself: `{action, …}` once it is given, or `{url}` of the page. It is sent
+   * `since` (the time at which the guest asked, in Unix ms) and `ms`, for how long it waits.
+   */
+  lookUp: Json;
+  /** For the person who opens the page. */
+  message: string;
+  /** The key of the ask; the guest's next one by default. */
+  key?: string;
+  timeoutMs?: number | undefined;
+}
+
+/**
+ * Asks the caller to open a page of this server, unless it was given what the page takes before. Whoever accepts has
+ * opened that page, and is waited for before the caller is asked again.
+ */
+export async function askByPage(
+  guest: Guest,
+  { what, lookUp, message, key = `ask_${guest.journal.position + 1}`, timeoutMs }: AskedByPage,
+): Promise<{ answer: Answer; isAsked: boolean }> {
+  const since = guest.journal.now;
+  let elicitationId: string | undefined;
+  for (let nth = 0; nth <= limits.secretAsks; nth++) {
+    // Other calls wait for the state that this one has.
+    const patience = guest.setup.keepsState === true ? limits.sleepInPlaceMs : limits.pageMs;
+    const ms = nth === 0 ? 0 : patience;
+    const found = await ownAnswer(guest, what, { ...lookUp, since, ms });
+    const url = "result" in found ? found.result["url"] : undefined;
+    if (typeof url !== "string") {
+      if (elicitationId !== undefined) tellDone(guest, elicitationId);
+      return { answer: found, isAsked: nth > 0 };
+    }
+    if (nth === limits.secretAsks) break;
+    elicitationId ??= url.slice(-ID_CHARACTERS);
+    const params = { mode: "url", message, url, elicitationId };
+    const own = nth === 0 ? key : `${key}_${nth + 1}`;
+    const ask: Ask = { method: "elicitation/create", params, ...(timeoutMs && { timeoutMs }) };
+    const { [own]: answer } = await askClient(guest, { [own]: ask });
+    const isOpen = answer && "result" in answer && answer.result["action"] === "accept";
+    if (!isOpen) return { answer: answer ?? CANCELLED, isAsked: true };
+  }
+  return { answer: CANCELLED, isAsked: true };
+}
+
+const CANCELLED: Answer = { result: { action: "cancel" } };
+
+const ID_CHARACTERS = 32;
+
+const tellDone = (guest: Guest, elicitationId: string) =>
+  guest.notify(
+    { method: "notifications/elicitation/complete", params: { elicitationId } },
+    limits.entryBytes,
+  );
+
+/** The server's own answer, which the journal keeps. */
+export async function ownAnswer(guest: Guest, what: string, params: Json): Promise<Answer> {
+  const ask: Ask = { method: "elicitation/create", params };
+  const live = async () =>
+    JSON.stringify(await guest.wait((signal) => guest.setup.ask({ it: ask }, signal)));
+  const answer: unknown = JSON.parse(
+    await guest.answer({ what, details: JSON.stringify(params) }, live),
+  );
+  return (isObject(answer) ? answer["it"] : undefined) as Answer;
+}
