@@ -39,6 +39,8 @@ const PLAIN_STEP = {
     progress: { type: "number" },
     /** Of a page. */
     id: { type: "string" },
+    /** Of an HTTP request. */
+    account: { type: "string" },
     /** Of a secret, and whether it is asked for anew. */
     name: { type: "string" },
     replace: { type: "boolean" },
@@ -70,6 +72,7 @@ export interface Step {
   message?: string;
   name?: string;
   replace?: boolean;
+  account?: string;
   timeout?: number;
   keys?: readonly string[];
   schema?: object;
@@ -169,7 +172,7 @@ function requestsOf({ message = "What?", keys = [], schema = VALUE }: Step) {
 }
 
 async function doing(step: Step, id: string, context: Context): Promise<unknown> {
-  const { message = "What?", timeout, keys = [], method = "GET", url = "", ms = 0 } = step;
+  const { account, message = "What?", timeout, keys = [], method = "GET", url = "", ms = 0 } = step;
   const { name = "key", replace = false } = step;
   switch (step.do) {
     case "elicit": {
@@ -215,8 +218,9 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
     }
     case "http": {
       const body = method === "GET" ? {} : { body: id };
+      const as = account === undefined ? {} : { account };
       const response = await context
-        .fetch(url, { method, headers: { "x-id": id }, ...body })
+        .fetch(url, { method, headers: { "x-id": id }, ...body, ...as })
         .catch((error: Error) => error.message);
       return typeof response === "string" ? response : [response.status, await response.text()];
     }

@@ -4,6 +4,11 @@ declare module "oidc-provider" {
 
   export default class Provider {
     constructor(issuer: string, configuration: object);
+    AccessToken: {
+      find(token: string): Promise<{ accountId: string; destroy(): Promise<void> } | undefined>;
+    };
+    RefreshToken: { find(token: string): Promise<{ destroy(): Promise<void> } | undefined> };
+    on(event: string, listener: (context: object, model?: object) => void): void;
     callback(): RequestListener;
   }
 }

@@ -24,7 +24,7 @@ async function launch(): Promise<{ browser?: Browser; why?: string }> {
 
 const server = await serving();
 
-const KEY = "the key of ada";
+const KEY = "key-of-ada";
 const keyed = await serving({
   variables: { API_KEYS: JSON.stringify({ ada: hash("sha256", KEY) }) },
 });

@@ -31,6 +31,8 @@ export async function serving(options: Options = {}) {
     port,
     url: new URL(`http://127.0.0.1:${port}/mcp`),
     served: () => served,
+    /** The folder with what its objects store. */
+    storage: () => durable,
     stop: () => stop(served),
     start,
     restart: async () => {

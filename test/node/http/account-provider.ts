@@ -1,0 +1,158 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import Provider from "oidc-provider";
+import { freePort } from "../workerd.ts";
+
+/** A real provider at which people have accounts, and the API that its tokens are for. */
+
+const CLIENT = { id: "edge-servlets", secret: "the secret of the client, which is long" };
+
+const listening = (listener: RequestListener, port: number): Promise<Server> =>
+  new Promise((resolve) => {
+    const server = createServer(listener);
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+
+/** A request to the API: its path, and the token that came with it. */
+interface Seen {
+  path: string;
+  token: string | undefined;
+}
+
+const tokenIn = ({ headers }: IncomingMessage) =>
+  /^Bearer (.*)$/.exec(headers.authorization ?? "")?.[1];
+
+/** Starts both. `redirectUri` is the server's; the provider knows no other. */
+export async function accountProvider(redirectUri: string) {
+  const [port, apiPort] = [await freePort(), await freePort()];
+  const issuer = `http://127.0.0.1:${port}`;
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        redirect_uris: [redirectUri],
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+      },
+    ],
+    scopes: ["openid", "offline_access", "mail"],
+    features: { revocation: { enabled: true } },
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
+    pkce: { required: () => true },
+  });
+  const grants: string[] = [];
+  const revoked: object[] = [];
+  provider.on("grant.success", (context) => {
+    const { oidc } = context as { oidc: { params: { grant_type: string } } };
+    grants.push(oidc.params.grant_type);
+  });
+  for (const kind of ["access_token", "refresh_token"])
+    provider.on(`${kind}.destroyed`, (token) => revoked.push(token));
+  const issued: { accountId: string; destroy(): Promise<void> }[] = [];
+  provider.on("refresh_token.saved", (token) => issued.push(token as (typeof issued)[number]));
+  const seen: Seen[] = [];
+  const api: RequestListener = (request, response) => {
+    const token = tokenIn(request);
+    const path = request.url ?? "";
+    seen.push({ path, token });
+    void (async () => {
+      const known = token === undefined ? undefined : await provider.AccessToken.find(token);
+      if (path === "/echo") return void response.end(`You have sent ${token}.`);
+      if (path === "/echo64") return void response.end(btoa(`me:${token}`));
+      if (path === "/away") {
+        response.writeHead(302, { location: `${issuer}/nowhere` }).end();
+        return;
+      }
+      if (known === undefined) return void response.writeHead(401).end("Who?");
+      response.end(`The mail of ${known.accountId}`);
+    })();
+  };
+  const servers = [await listening(provider.callback(), port), await listening(api, apiPort)];
+  return {
+    issuer,
+    api: `http://127.0.0.1:${apiPort}`,
+    /** The variables of a server that has this provider under the name `local`. */
+    variables: {
+      ACCOUNTS: JSON.stringify({
+        local: { issuer, client_id: CLIENT.id, client_secret: "LOCAL_SECRET", scopes: ["openid"] },
+      }),
+      LOCAL_SECRET: CLIENT.secret,
+    },
+    seen,
+    grants,
+    revoked,
+    /** Ends a token, as when it has expired. */
+    end: async (token: string) => (await provider.AccessToken.find(token))?.destroy(),
+    /** Ends what a person has granted, so that nothing can be renewed. */
+    forget: async (person: string) => {
+      for (const one of issued.filter(({ accountId }) => accountId === person)) await one.destroy();
+    },
+    close: () => {
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+  };
+}
+
+/** A page as a person sees it. */
+export interface Shown {
+  url: URL;
+  status: number;
+  text: string;
+}
+
+/** A person's browser without scripts: cookies by host, redirects, forms that are filled in as far as they have fields. */
+export class PersonBrowser {
+  readonly #cookies = new Map<string, string>();
+  /** Every address that was opened. */
+  readonly visited: URL[] = [];
+
+  /** Opens a page and answers its forms until there is none, or until `until` says so. */
+  async go(
+    from: string,
+    answers: Record<string, string>,
+    until: (shown: Shown) => boolean = () => false,
+  ): Promise<Shown> {
+    let shown = await this.open(from);
+    for (let nth = 0; nth < 12 && shown.text.includes("<form") && !until(shown); nth++) {
+      shown = await this.submit(shown, answers);
+    }
+    return shown;
+  }
+
+  async submit({ url, text }: Shown, answers: Record<string, string>): Promise<Shown> {
+    const [form = ""] = /<form[^]*?<\/form>/.exec(text) ?? [];
+    const [, action] = /<form[^>]* action="([^"]+)"/.exec(form) ?? [];
+    const body = new URLSearchParams();
+    for (const [input] of form.matchAll(/<(input|button|textarea)[^>]*>/g)) {
+      const [, name] = /name="([^"]*)"/.exec(input) ?? [];
+      if (name === undefined) continue;
+      const [, value = ""] = /value="([^"]*)"/.exec(input) ?? [];
+      if (name in answers) body.set(name, answers[name]!);
+      else if (input.includes('type="hidden"')) body.set(name, value.replaceAll("&amp;", "&"));
+    }
+    return this.open(action === undefined ? url.href : new URL(action, url).href, body);
+  }
+
+  async open(address: string, form?: URLSearchParams): Promise<Shown> {
+    let [url, body] = [new URL(address), form];
+    for (let hop = 0; hop < 20; hop++) {
+      this.visited.push(url);
+      const cookie = [...this.#cookies].map((pair) => pair.join("=")).join("; ");
+      const how = body === undefined ? {} : { method: "POST", body };
+      const response = await fetch(url, { ...how, headers: { cookie }, redirect: "manual" });
+      for (const line of response.headers.getSetCookie()) {
+        const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+        this.#cookies.set(name!, value!);
+      }
+      const location = response.headers.get("location");
+      if (location === null) return { url, status: response.status, text: await response.text() };
+      await response.body?.cancel();
+      [url, body] = [new URL(location, url), undefined];
+    }
+    throw new Error("Too many redirects");
+  }
+}

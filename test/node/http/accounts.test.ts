@@ -1,0 +1,348 @@
+import { hash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterAll, describe, expect, test } from "vitest";
+import { freePort } from "../workerd.ts";
+import { accountProvider, PersonBrowser, type Shown } from "./account-provider.ts";
+import { serving } from "./serving.ts";
+
+/** Servlets act for people at a real provider, and never see a token. */
+
+type Json = Record<string, any>;
+
+const keyOf = (name: string) => `key-of-${name}`;
+const NAMES = Array.from({ length: 40 }, (_, at) => `person${at}`);
+const port = await freePort();
+const provider = await accountProvider(`http://127.0.0.1:${port}/account/callback`);
+afterAll(() => provider.close());
+
+const hostilePort = await freePort();
+const HOSTILE = `http://127.0.0.1:${hostilePort}`;
+const hostile = {
+  client_id: "edge",
+  authorization_endpoint: `${HOSTILE}/authorize`,
+  token_endpoint: `${HOSTILE}/token`,
+};
+
+const server = await serving({
+  port,
+  variables: {
+    ...provider.variables,
+    ACCOUNTS: JSON.stringify({
+      ...JSON.parse(provider.variables.ACCOUNTS),
+      hostile,
+      lost: { issuer: `${HOSTILE}/issuer`, client_id: "edge" },
+    }),
+    API_KEYS: JSON.stringify(
+      Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
+    ),
+    LIMITS: JSON.stringify({ accountFreshMs: 0, issuerMs: 1000, resultWaitMs: 3000 }),
+  },
+});
+
+let people = 0;
+
+/** Somebody whom no other test knows, with a client that can only call tools, and a browser. */
+async function person() {
+  const name = NAMES[people++]!;
+  const headers = { authorization: `Bearer ${keyOf(name)}` };
+  const connected = async () => {
+    const client = new Client(
+      { name: "plain", version: "1.0.0" },
+      { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+    );
+    await client.connect(
+      new StreamableHTTPClientTransport(server.url, { requestInit: { headers } }),
+    );
+    return client;
+  };
+  const call = async (tool: string, args: Json) => {
+    const client = await connected();
+    const { structuredContent, content } = (await client.callTool({
+      name: tool,
+      arguments: args,
+    })) as Json;
+    await client.close();
+    return (structuredContent ?? { text: content[0].text }) as Json;
+  };
+  const answers = {
+    credential: keyOf(name),
+    decision: "accept",
+    login: name,
+    password: "secret",
+  };
+  return {
+    name,
+    browser: new PersonBrowser(),
+    answers,
+    /** Makes an HTTP request with an account. */
+    mail: (path = "/mail", account = "local", more: Json = {}) =>
+      call("plan", { steps: [{ do: "http", url: `${provider.api}${path}`, account, ...more }] }),
+    plan: (...steps: Json[]) => call("plan", { steps }),
+    result: (id: string) => call("get_result", { id }),
+  };
+}
+
+/** The mail of somebody who has connected an account. */
+async function connected() {
+  const who = await person();
+  const { id, url } = await who.mail();
+  await who.browser.go(url, who.answers);
+  expect((await who.result(id))["said"]).toEqual([[200, `The mail of ${who.name}`]]);
+  return who;
+}
+
+/** Everything that is stored, as text. */
+async function stored(): Promise<string> {
+  const folder = server.storage();
+  const files = await readdir(folder, { recursive: true, withFileTypes: true });
+  const texts = files
+    .filter((file) => file.isFile())
+    .map((file) => readFile(join(file.parentPath, file.name), "latin1"));
+  return (await Promise.all(texts)).join("\n");
+}
+
+const isConnectPage = ({ url }: Shown) => url.pathname.startsWith("/connect/");
+const isAtProvider = ({ url }: Shown) => url.origin === provider.issuer;
+
+describe("an account", () => {
+  test("is connected by the person, and the call goes on by itself, though the server is killed between the steps", async () => {
+    const { browser, answers, mail, result, name } = await person();
+    const { id, url, message } = await mail();
+    expect(message).toContain("The account local is needed");
+    await server.restart();
+    const page = await browser.go(url, answers, isConnectPage);
+    expect(page.text).toContain("Connect an account");
+    for (const shown of ["durable", "mail", "127.0.0.1"]) expect(page.text).toContain(shown);
+    await server.restart();
+    const atProvider = await browser.submit(page, answers);
+    expect(atProvider.url.origin).toBe(provider.issuer);
+    const [, authorization] = browser.visited
+      .toReversed()
+      .find(({ pathname }) => pathname === "/auth")!
+      .href.split("?");
+    const asked = new URLSearchParams(authorization);
+    expect(asked.get("code_challenge_method")).toBe("S256");
+    expect(asked.get("scope")).toBe("openid mail");
+    await server.restart();
+    const end = await browser.go(atProvider.url.href, answers);
+    expect(end.url.pathname).toBe(`/ask/${id}`);
+    expect(end.text).toContain("Thank you");
+    await server.restart();
+    expect((await result(id))["said"]).toEqual([[200, `The mail of ${name}`]]);
+
+    const { token } = provider.seen.at(-1)!;
+    expect(await stored()).not.toContain(token);
+    expect(await stored()).not.toContain(btoa(token!).slice(0, -3));
+    expect((await mail())["said"]).toEqual([[200, `The mail of ${name}`]]);
+    expect(provider.seen.at(-1)!.token).toBe(token);
+  });
+
+  test("is each caller's own", async () => {
+    await connected();
+    expect(await (await person()).mail()).toMatchObject({ status: "waiting" });
+  });
+
+  test("is renewed once for ten calls whose token has ended", async () => {
+    const { mail, name } = await connected();
+    const before = provider.grants.length;
+    await provider.end(provider.seen.at(-1)!.token!);
+    const all = await Promise.all(Array.from({ length: 10 }, () => mail()));
+    expect(all.map(({ said }) => said)).toEqual(all.map(() => [[200, `The mail of ${name}`]]));
+    expect(provider.grants.slice(before)).toEqual(["refresh_token"]);
+  });
+
+  test("is connected again, in the middle of a call, where the provider grants no more", async () => {
+    const { mail, name, browser, answers, result } = await connected();
+    const { token } = provider.seen.at(-1)!;
+    await provider.end(token!);
+    await provider.forget(name);
+    const { id, url } = await mail();
+    await browser.go(url, answers);
+    expect((await result(id))["said"]).toEqual([[200, `The mail of ${name}`]]);
+  });
+
+  test("is disconnected at /account, and the provider hears of it", async () => {
+    const { browser, answers, mail } = await connected();
+    const page = await browser.open(new URL("/account", server.url).href);
+    expect(page.text).toContain("Disconnect local from durable");
+    const before = provider.revoked.length;
+    await browser.submit(page, { do: "disconnect" });
+    expect(provider.revoked.length).toBeGreaterThan(before);
+    expect(await mail()).toMatchObject({ status: "waiting" });
+    expect(answers).toBeDefined();
+  });
+
+  test("is used for POST, too, and by a guest that asks for its token", async () => {
+    const { mail, name } = await connected();
+    expect((await mail("/mail", "local", { method: "POST" }))["said"]).toEqual([
+      [200, `The mail of ${name}`],
+    ]);
+  });
+});
+
+describe("a person who refuses", () => {
+  const refused = "The account local is not connected: the user declined.";
+
+  test("on the page of this server", async () => {
+    const { browser, answers, mail, result } = await person();
+    const { id, url } = await mail();
+    await browser.go(url, { ...answers, decision: "decline" });
+    expect((await result(id))["said"]).toEqual([refused]);
+  });
+
+  test("at the provider", async () => {
+    const { browser, answers, mail, result } = await person();
+    const { id, url } = await mail();
+    const shown = await browser.go(url, answers, isAtProvider);
+    const [, abort] = /href="([^"]*abort[^"]*)"/.exec(shown.text)!;
+    const end = await browser.open(new URL(abort!, shown.url).href);
+    expect(end.url.pathname).toBe(`/ask/${id}`);
+    expect((await result(id))["said"]).toEqual([refused]);
+  });
+});
+
+describe("the token goes", () => {
+  test.each([
+    [
+      "to hosts of the account only",
+      "http://mail.example/",
+      "local",
+      /may not go to mail\.example/,
+    ],
+    [
+      "to no host of an account that the manifest does not name",
+      "http://127.0.0.1:1/",
+      "other",
+      /which its manifest does not name/,
+    ],
+    [
+      "nowhere where the server does not know the provider",
+      "http://127.0.0.1:1/",
+      "unknown",
+      /knows no provider unknown/,
+    ],
+  ])("%s", async (_what, url, account, why) => {
+    const { plan } = await connected();
+    const { said } = await plan({ do: "http", url, account });
+    expect(said).toEqual([expect.stringMatching(why)]);
+  });
+
+  test("not along with a redirect to another origin", async () => {
+    const { mail } = await connected();
+    expect((await mail("/away"))["said"][0][0]).toBe(404);
+  });
+
+  test.each(["/echo", "/echo64"])("not back to the servlet: %s", async (path) => {
+    const { mail } = await connected();
+    expect((await mail(path))["said"]).toEqual([
+      expect.stringMatching(/had its access token in it/),
+    ]);
+  });
+});
+
+describe("a link that is somebody else's", () => {
+  test("connects nothing: neither the page nor the way to the provider", async () => {
+    const [attacker, victim] = [await person(), await person()];
+    const { id, url } = await attacker.mail();
+    const page = await attacker.browser.go(url, attacker.answers, isConnectPage);
+    const foreign = await victim.browser.go(page.url.href, victim.answers, ({ text }) =>
+      text.includes("Not for you"),
+    );
+    expect(foreign.status).toBe(404);
+    // The attacker goes as far as the provider, and has the victim go on from there.
+    const atProvider = await attacker.browser.submit(page, attacker.answers);
+    const authorization = attacker.browser.visited
+      .toReversed()
+      .find(({ pathname }) => pathname === "/auth")!;
+    expect(atProvider.url.origin).toBe(provider.issuer);
+    await victim.browser.go(new URL("/account", server.url).href, victim.answers, ({ text }) =>
+      text.includes("Your account"),
+    );
+    const end = await victim.browser.go(authorization.href, victim.answers);
+    expect(end).toMatchObject({ status: 403, text: expect.stringContaining("Not for you") });
+    expect(await victim.mail()).toMatchObject({ status: "waiting" });
+    expect(await attacker.result(id)).toMatchObject({ status: "waiting" });
+  });
+
+  test("an answer counts once", async () => {
+    const { browser } = await connected();
+    const callback = browser.visited.find(({ pathname }) => pathname === "/account/callback")!;
+    expect(await browser.open(callback.href)).toMatchObject({ status: 403 });
+  });
+
+  test("an answer that nobody has begun, and one of another issuer", async () => {
+    const { browser, answers, mail } = await person();
+    const { url } = await mail();
+    const page = await browser.go(url, answers, isConnectPage);
+    await browser.submit(page, answers);
+    const { searchParams } = browser.visited
+      .toReversed()
+      .find(({ pathname }) => pathname === "/auth")!;
+    const back = new URL("/account/callback", server.url);
+    back.search = String(new URLSearchParams({ code: "x", state: "forged" }));
+    expect(await browser.open(back.href)).toMatchObject({ status: 403 });
+    const state = searchParams.get("state")!;
+    back.search = String(new URLSearchParams({ code: "x", state, iss: "https://evil.example" }));
+    expect(await browser.open(back.href)).toMatchObject({
+      status: 502,
+      text: expect.stringContaining("Try again"),
+    });
+  });
+});
+
+describe("a provider that", () => {
+  const answering = async (token: RequestListener, account: string) => {
+    const made = createServer(token);
+    await new Promise<void>((resolve) => made.listen(hostilePort, "127.0.0.1", () => resolve()));
+    try {
+      const { browser, answers, plan, result } = await person();
+      const { id, url } = await plan({ do: "http", url: `${provider.api}/mail`, account });
+      const page = await browser.go(url, answers, isConnectPage);
+      if (account === "lost") return { end: page, id, result };
+      const state = new URL((await browser.submit(page, answers)).url).searchParams.get("state")!;
+      const back = new URL("/account/callback", server.url);
+      back.search = String(new URLSearchParams({ code: "x", state }));
+      return { end: await browser.open(back.href), id, result };
+    } finally {
+      made.closeAllConnections();
+      await new Promise((resolve) => made.close(resolve));
+    }
+  };
+  const json =
+    (status: number, body: string): RequestListener =>
+    (request, response) => {
+      if (request.url?.startsWith("/authorize")) return void response.end("Sign in");
+      response.writeHead(status, { "content-type": "application/json" }).end(body);
+    };
+
+  test.each<[string, RequestListener]>([
+    ["answers with an error", json(400, '{"error":"invalid_client"}')],
+    ["answers with an error of markup", json(400, '{"error":"<script>alert(1)</script>"}')],
+    ["answers with garbage", json(200, "<html>")],
+    ["answers without a token", json(200, '{"token_type":"bearer"}')],
+    ["answers with a token of another kind", json(200, '{"access_token":"x","token_type":"mac"}')],
+    [
+      "answers with 2 MB",
+      json(200, `{"access_token":"${"x".repeat(2_000_000)}","token_type":"bearer"}`),
+    ],
+    [
+      "never answers",
+      (request, response) =>
+        void (request.url?.startsWith("/authorize") && response.end("Sign in")),
+    ],
+  ])("%s leaves the call waiting, and the person may try again", async (_what, token) => {
+    const { end, id, result } = await answering(token, "hostile");
+    expect(end.status).toBe(502);
+    expect(end.text).toContain("Try again");
+    expect(end.text).not.toContain("<script>");
+    expect(await result(id)).toMatchObject({ status: "waiting" });
+  });
+
+  test("has no metadata is said so on the page", async () => {
+    const { end } = await answering(json(404, "{}"), "lost");
+    expect(end.text).toMatch(/provider lost .* cannot be reached/);
+  });
+});
