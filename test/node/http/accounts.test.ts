@@ -26,8 +26,11 @@ const hostile = {
   token_endpoint: `${HOSTILE}/token`,
 };
 
+const logged: string[] = [];
+
 const server = await serving({
   port,
+  log: (text) => logged.push(text),
   variables: {
     ...provider.variables,
     ACCOUNTS: JSON.stringify({
@@ -38,6 +41,7 @@ const server = await serving({
     API_KEYS: JSON.stringify(
       Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
     ),
+    RUN_LOG: "json",
     LIMITS: JSON.stringify({ accountFreshMs: 0, issuerMs: 1000, resultWaitMs: 3000 }),
   },
 });
@@ -138,6 +142,7 @@ describe("an account", () => {
     expect(await stored()).not.toContain(btoa(token!).slice(0, -3));
     expect((await mail())["said"]).toEqual([[200, `The mail of ${name}`]]);
     expect(provider.seen.at(-1)!.token).toBe(token);
+    expect(logged.join("\n")).not.toContain(token);
   });
 
   test("is each caller's own", async () => {

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../workerd.ts";
+import { accountProvider, PersonBrowser } from "./account-provider.ts";
+import { builtFrom, request, serveLoading } from "./installing.ts";
+
+/** Installed servlets, whose guests run in isolates of their own, use accounts; nothing that they keep has a token. */
+
+type Json = Record<string, any>;
+
+const port = await freePort();
+const provider = await accountProvider(`http://127.0.0.1:${port}/account/callback`);
+let server: Awaited<ReturnType<typeof serveLoading>>;
+
+beforeAll(async () => {
+  server = await serveLoading({ port, variables: provider.variables }, ["ada"]);
+  const durable = "test/guests/durable";
+  const alone = { skip_resources: [".*"], skip_resource_templates: [".*"] };
+  await server.operator.put(await builtFrom(durable, "mailer", { prefix: "mailer", ...alone }));
+  await server.operator.put(
+    await builtFrom(durable, "keeper", { prefix: "keeper", state: "caller", ...alone }),
+  );
+});
+afterAll(async () => {
+  provider.close();
+  await server.close();
+});
+
+const ada = { authorization: "Bearer ada" };
+const answers = { credential: "ada", decision: "accept", login: "ada", password: "secret" };
+
+const call = async (name: string, args: object) => {
+  const params = { name, arguments: args };
+  const result = (await request(server.url, { method: "tools/call", params }, ada)) as Json;
+  return (result["structuredContent"] ?? result) as Json;
+};
+
+test.each(["mailer", "keeper"])(
+  "%s",
+  async (name) => {
+    const tool = `${name}-plan`;
+    const names = async () => {
+      const { tools } = (await request(server.url, { method: "tools/list" }, ada)) as Json;
+      return (tools as Json[]).map((one) => one["name"]);
+    };
+    await expect.poll(names, { timeout: 20_000 }).toContain(tool);
+    const mail = (path: string) => ({
+      steps: [
+        { do: "http", url: `${provider.api}${path}`, account: "local" },
+        { do: "keep", message: "kept" },
+      ],
+    });
+    const { id, url } = await call(tool, mail("/mail"));
+    const end = await new PersonBrowser().go(url, answers);
+    expect(end.url.pathname).toBe(`/ask/${id}`);
+    const { said } = await call("get_result", { id });
+    expect(said).toEqual([[200, "The mail of ada"], ["kept"]]);
+    const { token } = provider.seen.at(-1)!;
+    expect(token).toMatch(/^[\w-]{20,}$/);
+    const echoed = await call(tool, mail("/echo"));
+    expect(JSON.stringify(echoed)).not.toContain(token);
+    const refused = await call(tool, {
+      steps: [{ do: "http", url: "http://mail.example/", account: "local" }],
+    });
+    expect(JSON.stringify(refused)).toContain("mail.example");
+
+    if (name !== "keeper") return;
+    const exported = await server.operator.send("GET", `state-file/${name}?scope=caller:ada`);
+    expect(exported.status).toBe(200);
+    const memory = Buffer.from(await exported.arrayBuffer());
+    expect(memory.length).toBeGreaterThan(100_000);
+    expect(memory.includes(token!)).toBe(false);
+  },
+  60_000,
+);
