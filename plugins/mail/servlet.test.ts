@@ -57,6 +57,11 @@ describe("find_emails", () => {
     ]);
   });
 
+  test("uses the account that its caller has connected, where the deployment has no token", async () => {
+    const { sent } = await found({}, { variables: {}, accounts: { google: "t-1" }, caller: "ada" });
+    expect(sent).toHaveLength(2);
+  });
+
   test("finds nothing where there is nothing", async () => {
     const { result } = await found({}, { fetch: () => Response.json({ resultSizeEstimate: 0 }) });
     expect(result.structuredContent).toEqual({ emails: [] });
@@ -69,7 +74,8 @@ describe("find_emails", () => {
   });
 
   test.each<[Script, RegExp]>([
-    [{ variables: {} }, /GOOGLE_TOKEN/],
+    [{ variables: {} }, /server knows no provider google/],
+    [{ variables: {}, accounts: { google: "t-1" } }, /does not know who is calling/],
     [{ fetch: () => new Response("", { status: 401 }) }, /expired/],
     [{ fetch: () => new Response("", { status: 500 }) }, /status 500/],
   ])("%# says what is wrong", async (script, why) => {

@@ -44,17 +44,17 @@ export default defineServlet({
       },
       annotations: { readOnlyHint: true, openWorldHint: true },
       async handler({ query = "", limit = 10 }, { config, fetch }) {
+        // The deployment's token or that of this call, else the account that the caller has connected.
         const token = config("google");
-        if (!token) {
-          throw new ToolError(
-            "There is no access token of Google: set the server's secret GOOGLE_TOKEN.",
-          );
-        }
+        const by = token
+          ? { headers: { authorization: `Bearer ${token}` } }
+          : { account: "google" };
         const user = encodeURIComponent(config("user_id") || "me");
         const ask = async (path: string, params: [string, string][]) => {
           const url = `https://gmail.googleapis.com/gmail/v1/users/${user}/${path}`;
-          const response = await fetch(`${url}?${new URLSearchParams(params).toString()}`, {
-            headers: { authorization: `Bearer ${token}` },
+          const address = `${url}?${new URLSearchParams(params).toString()}`;
+          const response = await fetch(address, by).catch((error: Error) => {
+            throw new ToolError(error.message);
           });
           if (response.ok) return (await response.json()) as Answer;
           const why = [401, 403].includes(response.status)

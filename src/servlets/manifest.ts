@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { fits } from "../glob.ts";
 import { limits } from "../limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { dialectNames } from "./dialects.ts";
@@ -205,7 +206,16 @@ export const manifestSchema = z
       .array(pattern)
       .describe("Resource templates that are not offered, by URI template."),
   })
-  .partial();
+  .partial()
+  .superRefine(({ accounts = {}, allowed_hosts = [] }, { addIssue }) => {
+    for (const [account, { hosts }] of Object.entries(accounts)) {
+      const missing = hosts.find((host) => !allowed_hosts.some((one) => fits(one, host, "?")));
+      if (missing !== undefined)
+        addIssue(
+          `accounts.${account}.hosts has ${missing}, which allowed_hosts lacks: add it there`,
+        );
+    }
+  });
 
 export type Manifest = z.infer<typeof manifestSchema>;
 

@@ -23,7 +23,7 @@ import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
 import type { World } from "../wasm/world.ts";
-import { scriptedSecrets } from "./secrets.ts";
+import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
 import { principalOf, States, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
@@ -43,6 +43,8 @@ export interface Script {
   now?: number | (() => number);
   /** The secrets that its caller has given it before, by name; the caller must be known (`caller`). */
   secrets?: Record<string, string>;
+  /** The accounts that its caller has connected before: access tokens by the account's name; the caller must be known. */
+  accounts?: Record<string, string>;
   /** The Worker's variables and secrets. */
   variables?: Record<string, string>;
   /** The request's `_meta`; a progress token by default. */
@@ -141,6 +143,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
       world: scriptedWorld(script),
       secrets: scriptedSecrets(script),
+      accounts: scriptedAccounts(script),
     };
     const registry = new Registry(
       { servlets: [servlet] },
