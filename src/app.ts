@@ -20,7 +20,8 @@ import { LATEST } from "./otc/request.ts";
 import { HOW_TO_CLOSE, page } from "./page/page.ts";
 import { accountEndpoint } from "./person/account-endpoint.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
-import { CALLBACK_PATH, callbackEndpoint, connectEndpoint } from "./person/connect-endpoint.ts";
+import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./person/connect-endpoint.ts";
+import { CALLBACK_PATH } from "./person/issuer-sign-in.ts";
 import { secretEndpoint } from "./person/secret-endpoint.ts";
 import type { PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
@@ -131,6 +132,9 @@ export function createApp(bundle: Bundle, env: object) {
     );
     app.on(methods, "/connect/:token", ({ req }) =>
       paged(req.raw, (visited) => connectEndpoint(req.raw, req.param("token"), visited)),
+    );
+    app.get("/account/sign-in", ({ req }) =>
+      paged(req.raw, (visited) => signInEndpoint(req.raw, visited)),
     );
     app.on(methods, CALLBACK_PATH, ({ req }) =>
       paged(req.raw, (visited) => callbackEndpoint(req.raw, visited)),

@@ -197,7 +197,7 @@ function checked(settings: Settings): Settings {
 }
 
 /** All variables and secrets that are text, for servlets' config. */
-function variablesOf(env: object): Record<string, string> {
+export function variablesOf(env: object): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );

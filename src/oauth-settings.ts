@@ -16,6 +16,20 @@ const ALGORITHMS = [
   ...(["RS384", "RS512", "PS384", "PS512", "ES384", "ES512", "Ed25519"] as const),
 ];
 
+const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
+
+/** This server as a client of another one. */
+const clientShape = {
+  /** The id of this server there. Its redirect URI is `https://host/account/callback`. Required. */
+  client_id: z.string().check(z.minLength(1)),
+  /** The name of the Worker secret with the client secret; none for a public client. */
+  client_secret: z.optional(
+    z.string().check(z.regex(VARIABLE, "must be the name of a Worker secret")),
+  ),
+  /** How the client secret is sent: in an `Authorization` header (`basic`, by default) or in the body (`post`). */
+  auth: z._default(z.enum(["basic", "post"]), "basic"),
+};
+
 /** An authorization server whose JWT access tokens are accepted. */
 export const issuerSchema = z.strictObject(
   {
@@ -35,6 +49,11 @@ export const issuerSchema = z.strictObject(
       z.array(z.string().check(z.regex(/^[!#-[\]-~]+$/, "is not a scope (RFC 6749, section 3.3)"))),
       [],
     ),
+    /**
+     * This server as a client of the issuer, `{"client_id", "client_secret"?, "auth"?}` as in ACCOUNTS: then its users sign
+     * in there to open pages of this server. It must give a person the same `sub` as in access tokens.
+     */
+    client: z.optional(z.strictObject(clientShape)),
   },
   {
     error: (issue) =>
@@ -43,8 +62,6 @@ export const issuerSchema = z.strictObject(
 );
 
 export type Issuer = z.infer<typeof issuerSchema>;
-
-const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
 
 /** A provider at which callers have accounts that servlets may use. */
 export const providerSchema = z
@@ -55,14 +72,7 @@ export const providerSchema = z
     token_endpoint: z.optional(secureUrl),
     /** Where a token is revoked when its person disconnects the account. */
     revocation_endpoint: z.optional(secureUrl),
-    /** The id of this server there. Its redirect URI is `https://host/account/callback`. Required. */
-    client_id: z.string().check(z.minLength(1)),
-    /** The name of the Worker secret with the client secret; none for a public client. */
-    client_secret: z.optional(
-      z.string().check(z.regex(VARIABLE, "must be the name of a Worker secret")),
-    ),
-    /** How the client secret is sent: in an `Authorization` header (`basic`, by default) or in the body (`post`). */
-    auth: z._default(z.enum(["basic", "post"]), "basic"),
+    ...clientShape,
     /** Scopes that are always requested, besides those of the servlets. */
     scopes: z._default(
       z.array(z.string().check(z.regex(/^\S+$/, "must be without white space, and not empty"))),

@@ -44,6 +44,24 @@ export class Provider {
           : oauth.ClientSecretBasic(secret);
   }
 
+  /** The provider with its client secret from these variables. Throws if that is missing. */
+  static of(
+    name: string,
+    settings: ProviderSettings,
+    variables: Readonly<Record<string, string>>,
+  ): Provider {
+    const { client_secret: variable } = settings;
+    const secret = variable === undefined ? undefined : variables[variable];
+    if (variable === undefined || secret !== undefined) return new Provider(name, settings, secret);
+    throw new Error(
+      `The Worker's configuration is not valid. The client secret of ${name}, ${variable}, is missing: set it with wrangler secret put ${variable}.`,
+    );
+  }
+
+  get clientId(): string {
+    return this.#client.client_id;
+  }
+
   /** The host that people know it by. */
   get host(): string {
     const { issuer, authorization_endpoint } = this.#settings;
@@ -204,15 +222,10 @@ export function providersOf(
   variables: Readonly<Record<string, string>>,
 ): ReadonlyMap<string, Provider> {
   return new Map(
-    Object.entries(ACCOUNTS).map(([name, settings]) => {
-      const { client_secret: variable } = settings;
-      const secret = variable === undefined ? undefined : variables[variable];
-      if (variable !== undefined && secret === undefined)
-        throw new Error(
-          `The Worker's configuration is not valid. ACCOUNTS.${name}: the secret ${variable} is missing. Set it with wrangler secret put ${variable}.`,
-        );
-      return [name, new Provider(name, settings, secret)];
-    }),
+    Object.entries(ACCOUNTS).map(([name, settings]) => [
+      name,
+      Provider.of(name, settings, variables),
+    ]),
   );
 }
 

@@ -106,25 +106,19 @@ export class Profiles {
 
   async #address(start: string, asked: object): Promise<string> {
     const whole = { ...asked, until: Date.now() + limits.taskMs };
-    const place = new URL(start, "https://server").pathname;
-    const sealed = await this.#sealer.seal(encoder.encode(JSON.stringify(whole)), place);
-    return start + sealed.toBase64({ alphabet: "base64url", omitPadding: true });
+    // A page's sealed token is none of another page.
+    return start + (await this.#sealer.sealText(whole, placeOf(start)));
   }
 
-  async #opened<T extends { until: number }>(token: string, place: string): Promise<T | undefined> {
-    let bytes: Uint8Array<ArrayBuffer>;
-    try {
-      bytes = Uint8Array.fromBase64(token, { alphabet: "base64url" });
-    } catch {
-      return undefined;
-    }
-    const opened = await this.#sealer.open(bytes, place);
-    const asked = opened && (JSON.parse(new TextDecoder().decode(opened)) as T);
+  async #opened<T extends { until: number }>(token: string, path: string): Promise<T | undefined> {
+    const asked = (await this.#sealer.openText(token, placeOf(path))) as T | undefined;
     return asked && asked.until > Date.now() ? asked : undefined;
   }
 }
 
-/** The paths of such pages, before their tokens; also the places for which the tokens are sealed. */
+const placeOf = (address: string): string => `page ${new URL(address, "https://server").pathname}`;
+
+/** The paths of such pages, before their tokens. */
 const SECRET_PATH = "/secret/";
 const CONNECT_PATH = "/connect/";
 
@@ -144,5 +138,3 @@ export function profilesOf(
   const objects = namespaceOf<ProfileObject>(env, "PROFILES");
   return objects && sealer && new Profiles(objects, sealer, providers);
 }
-
-const encoder = new TextEncoder();

@@ -28,7 +28,7 @@ export const askEndpoint = (request: Request, id: string, page: PersonPage): Pro
       const { people } = page;
       const tasks = page.tasksOf(person.principal);
       const found = await tasks.handedOver(id);
-      if (found === undefined) return notForYou(people);
+      if (found === undefined) return notForYou(people, request);
       if (form === undefined) return show(found, { id, people, person });
       if (!isOld) return take(form, found, { id, people, person, tasks, request });
       return show(found, { id, people, person }, typedAgain(form, found));
@@ -127,10 +127,10 @@ async function take(
   const complaint = complaintOf(ask, result, fields);
   if (complaint !== undefined) return show(found, visit, { status: 422, typed, complaint, key });
   const taken = await tasks.reply(id, key, result);
-  if (taken === undefined) return notForYou(people);
+  if (taken === undefined) return notForYou(people, request);
   if (taken !== false && taken.wrong !== undefined) return refused(422, taken.wrong);
   const next = await nextOf(found, visit);
-  if (next === undefined) return notForYou(people);
+  if (next === undefined) return notForYou(people, request);
   if (taken !== false) return seeOther(pathOf(request));
   return show(next, visit, { status: 409, complaint: { general: [USED], fields: new Map() } });
 }

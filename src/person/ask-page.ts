@@ -1,3 +1,4 @@
+import type { Ways } from "./people.ts";
 import { html } from "hono/html";
 import type { Ask } from "../asks.ts";
 import { shown, type Markup } from "../auth/document.ts";
@@ -32,29 +33,48 @@ export interface Question {
   expires: number;
 }
 
-/** Asks who somebody is; `proof` names what they prove it with. The form sends `kept` back. */
+/** Asks who somebody is. The form sends `kept` back; `back` is the path of this page, for those who sign in elsewhere. */
 export const signInPage = (
-  proof: string,
-  { complaint, kept = [] }: { complaint?: string | undefined; kept?: readonly [string, string][] },
+  { proof, issuers }: Ways,
+  {
+    complaint,
+    kept = [],
+    back,
+  }: {
+    complaint?: string | undefined;
+    kept?: readonly [string, string][];
+    back: string;
+  },
 ): Markup =>
   html`<h1>Who are you?</h1>
     <p>This page is for the person whose call it is about. Prove that you are.</p>
     ${complaint === undefined ? "" : html`<p class="note wrong" role="alert" id="wrong">${complaint}</p>`}
-    <form method="post">
-      <label for="credential">${proof[0]?.toUpperCase()}${proof.slice(1)}</label>
-      <input
-        id="credential"
-        name="credential"
-        type="password"
-        autocomplete="current-password"
-        maxlength="1000"
-        required
-        autofocus
-        ${complaint === undefined ? "" : html`aria-invalid="true" aria-describedby="wrong"`}
-      />
-      ${kept.map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}" />`)}
-      <button class="allow">Continue</button>
-    </form>`;
+    ${proof === "" ? "" : credentialForm(proof, kept, complaint !== undefined)}
+    ${issuers.map((host, nth) => {
+      const search = new URLSearchParams({ issuer: String(nth), back });
+      return html`<p><a href="/account/sign-in?${search.toString()}">Sign in at ${host}</a></p>`;
+    })}`;
+
+const credentialForm = (
+  proof: string,
+  kept: readonly [string, string][],
+  isWrong: boolean,
+): Markup =>
+  html`<form method="post">
+    <label for="credential">${proof[0]?.toUpperCase()}${proof.slice(1)}</label>
+    <input
+      id="credential"
+      name="credential"
+      type="password"
+      autocomplete="current-password"
+      maxlength="1000"
+      required
+      autofocus
+      ${isWrong ? html`aria-invalid="true" aria-describedby="wrong"` : ""}
+    />
+    ${kept.map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}" />`)}
+    <button class="allow">Continue</button>
+  </form>`;
 
 /** Says something, and nothing is to be done. */
 export const wordsPage = (title: string, ...paragraphs: string[]): Markup =>

@@ -5,10 +5,8 @@ import { unsettled, type Settled } from "../durable/remote-hooks.ts";
 import type { AskedAccount } from "../durable/profiles.ts";
 import { answered } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
+import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import { notForYou, pageFor, pathOf, seeOther, type PersonPage, type View } from "./view.ts";
-
-/** The path to which providers send people back. */
-export const CALLBACK_PATH = "/account/callback";
 
 /**
  * `/connect/TOKEN`: asks a person to let a servlet use an account, and leads to its provider. With `?call=ID`, that call
@@ -26,7 +24,7 @@ export const connectEndpoint = (
       const asked = await profiles?.askedAccount(token);
       const provider = asked && page.providers.get(asked.grant.account);
       if (profiles === undefined || provider === undefined || asked?.principal !== principal.name)
-        return notForYou(people);
+        return notForYou(people, request);
       const form = await people.token(visit.person, token);
       const show = async (status: number, complaint?: string): Promise<View> => ({
         status,
@@ -53,9 +51,26 @@ export const connectEndpoint = (
     },
   });
 
+/** `/account/sign-in`: leads to an issuer, at which a person signs in. */
+export const signInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async open() {
+      const { searchParams } = new URL(request.url);
+      const [issuer, back] = [Number(searchParams.get("issuer")), searchParams.get("back") ?? "/"];
+      const { url, cookie } = await page.people.beginAt(issuer, request, back);
+      return seeOther(url, { "set-cookie": cookie });
+    },
+    work: async () => notForYou(page.people, request),
+  });
+
 /** `/account/callback`: takes a provider's answer, once, and only from the person who was sent there. */
 export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
+    /** A user of an issuer at which this server is a client comes back signed in. */
+    async open() {
+      const signed = await page.people.finish(request);
+      return signed && seeOther(signed.back, { "set-cookie": signed.cookie });
+    },
     async work(visit) {
       const { profiles } = page;
       const { name } = visit.person.principal;

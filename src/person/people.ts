@@ -7,6 +7,7 @@ import { sha256 } from "../digest.ts";
 import type { Sealer } from "../durable/vault.ts";
 import { apiKeysOf, namespaceOf, type Settings } from "../env.ts";
 import { limits } from "../limits.ts";
+import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
 import type { Counter } from "../quotas.ts";
 
@@ -15,6 +16,14 @@ export interface Person {
   principal: Principal;
   /** Of the cookie, to which forms are bound; empty without one. */
   nonce: string;
+}
+
+/** How people prove themselves. */
+export interface Ways {
+  /** What they enter, in words; empty if nothing can be entered. */
+  proof: string;
+  /** Hosts of the issuers at which they can sign in. */
+  issuers: readonly string[];
 }
 
 /** The content of the cookie. */
@@ -33,13 +42,14 @@ const FORM_PLACE = "person's form";
 
 /**
  * The people who may open pages: the owner with the passphrase, holders of API keys, and where no authentication is
- * required anybody. Users of other token issuers cannot prove themselves here.
+ * required anybody; and users of token issuers at which this server is a client.
  */
 export class People {
   readonly #settings: Settings;
   readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed">;
   readonly #sealer: Sealer;
   readonly #limiter: SignInLimiter | undefined;
+  readonly #issuers: IssuerSignIn;
 
   constructor(
     settings: Settings,
@@ -50,6 +60,7 @@ export class People {
     this.#settings = settings;
     this.#authenticator = by.authenticator;
     this.#sealer = by.sealer;
+    this.#issuers = new IssuerSignIn(settings, env, by.sealer);
     this.#limiter = attempts && new SignInLimiter(attempts);
   }
 
@@ -65,12 +76,14 @@ export class People {
     return isSafe && this.#credentialOf(name) !== undefined ? origin : undefined;
   }
 
-  /** What people prove themselves with here; undefined if they need not. */
-  get proof(): string | undefined {
+  /** How people prove themselves here; undefined if they need not or cannot. */
+  get ways(): Ways | undefined {
     if (this.#authenticator.isOpen) return undefined;
     const { OWNER_PASSPHRASE, API_KEYS } = this.#settings;
-    const ways = [OWNER_PASSPHRASE && "passphrase of this server", API_KEYS && "API key"];
-    return ways.filter(Boolean).join(" or ") || undefined;
+    const entered = [OWNER_PASSPHRASE && "passphrase of this server", API_KEYS && "API key"];
+    const proof = entered.filter(Boolean).join(" or ");
+    const { hosts } = this.#issuers;
+    return proof === "" && hosts.length === 0 ? undefined : { proof, issuers: hosts };
   }
 
   /** Who has sent a request, by its cookie; undefined if that is not proven. */
@@ -79,12 +92,10 @@ export class People {
       const mayEnter = this.pagesFor(ANONYMOUS, request.url) !== undefined;
       return mayEnter ? { principal: ANONYMOUS, nonce: "" } : undefined;
     }
-    const name = cookieName(request.url);
-    const cookies = (request.headers.get("cookie") ?? "").split(/; */);
-    const sealed = cookies.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1);
-    const opened = sealed && (await this.#open(sealed, COOKIE_PLACE));
-    if (!opened) return undefined;
-    const { name: of, credential, nonce, until } = JSON.parse(opened) as Proof;
+    const sealed = cookieIn(request, COOKIE);
+    const proof = (await this.#sealer.openText(sealed, COOKIE_PLACE)) as Proof | undefined;
+    if (proof === undefined) return undefined;
+    const { name: of, credential, nonce, until } = proof;
     const known = this.#credentialOf(of);
     if (until < Date.now() || known === undefined) return undefined;
     if (credential !== (await digest(known.secret))) return undefined;
@@ -105,35 +116,54 @@ export class People {
       return name !== undefined;
     };
     await (this.#limiter ? this.#limiter.passphrase(request, isRight) : isRight());
-    const known = name === undefined ? undefined : this.#credentialOf(name);
-    if (name === undefined || known === undefined) return undefined;
+    return name === undefined ? undefined : this.#signedIn(name, request);
+  }
+
+  /** The address at which a user of this issuer signs in, and comes back to `back`; and the cookie for the way. */
+  beginAt(issuer: number, request: Request, back: string) {
+    return this.#issuers.begin(issuer, request, back);
+  }
+
+  /** Somebody who comes back from an issuer; undefined for anyone else. Throws as `Provider.finish`. */
+  async finish(
+    request: Request,
+  ): Promise<{ person: Person; cookie: string; back: string } | undefined> {
+    const found = await this.#issuers.finish(request);
+    const signed = found && (await this.#signedIn(found.name, request));
+    return signed && { ...signed, back: found.back };
+  }
+
+  async #signedIn(
+    name: string,
+    request: Request,
+  ): Promise<{ person: Person; cookie: string } | undefined> {
+    const known = this.#credentialOf(name);
+    if (known === undefined) return undefined;
     const proof: Proof = {
       name,
       credential: await digest(known.secret),
       nonce: crypto.getRandomValues(new Uint8Array(16)).toHex(),
       until: Date.now() + limits.personMs,
     };
-    const isSecure = new URL(request.url).protocol === "https:";
-    const sealed = await this.#seal(JSON.stringify(proof), COOKIE_PLACE);
-    const how = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${limits.personMs / 1000}`;
-    const cookie = `${cookieName(request.url)}=${sealed}; ${how}${isSecure ? "; Secure" : ""}`;
+    const sealed = await this.#sealer.sealText(proof, COOKIE_PLACE);
+    const cookie = cookieFor(request, COOKIE, sealed, limits.personMs);
     return { person: { principal: known.principal, nonce: proof.nonce }, cookie };
   }
 
   /** The cookie that ends the sign-in. */
-  signOut({ url }: Request): string {
-    const isSecure = url.startsWith("https:") ? "; Secure" : "";
-    return `${cookieName(url)}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0${isSecure}`;
+  signOut(request: Request): string {
+    return cookieFor(request, COOKIE, "", 0);
   }
 
   /** What a form carries to show that it was made for this person and these words (a call, a question). */
   token({ nonce }: Person, ...words: readonly string[]): Promise<string> {
-    return this.#seal(JSON.stringify([nonce, ...words]), FORM_PLACE);
+    return this.#sealer.sealText([nonce, ...words], FORM_PLACE);
   }
 
   /** True for a token that was made for the same. */
   async isToken(token: string, { nonce }: Person, ...words: readonly string[]): Promise<boolean> {
-    return (await this.#open(token, FORM_PLACE)) === JSON.stringify([nonce, ...words]);
+    const opened = await this.#sealer.openText(token, FORM_PLACE);
+    return JSON.stringify(opened) === JSON.stringify([nonce, ...words]);
   }
 
   async #nameOf(entered: string): Promise<string | undefined> {
@@ -147,34 +177,18 @@ export class People {
   #credentialOf(name: string): { principal: Principal; secret: string } | undefined {
     const { OWNER_PASSPHRASE: passphrase } = this.#settings;
     if (name === OWNER) return passphrase ? { principal: { name }, secret: passphrase } : undefined;
+    const issuer = this.#issuers.of(name);
+    if (issuer !== undefined) return { principal: { name }, secret: issuer };
     const key = apiKeysOf(this.#settings).find((one) => one.name === name);
     if (key === undefined || (key.expires ?? Infinity) <= Date.now()) return undefined;
     const principal = { name, ...(key.scopes && { scopes: key.scopes }) };
     return { principal, secret: key.hash.toHex() };
-  }
-
-  async #seal(text: string, place: string): Promise<string> {
-    const sealed = await this.#sealer.seal(new TextEncoder().encode(text), place);
-    return sealed.toBase64({ alphabet: "base64url", omitPadding: true });
-  }
-
-  async #open(sealed: string, place: string): Promise<string | undefined> {
-    try {
-      const bytes = Uint8Array.fromBase64(sealed, { alphabet: "base64url" });
-      const opened = await this.#sealer.open(bytes, place);
-      return opened && new TextDecoder().decode(opened);
-    } catch (error) {
-      if (error instanceof SyntaxError) return undefined;
-      throw error;
-    }
   }
 }
 
 /** The principal of the passphrase. */
 const OWNER = "owner";
 
-/** Browsers take the prefix over https only. */
-const cookieName = (address: string): string =>
-  address.startsWith("https:") ? "__Host-person" : "person";
+const COOKIE = "person";
 
 const digest = async (secret: string): Promise<string> => (await sha256(secret)).toHex();

@@ -21,7 +21,7 @@ export const secretEndpoint = (
       const { profiles, people } = page;
       const asked = await profiles?.asked(token);
       if (profiles === undefined || asked?.principal !== visit.person.principal.name)
-        return notForYou(people);
+        return notForYou(people, request);
       const form = await people.token(visit.person, token);
       const show = (status: number, complaint?: string): View => ({
         status,

@@ -42,6 +42,14 @@ export interface Visit {
   isOld: boolean;
 }
 
+interface Pages {
+  /** True for a field of a form that is kept while its sender signs in again. */
+  keeps?(field: string): boolean;
+  /** The page for anyone, whoever that is; undefined if it is for proven people. */
+  open?(): Promise<View | undefined>;
+  work(visit: Visit): Promise<View>;
+}
+
 /**
  * The page that `work` makes for the person who has sent the request, or the one on which people sign in. Fields that
  * `keeps` names are not lost by that.
@@ -49,30 +57,29 @@ export interface Visit {
 export async function pageFor(
   request: Request,
   page: PersonPage,
-  {
-    keeps = () => false,
-    work,
-  }: { keeps?(field: string): boolean; work(visit: Visit): Promise<View> },
+  { keeps = () => false, open = async () => undefined, work }: Pages,
 ): Promise<Response> {
   const made = async (): Promise<View> => {
     demandOwnPage(request);
     await page.admit?.();
+    const opened = await open();
+    if (opened !== undefined) return opened;
     const form = request.method === "POST" ? await formOf(request) : undefined;
     const kept = form ? [...form].filter(([field]) => keeps(field)) : [];
     const { people, person } = page;
-    const { proof } = people;
+    const { ways } = people;
     if (person !== undefined && !form?.has("credential"))
       return work({ request, person, form, isOld: false });
-    if (proof === undefined)
+    if (ways === undefined)
       return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
     const signIn = (complaint: string | undefined): View => ({
       status: form ? 403 : 200,
-      body: signInPage(proof, { complaint, kept }),
+      body: signInPage(ways, { complaint, kept, back: pathOf(request) }),
     });
     const entered = form?.get("credential");
     if (typeof entered !== "string") return signIn(form && (kept.length > 0 ? KEPT : SIGNED_OUT));
     const signed = await people.signIn(request, entered);
-    if (signed === undefined) return signIn(`That is no ${proof}. Enter it again.`);
+    if (signed === undefined) return signIn(`That is no ${ways.proof}. Enter it again.`);
     const headers = { "set-cookie": signed.cookie };
     if (kept.length === 0) return seeOther(pathOf(request), headers);
     const view = await work({ request, person: signed.person, form, isOld: true });
@@ -88,11 +95,12 @@ const SIGNED_OUT = "It is some time since you have proven who you are. Do so aga
 const KEPT = `${SIGNED_OUT} Your answer is kept, and was not sent yet.`;
 
 /** The same for what is somebody else's and for what does not exist. */
-export function notForYou({ proof }: People): View {
+export function notForYou({ ways }: People, request: Request): View {
   const why =
     "No question waits here for you. The call may have ended long ago, or it is somebody else's: then do not answer for them.";
-  if (proof === undefined) return { status: 404, body: wordsPage("Not for you", why) };
-  return { status: 404, body: signInPage(proof, { complaint: `Not for you: ${why}` }) };
+  if (ways === undefined) return { status: 404, body: wordsPage("Not for you", why) };
+  const complaint = `Not for you: ${why}`;
+  return { status: 404, body: signInPage(ways, { complaint, back: pathOf(request) }) };
 }
 
 /** A page by GET, for example the same again: reloading it sends nothing twice. */

@@ -22,8 +22,8 @@ import type { Deployment } from "../servlets/deployment.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import type { CompletionRequest } from "../servlets/servlet.ts";
-import type { World } from "../wasm/world.ts";
 import { scriptedAccounts, scriptedSecrets } from "./secrets.ts";
+import { scriptedWorld } from "./world.ts";
 import { principalOf, States, type Whose } from "./states.ts";
 
 export type { Whose } from "./states.ts";
@@ -284,18 +284,3 @@ const answerOf = (scripted: ScriptedAnswer, method: Ask["method"]): Answer =>
   typeof scripted["failed"] === "string"
     ? ({ method, message: `The script says ${scripted["failed"]}.`, ...scripted } as AskFailure)
     : { result: scripted };
-
-function scriptedWorld({ fetch, now = 0 }: Script): World {
-  let time = typeof now === "number" ? now : 0;
-  return {
-    now: () => (typeof now === "number" ? time : now()),
-    random: (bytes) => void crypto.getRandomValues(bytes),
-    sleep: async (ms) => {
-      time += ms;
-    },
-    fetch: async (request) => {
-      if (fetch === undefined) throw new Error("the script has no fetch");
-      return fetch(request);
-    },
-  };
-}

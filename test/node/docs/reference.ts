@@ -103,10 +103,9 @@ async function issuersTable(): Promise<string> {
 }
 
 async function providersTable(): Promise<string> {
-  const groups = await commented(
-    "src/oauth-settings.ts",
-    "export const providerSchema = z\n  .strictObject({",
-  );
+  const path = "src/oauth-settings.ts";
+  const own = await commented(path, "export const providerSchema = z\n  .strictObject({");
+  const groups = [...own, ...(await commented(path, "const clientShape = {"))];
   return table(
     ["key", "meaning"],
     groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),

@@ -72,6 +72,8 @@ export async function accountProvider(redirectUri: string) {
   return {
     issuer,
     api: `http://127.0.0.1:${apiPort}`,
+    /** How a server is a client here. */
+    client: { client_id: CLIENT.id, client_secret: "LOCAL_SECRET" },
     /** The variables of a server that has this provider under the name `local`. */
     variables: {
       ACCOUNTS: JSON.stringify({

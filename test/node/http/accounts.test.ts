@@ -52,7 +52,7 @@ let people = 0;
 async function person() {
   const name = NAMES[people++]!;
   const headers = { authorization: `Bearer ${keyOf(name)}` };
-  const connected = async () => {
+  const clientOf = async () => {
     const client = new Client(
       { name: "plain", version: "1.0.0" },
       { versionNegotiation: { mode: { pin: "2026-07-28" } } },
@@ -63,7 +63,7 @@ async function person() {
     return client;
   };
   const call = async (tool: string, args: Json) => {
-    const client = await connected();
+    const client = await clientOf();
     const { structuredContent, content } = (await client.callTool({
       name: tool,
       arguments: args,
