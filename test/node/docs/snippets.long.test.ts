@@ -108,6 +108,7 @@ const PAGES = await Promise.all(
   [
     "README.md",
     "docs/access.md",
+    "docs/accounts.md",
     "docs/configuration.md",
     "docs/hyper-mcp.md",
     "docs/installing.md",
