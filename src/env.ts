@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
-import { issuerSchema, providerSchema, type Issuer } from "./oauth-settings.ts";
+import { enterpriseSchema, issuerSchema, providerSchema, type Issuer } from "./oauth-settings.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
@@ -104,6 +104,8 @@ const settingsSchema = z.object({
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
+  /** Identity providers of enterprises, whose users need not be [approved one by one](access.md#enterprises): a JSON array, see below. */
+  ENTERPRISE_ISSUERS: z.optional(json(z.array(enterpriseSchema).check(z.minLength(1)))),
   /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
   OWNER_PASSPHRASE: z.optional(
     z
@@ -182,6 +184,11 @@ function checked(settings: Settings): Settings {
   if (AUTH === "none" && way !== undefined) {
     throw new Error(
       `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
+    );
+  }
+  if (settings.ENTERPRISE_ISSUERS !== undefined && settings.OWNER_PASSPHRASE === undefined) {
+    throw new Error(
+      "The Worker's configuration is not valid. ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.",
     );
   }
   for (const [name, key] of Object.entries(API_KEYS)) {

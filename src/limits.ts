@@ -333,6 +333,9 @@ export const limits = {
   wrongPassphrases: 10,
   wrongPassphrasesOfAll: 100,
   attemptsMs: 3_600_000,
+  /** How old an identity assertion of an enterprise may be, and how many wrong ones may come in `attemptsMs` from one address. */
+  assertionMs: 300_000,
+  wrongAssertions: 30,
   /**
    * Sign-in pages that did not lead to an allowed app, and registrations of clients, in `attemptsMs`, from one
    * address: each is a write.

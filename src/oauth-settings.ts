@@ -63,6 +63,20 @@ export const issuerSchema = z.strictObject(
 
 export type Issuer = z.infer<typeof issuerSchema>;
 
+/** An enterprise's identity provider, whose assertions about its users are exchanged for tokens of this server. */
+export const enterpriseSchema = z.strictObject({
+  /** The exact `iss` of its assertions. Required. */
+  issuer: secureUrl,
+  /** URL of its key set: https. Required. */
+  jwks_uri: z.url("is not a URL").check(z.regex(/^https:/, "must be https")),
+  /** Algorithms that its assertions may be signed with: RS256 (by default) and ES256. */
+  algorithms: z._default(z.array(z.enum(["RS256", "ES256"])).check(z.minLength(1)), ["RS256"]),
+  /** True if clients without a secret may use its assertions, such as those with a metadata document. */
+  public_clients: z._default(z.boolean(), false),
+});
+
+export type Enterprise = z.infer<typeof enterpriseSchema>;
+
 /** A provider at which callers have accounts that servlets may use. */
 export const providerSchema = z
   .strictObject({

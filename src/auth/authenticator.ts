@@ -169,6 +169,7 @@ function ownServer(
     passphrase,
     isScope,
     scopes: settings.SCOPES && Object.keys(settings.SCOPES),
+    enterprises: settings.ENTERPRISE_ISSUERS ?? [],
     fetch: fetchNow,
     store,
     attempts,

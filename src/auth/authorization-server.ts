@@ -6,6 +6,8 @@ import {
 } from "@cloudflare/workers-oauth-provider";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { OPERATOR_SCOPE } from "../model.ts";
+import type { Enterprise } from "../oauth-settings.ts";
 import type { Counter } from "../quotas.ts";
 import {
   demandNavigation,
@@ -23,13 +25,14 @@ import {
 } from "./client-documents.ts";
 import { consentPage, refusalPage } from "./consent-page.ts";
 import type { Site } from "./document.ts";
+import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
 import { isLoopback } from "./origin.ts";
 import { isPassphrase } from "./passphrase.ts";
 import type { Known } from "./principal.ts";
 import { SignInLimiter } from "./sign-in-limiter.ts";
-import { FALLBACK_PATHS, toEndpoint } from "./token-requests.ts";
+import { FALLBACK_PATHS, grantOf, toEndpoint } from "./token-requests.ts";
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site {
@@ -42,10 +45,12 @@ export interface AuthorizationServerOptions extends Site {
   fetch: Fetch;
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
+  /** Identity providers whose assertions are exchanged for tokens. */
+  enterprises: readonly Enterprise[];
 }
 
 /** Data that is stored with a grant. */
-interface Props {
+interface Props extends Partial<EnterpriseProps> {
   /** Hash of the passphrase at the time of the grant. */
   seal: string;
   /** True if it is limited to its scopes. A client may narrow them later, even to none. */
@@ -120,6 +125,15 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
           return { code: "temporarily_unavailable", description, status: 429 };
         }
       },
+      ...(owner.enterprises.length > 0 && {
+        enterpriseManagedAuthorization: enterpriseAuthorization({
+          issuers: owner.enterprises,
+          attempts: owner.attempts,
+          // Like those of other issuers, they have scopes only where scopes are configured.
+          propsOf: (name) => ({ name, seal, isLimited: owner.scopes !== undefined }),
+          isScope: (scope) => scope !== OPERATOR_SCOPE && owner.isScope(scope),
+        }),
+      }),
       // The default logs every refused client.
       onError: () => undefined,
     });
@@ -209,7 +223,8 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         envFor(request, true),
       );
       if (found === null || found.props.seal !== seal) return undefined;
-      const principal = { name: "owner", ...(found.props.isLimited && { scopes: found.scope }) };
+      const { name = "owner" } = found.props;
+      const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
       return { principal, expires: found.expiresAt * 1000 };
     },
     async authorize(request) {
@@ -225,7 +240,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     async protocol(request) {
       try {
         const meant = await toEndpoint(request);
-        const response = await serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
+        const answer = () => serverOf(meant).fetch(meant, envFor(meant, true), NO_CONTEXT);
+        const response = await ((await grantOf(meant)) === ASSERTION_GRANT
+          ? limiter.assertion(meant, answer)
+          : answer());
         const isMetadata = meant.method === "GET" && new URL(meant.url).pathname === METADATA_PATH;
         return isMetadata ? await completed(response) : response;
       } catch (error) {

@@ -47,6 +47,16 @@ export class SignInLimiter {
     return true;
   }
 
+  /** Does what an identity assertion is sent for, and counts a wrong one: the answer is then not a success. */
+  async assertion(request: Request, work: () => Promise<Response>): Promise<Response> {
+    if (isLocal(request)) return work();
+    const counts = this.#ofAddress("assertion", request, limits.wrongAssertions);
+    await take(counts);
+    const response = await work();
+    if (response.ok) await giveBackAll(counts);
+    return response;
+  }
+
   #pages(request: Request): Count[] {
     return this.#ofAddress("sign-in", request, limits.signIns);
   }

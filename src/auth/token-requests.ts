@@ -36,6 +36,13 @@ export async function toEndpoint(request: Request): Promise<Request> {
   return new Request(url, { method: "POST", headers, body: form });
 }
 
+/** The `grant_type` of a token request; undefined for any other request. The request can still be read. */
+export async function grantOf(request: Request): Promise<string | undefined> {
+  const isToken = new URL(request.url).pathname === "/oauth/token" && request.method === "POST";
+  if (!isToken || !isForm(request)) return undefined;
+  return new URLSearchParams(await request.clone().text()).get("grant_type") ?? undefined;
+}
+
 const isForm = ({ headers }: Request): boolean =>
   headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ===
   "application/x-www-form-urlencoded";

@@ -23,6 +23,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
   "RUN_LOG",
   "AUTH",
   "LIMITS",
+  "ENTERPRISE_ISSUERS",
   "LINKS",
   "ACCOUNTS",
   "OTC_JWT_SECRET",

@@ -102,6 +102,17 @@ async function issuersTable(): Promise<string> {
   );
 }
 
+async function enterprisesTable(): Promise<string> {
+  const groups = await commented(
+    "src/oauth-settings.ts",
+    "export const enterpriseSchema = z.strictObject({",
+  );
+  return table(
+    ["key", "meaning"],
+    groups.map(({ names, comment }) => [names.map(code).join(", "), comment]),
+  );
+}
+
 async function providersTable(): Promise<string> {
   const path = "src/oauth-settings.ts";
   const own = await commented(path, "export const providerSchema = z\n  .strictObject({");
@@ -129,6 +140,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   manifest: manifestTable,
   settings: settingsTable,
   issuers: issuersTable,
+  enterprises: enterprisesTable,
   providers: providersTable,
   limits: limitsTable,
 };

@@ -1,0 +1,56 @@
+import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
+import type { Enterprise } from "../oauth-settings.ts";
+import { limits } from "../limits.ts";
+import type { Counter } from "../quotas.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+
+/** The grant in which a client sends an identity assertion (ID-JAG). */
+export const ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** Data that is stored with the token of an enterprise's user. */
+export interface EnterpriseProps {
+  /** Issuer and subject. */
+  name: string;
+}
+
+interface EnterpriseOptions {
+  issuers: readonly Enterprise[];
+  /** Counts in Durable Objects: each assertion is taken once, everywhere. */
+  attempts: DurableObjectNamespace<Counter>;
+  /** What the token of a user with this name and these scopes carries. */
+  propsOf(name: string): EnterpriseProps;
+  isScope(scope: string): boolean;
+}
+
+/**
+ * Exchanges identity assertions of enterprises for tokens.
+ * https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization
+ */
+export const enterpriseAuthorization = ({
+  issuers,
+  attempts,
+  propsOf,
+  isScope,
+}: EnterpriseOptions): EmaOptions<{ OAUTH_KV: KVNamespace }> => ({
+  allowPublicClients: issuers.some((one) => one.public_clients),
+  maxAssertionLifetimeSeconds: limits.assertionMs / 1000,
+  async trustedIssuers({ iss, clientInfo }) {
+    const found = issuers.find(({ issuer }) => issuer === iss);
+    const isPublic = clientInfo.tokenEndpointAuthMethod === "none";
+    if (found === undefined || (isPublic && !found.public_clients)) return null;
+    return { issuer: iss, jwksUri: found.jwks_uri, algorithms: found.algorithms };
+  },
+  async mapClaims({ claims: { iss, sub, jti }, requestedScope }) {
+    const digest = bytesToHex(sha256(utf8ToBytes(JSON.stringify([iss, jti]))));
+    // The library notes assertions in a store that may be late elsewhere.
+    const counter = attempts.getByName(`assertion ${digest}`);
+    if ((await counter.take(1, 2 * limits.assertionMs)) > 0) return null;
+    const name = `${iss} ${sub}`;
+    return {
+      userId: bytesToHex(sha256(utf8ToBytes(name))),
+      scope: requestedScope.filter(isScope),
+      props: propsOf(name),
+    };
+  },
+});

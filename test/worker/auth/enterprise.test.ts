@@ -1,0 +1,159 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { JWTPayload } from "jose";
+import { internet, now, signingKey, tokenOf, type SigningKey } from "./issuer.ts";
+import { ORIGIN, ownersApp, principalOf, visitor } from "./owner.ts";
+
+/** Users of an enterprise come in by assertions of its identity provider, without a sign-in here. */
+
+const IDP = "https://idp.example";
+const KEYS = `${IDP}/keys`;
+const GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const enterprise = { issuer: IDP, jwks_uri: KEYS, algorithms: ["ES256"] };
+
+let key: SigningKey;
+let foreign: SigningKey;
+beforeAll(async () => {
+  [key, foreign] = await Promise.all([signingKey("k"), signingKey("k")]);
+});
+
+let nth = 0;
+
+/** A client with a secret, on a server that knows the enterprise. */
+async function client(more: object = {}, settings: object = enterprise) {
+  internet({ [KEYS]: { keys: [key.jwk] } });
+  const app = await ownersApp({ ENTERPRISE_ISSUERS: JSON.stringify([settings]), ...more });
+  const at = visitor(app);
+  const registered = async (auth: string) => {
+    const response = await at.fetch("/oauth/register", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        client_name: "Enterprise client",
+        redirect_uris: ["https://client.example/callback"],
+        grant_types: [GRANT, "authorization_code"],
+        token_endpoint_auth_method: auth,
+      }),
+    });
+    return (await response.json()) as { client_id: string; client_secret?: string };
+  };
+  const { client_id, client_secret } = await registered("client_secret_post");
+  const assertion = (claims: JWTPayload = {}, by = key, header: object = {}) =>
+    tokenOf(
+      by,
+      {
+        ...{ iss: IDP, sub: "ada", aud: ORIGIN, client_id, resource: `${ORIGIN}/mcp` },
+        ...{ jti: `jti${++nth}`, iat: now(), exp: now() + 240, scope: undefined },
+        ...claims,
+      },
+      { typ: "oauth-id-jag+jwt", ...header },
+    );
+  const exchange = async (given: string, as: Record<string, string> = {}) =>
+    at.tokens({
+      grant_type: GRANT,
+      assertion: given,
+      client_id,
+      client_secret: client_secret!,
+      ...as,
+    });
+  return { ...at, app, client_id, registered, assertion, exchange };
+}
+
+test("an assertion is exchanged for a token, by which its user calls", async () => {
+  const { assertion, exchange, call } = await client();
+  const { status, access_token, refresh_token } = await exchange(await assertion());
+  expect(status).toBe(200);
+  expect(refresh_token).toBeUndefined();
+  const answer = await call(access_token);
+  expect(await principalOf(answer)).toBe(`${IDP} ada`);
+});
+
+test("the metadata says so, where it is configured", async () => {
+  const { fetch } = await client();
+  const plain = visitor(await ownersApp());
+  const stated = async (at: Pick<typeof plain, "fetch">) =>
+    (await (await at.fetch("/.well-known/oauth-authorization-server")).json()) as Record<
+      string,
+      string[]
+    >;
+  expect((await stated({ fetch }))["grant_types_supported"]).toContain(GRANT);
+  expect((await stated({ fetch }))["authorization_grant_profiles_supported"]).toEqual([
+    "urn:ietf:params:oauth:grant-profile:id-jag",
+  ]);
+  expect((await stated(plain))["grant_types_supported"]).not.toContain(GRANT);
+  expect(await stated(plain)).not.toHaveProperty("authorization_grant_profiles_supported");
+});
+
+test("scopes are those of the assertion, where scopes are configured, and never that of operators", async () => {
+  const { assertion, exchange, call } = await client({
+    SCOPES: JSON.stringify({ reader: ["probe:echo_input"] }),
+  });
+  const limited = await exchange(await assertion({ scope: "reader operator" }), {
+    scope: "reader operator",
+  });
+  expect(limited).toMatchObject({ status: 200, scope: "reader" });
+  expect(await principalOf(await call(limited.access_token))).toBe(`${IDP} ada`);
+  const without = await exchange(await assertion({ scope: "other" }));
+  expect((await call(without.access_token)).status).toBe(403);
+});
+
+describe("an assertion is refused", () => {
+  type Made = (at: Awaited<ReturnType<typeof client>>) => Promise<string>;
+  test.each<[string, Made]>([
+    ["signed by another key", ({ assertion }) => assertion({}, foreign)],
+    ["of another issuer", ({ assertion }) => assertion({ iss: "https://evil.example" })],
+    ["for another server", ({ assertion }) => assertion({ aud: "https://other.example" })],
+    [
+      "for another resource",
+      ({ assertion }) => assertion({ resource: "https://other.example/mcp" }),
+    ],
+    ["for another client", ({ assertion }) => assertion({ client_id: "other" })],
+    ["that has expired", ({ assertion }) => assertion({ iat: now() - 900, exp: now() - 600 })],
+    ["that lasts too long", ({ assertion }) => assertion({ exp: now() + 7200 })],
+    ["without an id", ({ assertion }) => assertion({ jti: undefined })],
+    ["that is an access token", ({ assertion }) => assertion({}, key, { typ: "at+jwt" })],
+    ["bound to a key", ({ assertion }) => assertion({ cnf: { jkt: "x" } })],
+    ["that is no JWT", async () => "garbage"],
+    ["that is too large", async () => "x".repeat(100_000)],
+  ])("%s", async (_what, made) => {
+    const at = await client();
+    const { status, access_token } = await at.exchange(await made(at));
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(500);
+    expect(access_token).toBeUndefined();
+  });
+
+  test("that was used, also by requests at the same time", async () => {
+    const { assertion, exchange } = await client();
+    const once = await assertion();
+    const all = await Promise.all([exchange(once), exchange(once), exchange(once)]);
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect((await exchange(once)).status).toBe(400);
+  });
+
+  test("of a client without a secret, unless the enterprise allows those", async () => {
+    for (const [isAllowed, status] of [
+      [false, 401],
+      [true, 200],
+    ] as const) {
+      const at = await client({}, { ...enterprise, public_clients: isAllowed });
+      const { client_id } = await at.registered("none");
+      const assertion = await at.assertion({ client_id });
+      const found = await at.tokens({ grant_type: GRANT, assertion, client_id });
+      expect(found.status).toBe(status);
+    }
+  });
+
+  test("of an address that has sent too many wrong ones", async () => {
+    const { exchange } = await client();
+    const statuses: number[] = [];
+    for (let count = 0; count < 31; count++) statuses.push((await exchange("garbage")).status);
+    expect(new Set(statuses.slice(0, 30))).toEqual(new Set([400]));
+    expect(statuses.at(-1)).toBe(429);
+  });
+});
+
+test("needs the server's own sign-in", async () => {
+  await expect(
+    ownersApp({ OWNER_PASSPHRASE: undefined, ENTERPRISE_ISSUERS: JSON.stringify([enterprise]) }),
+  ).rejects.toThrow(/ENTERPRISE_ISSUERS needs the server's own sign-in/);
+});
