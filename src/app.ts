@@ -120,7 +120,8 @@ export function createApp(bundle: Bundle, env: object) {
       const key = callerKey(person?.principal ?? anonymousAt(raw));
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      const visited = { people, title, person, tasksOf, profiles, providers };
+      const { forgetCaller } = states;
+      const visited = { people, title, person, tasksOf, profiles, providers, forgetCaller };
       return until(endpoint({ ...visited, admit: quota.admit }));
     };
     const methods = ["GET", "POST"];

@@ -39,7 +39,7 @@ export function wire(bundle: Bundle, env: object) {
     authenticator,
     /** Who may answer on pages; undefined where there are none. */
     people: hasPages ? new People(settings, env, { authenticator, sealer }) : undefined,
-    states: operatedStates(env, () => serving.stateOwners()),
+    states: operatedStates(env, () => serving.stateOwners(), serving.profiles),
     /** Verifies JWTs of Open Tool Calling. */
     shared: secret === undefined ? undefined : sharedSecret(secret, audiences),
     rateLimiter: new RateLimiter(env),

@@ -2,6 +2,7 @@ import { namespaceOf } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
+import type { Profiles } from "./profiles.ts";
 import { unsettled, type StateObject } from "./remote-hooks.ts";
 import type { StateSummary } from "./state-export.ts";
 import { callerScope, stateName, type Scope } from "./state-scopes.ts";
@@ -24,12 +25,16 @@ export interface OperatedStates {
     given: { file: ReadableStream<Uint8Array>; filesOnly: boolean },
   ): Promise<StateSummary>;
   forget(servlet: StateOwner, scope: Scope): Promise<void>;
-  /** Deletes what all servlets keep for one caller, by its key. Returns their names. */
+  /** Deletes all that is kept for one caller, by its key: also secrets and accounts. Returns the names of servlets that may have kept something. */
   forgetCaller(caller: string): Promise<string[]>;
 }
 
 /** The states of a Worker with these bindings. */
-export function operatedStates(env: object, owners: OperatedStates["owners"]): OperatedStates {
+export function operatedStates(
+  env: object,
+  owners: OperatedStates["owners"],
+  profiles: Profiles | undefined,
+): OperatedStates {
   const objects = namespaceOf<StateObject>(env, "SERVLET_STATES");
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
@@ -64,6 +69,7 @@ export function operatedStates(env: object, owners: OperatedStates["owners"]): O
       );
     },
     async forgetCaller(caller) {
+      await profiles?.at(caller, async (profile) => profile.forgetAll(caller));
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",

@@ -85,4 +85,6 @@ export interface ProfileObject extends Rpc.DurableObjectBranded {
   /** Notes a call that was handed over, which is stored until then. */
   note(call: string, until: number): Promise<void>;
   summary(principal: string): Promise<ProfileSummary>;
+  /** Deletes all of it, and the calls that were handed over; tokens are revoked where their provider can do that. */
+  forgetAll(principal: string): Promise<void>;
 }

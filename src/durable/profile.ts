@@ -11,6 +11,7 @@ import type {
 } from "./profile-object.ts";
 import { settled } from "./remote-hooks.ts";
 import type { Share } from "./shared.ts";
+import { tasksOf } from "./tasks.ts";
 import { Sealer } from "./vault.ts";
 
 /** A stored secret. */
@@ -111,6 +112,16 @@ export function profileObject(share: Share) {
         accounts: await this.#accounts(principal).all(),
         calls: calls.map(({ id }) => id),
       };
+    }
+
+    async forgetAll(principal: string): Promise<void> {
+      const tasks = tasksOf(this.env)?.({ name: principal }, async () => {});
+      for (const { id } of this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray())
+        await tasks?.forget(id);
+      const accounts = this.#accounts(principal);
+      for (const account of await accounts.all()) await accounts.disconnect(account);
+      await this.ctx.storage.deleteAll();
+      this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
     }
 
     override alarm(): void {

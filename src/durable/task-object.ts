@@ -85,7 +85,8 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
   create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  cancel(principal: string): Promise<boolean>;
+  /** With `isForgotten` it is deleted, too, also if its client has ended it with a link. */
+  cancel(principal: string, isForgotten?: boolean): Promise<boolean>;
   /** The call if it was handed over; waits at most `ms` for its end, or for a change after `since`. */
   handedOver(
     principal: Principal,

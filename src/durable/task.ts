@@ -124,12 +124,13 @@ export function taskObject(share: Share) {
       return wrong === undefined ? reply.isInTime && {} : { wrong };
     }
 
-    async cancel(principal: string): Promise<boolean> {
+    async cancel(principal: string, isForgotten = false): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
-      if (!this.#store.isOver && !this.#isLinked) {
+      if (!this.#store.isOver && (isForgotten || !this.#isLinked)) {
         this.#stop();
         await this.#publish();
       }
+      if (isForgotten) await this.#store.forget();
       return true;
     }
 

@@ -129,6 +129,11 @@ export class Tasks {
     return (await this.#ask(id, async (task) => task.cancel(this.#principal.name))) ?? false;
   }
 
+  /** Cancels and deletes it. */
+  async forget(id: string): Promise<void> {
+    await this.#ask(id, async (task) => task.cancel(this.#principal.name, true));
+  }
+
   /** Subscribes a session to the task's progress. */
   adopt(id: string, session: string): Promise<void | undefined> {
     return this.#ask(id, async (task) => task.adopt(this.#principal, session));

@@ -3,6 +3,7 @@ import { shown, type Markup } from "../auth/document.ts";
 import type { ProfileSummary } from "../durable/profile-object.ts";
 import type { Profiles } from "../durable/profiles.ts";
 import type { HandedOver } from "../durable/task-object.ts";
+import { limits } from "../limits.ts";
 import { ANONYMOUS } from "../model.ts";
 import { wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
@@ -63,6 +64,18 @@ async function act(
       return {
         status: 200,
         body: wordsPage("You are signed out", "You can close this page."),
+        headers: { "set-cookie": page.people.signOut(request) },
+      };
+    case "forget-me":
+      return {
+        status: 200,
+        body: forgetPage(await page.people.token(person, PLACE)),
+      };
+    case "forget-all":
+      await page.forgetCaller(principal);
+      return {
+        status: 200,
+        body: wordsPage("You are forgotten", "Everything that was kept for you is deleted."),
         headers: { "set-cookie": page.people.signOut(request) },
       };
     case "forget":
@@ -135,8 +148,24 @@ function accountPage(account: {
             ${button("forget", `Delete ${shown(secret)}`, { servlet, name: secret })}`,
       ),
     )}
-    ${button("sign-out", "Sign out")}`;
+    ${button("sign-out", "Sign out")} ${button("forget-me", "Forget me")}`;
 }
+
+const forgetPage = (token: string): Markup =>
+  html`<h1>Forget everything?</h1>
+    <p class="note wrong">
+      This deletes your secrets, connected accounts, questions, the calls that go on without a
+      client, and all memory and files that servlets keep for you. It cannot be undone.
+    </p>
+    <p>
+      Sessions and tasks of your clients end by themselves within ${limits.taskMs / 86_400_000}
+      days.
+    </p>
+    <form method="post">
+      <input type="hidden" name="token" value="${token}" />
+      <button class="allow" name="do" value="forget-all">Delete everything</button>
+      <button name="do" value="">Go back</button>
+    </form>`;
 
 const timeOf = (at: number): Markup =>
   html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;

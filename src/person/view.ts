@@ -27,6 +27,8 @@ export interface PersonPage extends Site {
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
   profiles: Profiles | undefined;
+  /** Deletes all that is kept for a caller. */
+  forgetCaller(caller: string): Promise<unknown>;
   /** Where people have accounts, by name. */
   providers: ReadonlyMap<string, Provider>;
   /** Counts the request; absent if calls are not limited. */

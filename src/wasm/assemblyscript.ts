@@ -8,7 +8,7 @@ export const assemblyScriptFunctions: HostFunctions = {
       if (at === 0) return "";
       const length = guest.memory.getUint32(at - 4, true);
       const most = 2 * limits.logCharacters;
-      if (length > most && guest.setup.credentials !== undefined) return "a long message";
+      if (length > most && guest.hasSecrets) return "a long message";
       return new TextDecoder("utf-16le").decode(guest.range(at, Math.min(length, most)));
     };
     guest.log("error", `abort: ${read(message)} (${read(file)}:${line}:${column})`);

@@ -30,6 +30,8 @@ export class Guest extends GuestMemory {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
+  /** By name: redacts a secret that the caller has given by a page of the server. */
+  readonly redactions = new Map<string, (text: string) => string>();
   /** Accounts of the caller that this call has found connected. */
   readonly accounts = new Set<string>();
   /** The last HTTP response, without its body. */
@@ -47,7 +49,20 @@ export class Guest extends GuestMemory {
 
   /** The beginning of a text that stands in these bytes: see `excerptOf`. */
   excerpt(parts: readonly Uint8Array[], characters: number): string {
-    return excerptOf(parts, characters, this.setup.credentials !== undefined);
+    return excerptOf(parts, characters, this.hasSecrets);
+  }
+
+  /** True if it knows secrets of its caller. */
+  get hasSecrets(): boolean {
+    return this.setup.credentials !== undefined || this.redactions.size > 0;
+  }
+
+  /** Redacts its caller's secrets in the first `most` characters of a text, and drops the rest. */
+  hide(text: string, most = text.length): string {
+    // A secret that begins before the cut is whole.
+    let redacted = text.slice(0, most + limits.secretCharacters);
+    for (const redact of this.redactions.values()) redacted = redact(redacted);
+    return this.setup.credentials?.hide(redacted, most) ?? redacted.slice(0, most);
   }
 
   /** The message that the guest set with `error_set`; undefined where it set none. */
@@ -167,7 +182,7 @@ export class Guest extends GuestMemory {
     const count = this.budget.count("logLines");
     if (count === undefined) return;
     const { logCharacters, logLines } = limits;
-    const text = this.setup.credentials?.hide(line, logCharacters) ?? line.slice(0, logCharacters);
+    const text = this.hide(line, logCharacters);
     const rest = count === logLines ? " (this call's further lines are dropped)" : "";
     this.setup.log(level, (line.length > logCharacters ? `${text}…` : text).trimEnd() + rest);
   }

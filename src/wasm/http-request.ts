@@ -43,8 +43,7 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<G
       `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,
     );
   }
-  const line = `http ${requestLine(head)}`;
-  const what = guest.setup.credentials?.hide(line) ?? line;
+  const what = guest.hide(`http ${requestLine(head)}`);
   const question = { what, details: { head: JSON.stringify(head), body } };
   let got: GuestResponse | undefined;
   const live = async () => {

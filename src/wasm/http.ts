@@ -148,8 +148,7 @@ function allowed(guest: Guest, address: string, base?: URL): URL {
   }
   if (!isAllowed(url, guest.setup.allowedHosts)) {
     // The host of an address that contains a secret may be a piece of the secret.
-    const host =
-      (guest.setup.credentials?.hide(address) ?? address) === address ? url.host : "that host";
+    const host = guest.hide(address) === address ? url.host : "that host";
     throw new GuestError(
       `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host. Add it to allowed_hosts in servlet.json.`,
     );

@@ -3,6 +3,7 @@ import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
 import { askClient } from "../../wasm/ask-client.ts";
+import { hiding } from "../redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 
 /** A secret that a guest asks its caller for. */
@@ -38,8 +39,17 @@ function secretIn({ params, timeoutMs }: Ask): AskedSecret {
 export async function keptSecret(guest: Guest, name: string): Promise<string | undefined> {
   const params = { mode: SECRET_MODE, name, message: "", after: 0, since: 0, ms: 0 };
   const found = await ownAnswer(guest, `secret ${name}`, params);
-  const content = "result" in found ? found.result["content"] : undefined;
-  return isObject(content) ? String(content["secret"]) : undefined;
+  return secretOf(guest, name, found);
+}
+
+/** The secret in an answer, which is redacted from then on in what the guest logs; undefined if there is none. */
+function secretOf(guest: Guest, name: string, answer: Answer): string | undefined {
+  const content = "result" in answer ? answer.result["content"] : undefined;
+  const secret = isObject(content) ? content["secret"] : undefined;
+  if (typeof secret !== "string") return undefined;
+  const secrets = new Map([[name, secret]]);
+  guest.redactions.set(name, hiding({ secrets, tokens: new Map() }));
+  return secret;
 }
 
 /** The caller's secret, as `{action: "accept", content: {secret}}`. */
@@ -53,6 +63,7 @@ async function askSecret(guest: Guest, key: string, asked: AskedSecret): Promise
     key,
     timeoutMs,
   });
+  secretOf(guest, name, answer);
   return answer;
 }
 

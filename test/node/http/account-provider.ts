@@ -21,6 +21,10 @@ interface Seen {
 const tokenIn = ({ headers }: IncomingMessage) =>
   /^Bearer (.*)$/.exec(headers.authorization ?? "")?.[1];
 
+/** Gmail, where a servlet thinks that it is. */
+const GMAIL = "gmail.googleapis.com";
+const GMAIL_SCOPE = "https://www.googleapis.com/auth/gmail.readonly";
+
 /** Starts both. `redirectUri` is the server's; the provider knows no other. */
 export async function accountProvider(redirectUri: string) {
   const [port, apiPort] = [await freePort(), await freePort()];
@@ -35,7 +39,7 @@ export async function accountProvider(redirectUri: string) {
         response_types: ["code"],
       },
     ],
-    scopes: ["openid", "offline_access", "mail"],
+    scopes: ["openid", "offline_access", "mail", GMAIL_SCOPE],
     features: { revocation: { enabled: true } },
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
@@ -65,10 +69,23 @@ export async function accountProvider(redirectUri: string) {
         return;
       }
       if (known === undefined) return void response.writeHead(401).end("Who?");
+      if (path.includes("/messages?")) return void response.end('{"messages":[{"id":"m1"}]}');
+      if (path.includes("/messages/")) {
+        const headers = [{ name: "From", value: known.accountId }];
+        return void response.end(JSON.stringify({ snippet: "Hello", payload: { headers } }));
+      }
       response.end(`The mail of ${known.accountId}`);
     })();
   };
-  const servers = [await listening(provider.callback(), port), await listening(api, apiPort)];
+  const sites = provider.callback();
+  const internetPort = await freePort();
+  const internet: RequestListener = (request, response) =>
+    (request.headers.host === GMAIL ? api : sites)(request, response);
+  const servers = [
+    await listening(sites, port),
+    await listening(api, apiPort),
+    await listening(internet, internetPort),
+  ];
   return {
     issuer,
     api: `http://127.0.0.1:${apiPort}`,
@@ -81,6 +98,8 @@ export async function accountProvider(redirectUri: string) {
       }),
       LOCAL_SECRET: CLIENT.secret,
     },
+    /** A server all of whose requests go to this port reaches the provider, and the API as Gmail. */
+    internet: internetPort,
     seen,
     grants,
     revoked,

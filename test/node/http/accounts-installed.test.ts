@@ -9,10 +9,12 @@ type Json = Record<string, any>;
 
 const port = await freePort();
 const provider = await accountProvider(`http://127.0.0.1:${port}/account/callback`);
+const logged: string[] = [];
 let server: Awaited<ReturnType<typeof serveLoading>>;
 
 beforeAll(async () => {
-  server = await serveLoading({ port, variables: provider.variables }, ["ada"]);
+  const log = (text: string) => void logged.push(text);
+  server = await serveLoading({ port, variables: provider.variables, log }, ["ada"]);
   const durable = "test/guests/durable";
   const alone = { skip_resources: [".*"], skip_resource_templates: [".*"] };
   await server.operator.put(await builtFrom(durable, "mailer", { prefix: "mailer", ...alone }));
@@ -62,6 +64,19 @@ test.each(["mailer", "keeper"])(
       steps: [{ do: "http", url: "http://mail.example/", account: "local" }],
     });
     expect(JSON.stringify(refused)).toContain("mail.example");
+
+    // A secret, too, which is hidden in the log.
+    const asked = await call(tool, {
+      steps: [
+        { do: "ask_secret", name: "word" },
+        { do: "log", message: "It is swordfish, swordfish!" },
+      ],
+    });
+    const page = await new PersonBrowser().go(asked["url"], { ...answers, secret: "swordfish" });
+    expect(page.url.pathname).toBe(`/ask/${asked["id"]}`);
+    expect((await call("get_result", { id: asked["id"] }))["said"]).toEqual(["swordfish", null]);
+    expect(logged.join("\n")).toContain("It is [hidden], [hidden]!");
+    expect(logged.join("\n")).not.toContain("swordfish");
 
     if (name !== "keeper") return;
     const exported = await server.operator.send("GET", `state-file/${name}?scope=caller:ada`);

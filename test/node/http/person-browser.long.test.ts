@@ -4,6 +4,8 @@ import axe from "axe-core";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { chromium as playwright, type Browser, type Page } from "playwright-core";
 import { afterAll, describe, expect, test } from "vitest";
+import { freePort } from "../workerd.ts";
+import { accountProvider } from "./account-provider.ts";
 import { serving } from "./serving.ts";
 
 /** A person answers in a real browser what clients cannot ask. The server dies between any two steps. */
@@ -25,13 +27,24 @@ async function launch(): Promise<{ browser?: Browser; why?: string }> {
 const server = await serving();
 
 const KEY = "key-of-ada";
+const port = await freePort();
+const provider = await accountProvider(`http://127.0.0.1:${port}/account/callback`);
+afterAll(() => provider.close());
 const keyed = await serving({
-  variables: { API_KEYS: JSON.stringify({ ada: hash("sha256", KEY) }) },
+  port,
+  internet: provider.internet,
+  variables: {
+    API_KEYS: JSON.stringify({ ada: hash("sha256", KEY) }),
+    ACCOUNTS: JSON.stringify({
+      google: { issuer: provider.issuer, ...provider.client, scopes: ["openid"] },
+    }),
+    LOCAL_SECRET: provider.variables.LOCAL_SECRET,
+  },
 });
 
-async function clientOf(mode: "legacy" | { pin: string }, at = server) {
+async function clientOf(mode: "legacy" | { pin: string }, at = server, capabilities = {}) {
   const info = { name: "plain", version: "1.0.0" };
-  const client = new Client(info, { versionNegotiation: { mode } });
+  const client = new Client(info, { versionNegotiation: { mode }, capabilities });
   const headers: Record<string, string> = at === keyed ? { authorization: `Bearer ${KEY}` } : {};
   await client.connect(new StreamableHTTPClientTransport(at.url, { requestInit: { headers } }));
   return client;
@@ -136,6 +149,37 @@ describe.skipIf(started.browser === undefined)(
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.waitForSelector("text=You are signed out");
       await again.close();
+    }, 120_000);
+
+    test("a client that opens pages has its user connect an account at a real provider, and gets mail", async () => {
+      const opens = { elicitation: { url: {} } };
+      const client = await clientOf({ pin: "2026-07-28" }, keyed, opens);
+      const found: string[][] = [];
+      client.setRequestHandler("elicitation/create", async ({ params }) => {
+        const page = await open((params as Json)["url"] as string, true);
+        await page.getByLabel("API key").fill(KEY);
+        await page.getByRole("button", { name: "Continue" }).click();
+        await page.waitForSelector("text=Connect an account");
+        found.push(await barriers(page));
+        expect(await page.textContent("main")).toContain("gmail.readonly");
+        await page.getByRole("button", { name: "Continue to" }).click();
+        await page.getByPlaceholder("Enter any login").fill("ada");
+        await page.getByPlaceholder("and password").fill("secret");
+        await page.getByRole("button", { name: "Sign-in" }).click();
+        await page.getByRole("button", { name: "Continue" }).click();
+        await page.waitForSelector("text=The account is connected");
+        found.push(await barriers(page));
+        await page.goto(new URL("/account", keyed.url).href);
+        expect(await page.textContent("main")).toContain("google for mail");
+        found.push(await barriers(page));
+        return { action: "accept" };
+      });
+      const { structuredContent } = await client.callTool({ name: "find_emails", arguments: {} });
+      expect((structuredContent as Json)["emails"]).toMatchObject([
+        { from: "ada", snippet: "Hello" },
+      ]);
+      expect(found).toEqual([[], [], []]);
+      await client.close();
     }, 120_000);
 
     test("no barriers: the question, a refused answer, the end", async () => {

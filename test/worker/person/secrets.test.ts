@@ -314,6 +314,38 @@ describe("the account", () => {
     expect((await person.fetch("/account")).text).toContain("Who are you?");
   });
 
+  test("forgets a person: secrets, waiting calls, memory and files, and nobody else's", async () => {
+    limited({ resultWaitMs: 50 });
+    const { ada, eve, at, plan, result } = await callers();
+    const count = (who: string) =>
+      callOf("counting-next", {}, { server: at, capabilities: {}, ...as(who) }).then(textIn);
+    for (const who of [ada, eve]) {
+      await accountOf(who).keep(who, { servlet: "durable", name: "deepl" }, `of-${who}`);
+      await count(who);
+    }
+    const waiting = (await plan([ELICIT])).result!["structuredContent"];
+    const others = (await plan([ELICIT], eve)).result!["structuredContent"];
+    const person = await signedIn(at, ada);
+    const { hidden } = await person.fetch("/account");
+    const asked = await person.send("/account", { ...hidden, do: "forget-me" });
+    expect(asked.text).toContain("It cannot be undone");
+    expect(saidIn(await plan([KEPT]))).toEqual([`of-${ada}`]);
+    const over = await person.send("/account", { ...asked.hidden, do: "forget-all" });
+    expect(over.text).toContain("You are forgotten");
+    expect((await person.fetch("/account")).text).toContain("Who are you?");
+
+    expect(saidIn(await plan([KEPT]))).toEqual([null]);
+    expect(saidIn(await plan([KEPT], eve))).toEqual([`of-${eve}`]);
+    expect([await count(ada), await count(eve)]).toEqual(["1", "2"]);
+    expect(await result(waiting["id"])).toMatchObject({ result: { isError: true } });
+    expect(await result(others["id"], eve)).not.toMatchObject({ result: { isError: true } });
+    expect(
+      await runInDurableObject(objectOf(waiting["id"]), (_task, { storage }) =>
+        rowsOf(storage.sql),
+      ),
+    ).toEqual([]);
+  });
+
   test("nobody has one where no authentication is required", async () => {
     const page = await browser().fetch("/account");
     expect([page.status, page.text]).toEqual([404, expect.stringContaining("No account")]);
