@@ -14,7 +14,6 @@ import {
   send,
   serverOf,
   TASKS,
-  textIn,
   type Json,
   type Sent,
 } from "../durable/client.ts";
@@ -94,11 +93,19 @@ test("a page that the servlet names is shown with its host, and answered by a bu
   expect(saidIn(await resultOf(id))).toEqual(["accept"]);
 });
 
-test("a page with another scheme is no link", async () => {
-  const step = { do: "elicit_url", message: "Run", url: "javascript:alert(1)" };
-  const { result } = await callOf("plan", steps(step), PLAIN);
-  const page = await browser().fetch(result!["structuredContent"].url);
-  expect(page.html).not.toContain("<a ");
+test.each([
+  "javascript:alert(1)",
+  "data:text/html,x",
+  "https://ada:hush@pay.example/",
+  "pay",
+  `https://a/${"x".repeat(100_000)}`,
+])("what is not a page is shown to nobody: %.40s", async (url) => {
+  for (const capabilities of [{}, { elicitation: { url: {} } }]) {
+    const step = { do: "elicit_url", message: "Run", url };
+    const { result } = await callOf("plan", steps(step), { capabilities });
+    expect(result).toMatchObject({ isError: true });
+    expect(JSON.stringify(result)).toContain("is not that of a page");
+  }
 });
 
 test("what only a client can answer fails as before, also once a person is asked", async () => {
