@@ -14,6 +14,7 @@ import {
   send,
   serverOf,
   TASKS,
+  textIn,
   type Json,
   type Sent,
 } from "../durable/client.ts";
