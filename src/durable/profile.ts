@@ -116,10 +116,13 @@ export function profileObject(share: Share) {
 
     async forgetAll(principal: string): Promise<void> {
       const tasks = tasksOf(this.env)?.({ name: principal }, async () => {});
-      for (const { id } of this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray())
-        await tasks?.forget(id);
+      const calls = this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray();
+      for (let at = 0; at < calls.length; at += limits.shownCalls) {
+        const some = calls.slice(at, at + limits.shownCalls);
+        await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
+      }
       const accounts = this.#accounts(principal);
-      for (const account of await accounts.all()) await accounts.disconnect(account);
+      await Promise.all((await accounts.all()).map((one) => accounts.disconnect(one)));
       await this.ctx.storage.deleteAll();
       this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
     }

@@ -1,17 +1,17 @@
-import { ACCOUNT_MODE, type Ask, type Asker } from "../asks.ts";
+import { ACCOUNT_MODE, type Asker } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
 import { Fault } from "../errors.ts";
 import { isAnonymous } from "../callers.ts";
 import { isSecureUrl } from "../oauth-settings.ts";
-import { ANONYMOUS, type Json } from "../model.ts";
+import { ANONYMOUS } from "../model.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { accountIn } from "../wasm/account.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import type { World } from "../wasm/world.ts";
-import { cannotAsk } from "./ask-failures.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { AccountGrant, Deployment } from "./deployment.ts";
 import { formsOf, SHORTEST_PART } from "./redaction.ts";
+import { serverAsker } from "./server-asks.ts";
 
 /**
  * The call's asker, which looks up accounts of the caller for this servlet: `{action}`, or `{url}` of the page on which
@@ -22,25 +22,19 @@ export function accountAsker(
   { ask, principal, link }: CallContext,
   { accounts }: Deployment,
 ): Asker {
-  const lookUp = async ({ params }: Ask): Promise<Json | string> => {
-    const grant = grantOf(servlet, String(params["name"]));
-    if (grant === undefined) return notNamed(String(params["name"]));
+  return serverAsker(ACCOUNT_MODE, ask, async ({ name, since }, ms) => {
+    const grant = grantOf(servlet, String(name));
+    if (grant === undefined) return notNamed(String(name));
     if (accounts === undefined || !accounts.knows(grant.account))
       return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
     if (principal.name === ANONYMOUS.name) return "This server does not know who is calling.";
-    const wait = { since: Number(params["since"]), ms: Number(params["ms"]) };
+    const wait = { since: Number(since), ms };
     const state = await accounts.state(principal.name, grant, wait);
     if (state === "connected") return { action: "accept" };
-    if (state === "declined" && wait.ms > 0) return { action: "decline" };
+    if (state === "declined" && ms > 0) return { action: "decline" };
     if (link === undefined) return "Its caller cannot open pages of this server.";
     return { url: await accounts.connectPage(link.origin, principal.name, grant) };
-  };
-  return async (asks, signal) => {
-    const [[key, asked] = []] = Object.entries(asks);
-    if (key === undefined || asked?.params["mode"] !== ACCOUNT_MODE) return ask(asks, signal);
-    const result = await lookUp(asked);
-    return { [key]: typeof result === "string" ? cannotAsk(asked, result) : { result } };
-  };
+  });
 }
 
 /**

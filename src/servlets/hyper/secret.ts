@@ -1,4 +1,11 @@
-import { SECRET_MODE, type Answer, type Answers, type Ask, type Asks } from "../../asks.ts";
+import {
+  ACCOUNT_MODE,
+  SECRET_MODE,
+  type Answer,
+  type Answers,
+  type Ask,
+  type Asks,
+} from "../../asks.ts";
 import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
@@ -17,6 +24,8 @@ interface AskedSecret {
 
 /** Asks the client, or for a secret (an elicitation with mode `secret`) the server. Throws as `askClient`. */
 export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
+  if (Object.values(asks).some(({ params }) => params["mode"] === ACCOUNT_MODE))
+    throw new GuestError("An account is connected by a request that uses it: see fetch.");
   const [key, ask] =
     Object.entries(asks).find(([, { params }]) => params["mode"] === SECRET_MODE) ?? [];
   if (key === undefined || ask?.method !== "elicitation/create") return askClient(guest, asks);

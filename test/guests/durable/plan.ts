@@ -20,7 +20,7 @@ const PLAIN_STEP = {
         ],
         ...["url_done", "updated", "changed"],
         ...["config", "secret", "log", "progress", "random", "chance", "all", "forever", "fail"],
-        ...["keep", "tally", "ask_secret", "kept"],
+        ...["keep", "tally", "ask_secret", "kept", "ask_as"],
       ],
     },
     /** Of a form, a page, a log line, or progress. */
@@ -39,6 +39,8 @@ const PLAIN_STEP = {
     progress: { type: "number" },
     /** Of a page. */
     id: { type: "string" },
+    /** Of an elicitation that is made as it stands. */
+    params: { type: "object" },
     /** Of an HTTP request. */
     account: { type: "string" },
     /** Of a secret, and whether it is asked for anew. */
@@ -73,6 +75,7 @@ export interface Step {
   name?: string;
   replace?: boolean;
   account?: string;
+  params?: object;
   timeout?: number;
   keys?: readonly string[];
   schema?: object;
@@ -223,6 +226,10 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
         .fetch(url, { method, headers: { "x-id": id }, ...body, ...as })
         .catch((error: Error) => error.message);
       return typeof response === "string" ? response : [response.status, await response.text()];
+    }
+    case "ask_as": {
+      const request = { method: "elicitation/create", params: step.params } as never;
+      return context.requestInput({ a: request }).catch((error: Error) => error.message);
     }
     case "sleep":
       await context.sleep(ms);

@@ -351,3 +351,17 @@ describe("the account", () => {
     expect([page.status, page.text]).toEqual([404, expect.stringContaining("No account")]);
   });
 });
+
+test("servlets do not speak to the server itself", async () => {
+  const { plan } = await callers();
+  for (const mode of ["account", "secret"]) {
+    const params = { mode, name: "deepl", message: "", after: 0, since: 0, ms: "never" };
+    const { result } = await plan([
+      { do: "ask_as", params },
+      { do: "ask_as", params },
+    ]);
+    expect(JSON.stringify(result)).toMatch(
+      /An account is connected by|needs an answer from a person/,
+    );
+  }
+});
