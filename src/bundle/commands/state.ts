@@ -14,7 +14,7 @@ export const STATE_USAGE = `npm run servlets -- state show NAME              wha
 npm run servlets -- state export NAME FILE       writes all of it to a file
 npm run servlets -- state import NAME FILE       replaces it by what is in a file; with --files, its files alone
 npm run servlets -- state delete NAME            deletes it
-npm run servlets -- state delete --caller alice  deletes what all servlets keep for this caller
+npm run servlets -- state delete --caller alice  deletes all that is kept for this caller: state, secrets, accounts, handed-over calls
 
   --scope caller:alice | session:ID | server     whose; your own by default
   --to URL                                       the server; http://localhost:8787 by default
