@@ -186,11 +186,6 @@ function checked(settings: Settings): Settings {
       `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
     );
   }
-  if (settings.ENTERPRISE_ISSUERS !== undefined && settings.OWNER_PASSPHRASE === undefined) {
-    throw new Error(
-      "The Worker's configuration is not valid. ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.",
-    );
-  }
   for (const [name, key] of Object.entries(API_KEYS)) {
     const scopes = typeof key === "string" ? [] : (key.scopes ?? []);
     const unknown = scopes.find(

@@ -154,8 +154,11 @@ function ownServer(
   env: object,
   isScope: AuthorizationServerOptions["isScope"],
 ): AuthorizationServer | undefined {
-  const { OWNER_PASSPHRASE: passphrase } = settings;
-  if (passphrase === undefined) return undefined;
+  const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
+  if (passphrase === undefined) {
+    if (enterprises.length === 0) return undefined;
+    throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
+  }
   const store = storeOf(env, "OAUTH_KV");
   const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
   if (store === undefined || attempts === undefined) {
@@ -169,7 +172,7 @@ function ownServer(
     passphrase,
     isScope,
     scopes: settings.SCOPES && Object.keys(settings.SCOPES),
-    enterprises: settings.ENTERPRISE_ISSUERS ?? [],
+    enterprises,
     fetch: fetchNow,
     store,
     attempts,

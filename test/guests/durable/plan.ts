@@ -184,7 +184,9 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return content?.value ?? action;
     }
     case "elicit_url":
-      return (await context.elicitUrl({ message, url, ...pageOf(step) })).action;
+      return (
+        await context.elicitUrl({ message, url: url || "https://pay.example/", ...pageOf(step) })
+      ).action;
     case "url_done":
       context.notifyElicitationComplete(step.id ?? "");
       return undefined;

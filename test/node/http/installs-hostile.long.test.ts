@@ -79,7 +79,12 @@ const linesOf = (servlet?: string): string[] => {
   return lines.filter(servlet === undefined ? (line) => !/^\[\w+\] /.test(line) : isOwn);
 };
 
-const nameless = (text: string) => text.replaceAll("loaded-", "").replaceAll("loaded_", "");
+/** What a loaded servlet answers as a bundled one would; ids of calls that are handed over are left out. */
+const nameless = (text: string) =>
+  text
+    .replaceAll("loaded-", "")
+    .replaceAll("loaded_", "")
+    .replaceAll(/[0-9a-f]{64}/g, "ID");
 
 test.each(Object.entries(GUESTS))(
   "each tool of %s ends as in the bundle",
@@ -90,7 +95,7 @@ test.each(Object.entries(GUESTS))(
     for (const name of own) {
       const bundled = names.includes(nameless(name)) ? nameless(name) : name.split("-")[2]!;
       const answer = nameless(await call(name)).replaceAll(nameless(name), bundled);
-      expect({ name, answer }).toEqual({ name, answer: await call(bundled) });
+      expect({ name, answer }).toEqual({ name, answer: nameless(await call(bundled)) });
     }
     await vi.waitFor(
       () => expect(linesOf(`loaded_${guest}`).map(nameless)).toEqual(linesOf(guest)),

@@ -19,6 +19,8 @@ const variables = {
   GREETING: "hi",
   VAULT_PROBE: "opened",
   LOG_LEVEL: "error",
+  // The model knows no persons at pages.
+  LINKS: "off",
   LIMITS: JSON.stringify(LIMITS),
 };
 
