@@ -70,7 +70,9 @@ describe("a request that must not be repeated", () => {
       },
     );
     expect(unknowns.length).toBeGreaterThan(3);
-    for (const where of unknowns) expect(where).toMatch(/intend|fetch|keep|seal|suspend|end/);
+    // Once the answer is stored the call goes on, and may be sending when its object dies a moment later.
+    for (const where of unknowns)
+      expect(where).toMatch(/answer|intend|fetch|keep|seal|suspend|end/);
   });
 
   test("is repeated under its key where the manifest allows it", async () => {
