@@ -84,7 +84,7 @@ const nameless = (text: string) =>
   text
     .replaceAll("loaded-", "")
     .replaceAll("loaded_", "")
-    .replaceAll(/[0-9a-f]{64}/g, "ID");
+    .replaceAll(/\b[0-9a-f]{64}\b/g, "ID");
 
 test.each(Object.entries(GUESTS))(
   "each tool of %s ends as in the bundle",
