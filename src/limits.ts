@@ -346,6 +346,8 @@ export const limits = {
   origins: 20,
   /** A client's name, or another foreign text on the sign-in page; the rest is cut off. */
   pageCharacters: 500,
+  /** Questions that a person is asked on pages: nobody reads more. Larger ones fail, as where nobody can be asked. */
+  shownAskBytes: 512 * 1024,
   /** Arguments of a call that its user sees on the page of a question. */
   shownArguments: 50,
   /** How long a person who has proven who they are need not do so again on such pages: a few questions. */

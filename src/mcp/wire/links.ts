@@ -6,6 +6,8 @@ import { isObject, type Json } from "../../model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { Wait, type Suspended, type WaitReason } from "../../suspension.ts";
+import { limits } from "../../limits.ts";
+import { textBytes } from "../../shape.ts";
 import { linkResult } from "../../servlets/links.ts";
 import { unanswered, unaskable } from "./answers.ts";
 
@@ -17,8 +19,9 @@ import { unanswered, unaskable } from "./answers.ts";
 /** A client that can be asked nothing: that of a call which was handed over. */
 export const NOBODY: Client = { capabilities: {} };
 
-/** True if these asks are for a person whom this client cannot ask. */
+/** True if these asks are for a person whom this client cannot ask, and fit on pages. */
 export const needsPerson = (asks: Asks, client: Client): boolean =>
+  textBytes(asks) <= limits.shownAskBytes &&
   Object.keys(unaskable(asks, client)).some((key) => asks[key]!.method === "elicitation/create");
 
 /** The asker, but for what needs a person: that interrupts the call. */

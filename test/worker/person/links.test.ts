@@ -121,6 +121,11 @@ test("what only a client can answer fails as before, also once a person is asked
   expect(JSON.stringify(second)).toContain("cannot");
 });
 
+test("a question that is too large for a page fails, as where nobody can be asked", async () => {
+  const { error } = await callOf("plan", steps({ ...ELICIT, message: "x".repeat(600_000) }), PLAIN);
+  expect(error?.message).toContain("cannot be asked");
+});
+
 test("a client that can be asked gets no link", async () => {
   const { result } = await callOf("plan", steps(ELICIT), { server, capabilities: ABLE });
   expect(result).toMatchObject({ resultType: "input_required" });
