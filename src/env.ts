@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
-import { enterpriseSchema, issuerSchema, providerSchema, type Issuer } from "./oauth-settings.ts";
+import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
@@ -62,7 +62,7 @@ const LIMITS = Object.keys(limits) as [keyof typeof limits];
 
 const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
-const isUnique = (issuers: Issuer[]) =>
+const isUnique = (issuers: readonly { issuer: string }[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
 
 /**
@@ -105,7 +105,13 @@ const settingsSchema = z.object({
     ),
   ),
   /** Identity providers of enterprises, whose users need not be [approved one by one](access.md#enterprises): a JSON array, see below. */
-  ENTERPRISE_ISSUERS: z.optional(json(z.array(enterpriseSchema).check(z.minLength(1)))),
+  ENTERPRISE_ISSUERS: z.optional(
+    json(
+      z
+        .array(enterpriseSchema)
+        .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
+    ),
+  ),
   /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
   OWNER_PASSPHRASE: z.optional(
     z

@@ -27,6 +27,8 @@ const CODES = {
   unauthorized: { rpc: -32600, http: 401 },
   insufficient_scope: { rpc: -32600, http: 403 },
   unavailable: { rpc: -32603, http: 503 },
+  /** Only in sessions of 2025-11-25. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error */
+  page_required: { rpc: -32042, http: 200 },
   cancelled: { rpc: -32600, http: 400 },
   /** Chosen by the servlet, with a JSON-RPC code of its own. */
   servlet_error: { rpc: -32603, http: 200 },

@@ -277,6 +277,8 @@ export const limits = {
   sessionCalls: 100,
   /** Tasks that the client of one session has created. */
   sessionTasks: 1000,
+  /** Pages of one session, asked for and not said to be done: the newest. Clients may wait for one or two. */
+  sessionPages: 100,
   /** Resources that one session may subscribe to. */
   sessionSubscriptions: 1000,
   /** Tasks on one page of a session's list: each costs a request to its object. */
@@ -348,6 +350,8 @@ export const limits = {
   pageCharacters: 500,
   /** Questions that a person is asked on pages: nobody reads more. Larger ones fail, as where nobody can be asked. */
   shownAskBytes: 512 * 1024,
+  /** Fields that such a form sends, one for each option that was chosen: their page has a hundred bytes for each. */
+  formFields: 100_000,
   /** Arguments of a call that its user sees on the page of a question. */
   shownArguments: 50,
   /** How long a person who has proven who they are need not do so again on such pages: a few questions. */
@@ -366,8 +370,12 @@ export const limits = {
   accountMarginMs: 30_000,
   /** A token that is refused while it is as new as this is not renewed: it is not the token that is wrong. */
   accountFreshMs: 60_000,
+  /** The path of a page that a person who signs in elsewhere comes back to: a cookie has 4096 bytes, sealed in base64. */
+  backCharacters: 2000,
   /** Calls that a person sees on the page of the account: each costs a request to its task. */
   shownCalls: 50,
+  /** How often that page looks for as many, where some have ended: one request may reach a thousand objects. */
+  callLooks: 10,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,
   /** Options of a choice that are shown one below the other; more become a list. */

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 
 /** The settings of other authorization servers. */
 
-const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/;
+const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?([/?#]|$))/;
 /** True for https, and for http to a loopback host. */
 export const isSecureUrl = (url: string): boolean => SECURE.test(url);
 
@@ -80,7 +80,10 @@ export type Enterprise = z.infer<typeof enterpriseSchema>;
 /** A provider at which callers have accounts that servlets may use. */
 export const providerSchema = z
   .strictObject({
-    /** Its `iss`, where its metadata is found (OpenID Connect, or RFC 8414). This, or the two endpoints, is required. */
+    /**
+     * Its `iss`, where its metadata is found (OpenID Connect, or RFC 8414). This, or the two endpoints, is required; both
+     * where it has no metadata and its answers have an `iss`.
+     */
     issuer: z.optional(secureUrl),
     authorization_endpoint: z.optional(secureUrl),
     token_endpoint: z.optional(secureUrl),

@@ -1,9 +1,9 @@
 import * as oauth from "oauth4webapi";
-import { textWithin } from "../body.ts";
 import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isSecureUrl, type ProviderSettings } from "../oauth-settings.ts";
+import type { ProviderSettings } from "../oauth-settings.ts";
+import { discovered, options } from "./requests.ts";
 
 /** What a provider has granted. The tokens never leave the host. */
 export interface Tokens {
@@ -62,18 +62,16 @@ export class Provider {
     return this.#client.client_id;
   }
 
+  /** The server that grants tokens, and the client that they are granted to. */
+  get identity(): string {
+    const { issuer, token_endpoint } = this.#settings;
+    return `${issuer ?? token_endpoint} ${this.clientId}`;
+  }
+
   /** The host that people know it by. */
   get host(): string {
     const { issuer, authorization_endpoint } = this.#settings;
     return new URL(issuer ?? authorization_endpoint!).host;
-  }
-
-  /** The origin of the page on which people grant access. Throws `unavailable`. */
-  authorizationOrigin(): Promise<string> {
-    return this.#does("cannot be reached", async () => {
-      const { authorization_endpoint } = await this.#server();
-      return new URL(authorization_endpoint!).origin;
-    });
   }
 
   /** The address at which a person grants these scopes, with PKCE. Throws `unavailable`. */
@@ -112,6 +110,15 @@ export class Provider {
     const { state, verifier, nonce, redirectUri } = begun;
     return this.#does("did not grant access", async () => {
       const server = await this.#server();
+      const iss = answer.get("iss");
+      if (iss !== null && iss !== server.issuer && this.#settings.issuer === undefined)
+        throw new Fault(
+          "unavailable",
+          `The provider ${this.name} (${this.host}) names its issuer, which ACCOUNTS lacks: the owner of this server adds it.`,
+          {
+            cause: new Error(`ACCOUNTS.${this.name} has no issuer. Its answer has the iss ${iss}`),
+          },
+        );
       let checked: URLSearchParams;
       try {
         checked = oauth.validateAuthResponse(server, this.#client, answer, state);
@@ -153,7 +160,7 @@ export class Provider {
         const granted = await oauth.processRefreshTokenResponse(server, this.#client, response);
         return { refresh, ...tokensOf(granted) };
       } catch (error) {
-        const isOver = error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
+        const isOver = error instanceof oauth.ResponseBodyError && OVER.has(error.error);
         if (isOver) return undefined;
         throw error;
       }
@@ -229,46 +236,13 @@ export function providersOf(
   );
 }
 
-async function discovered(issuer: URL): Promise<oauth.AuthorizationServer> {
-  const failures: unknown[] = [];
-  for (const algorithm of ["oidc", "oauth2"] as const) {
-    try {
-      const response = await oauth.discoveryRequest(issuer, { algorithm, ...options(issuer.href) });
-      const found = await oauth.processDiscoveryResponse(issuer, response);
-      const { authorization_endpoint, token_endpoint, revocation_endpoint } = found;
-      const addresses = [
-        authorization_endpoint,
-        token_endpoint,
-        revocation_endpoint ?? issuer.href,
-      ];
-      if (addresses.every((url) => typeof url === "string" && isSecureUrl(url))) return found;
-      throw new Error(
-        `The metadata of ${issuer.href} has no endpoints, or some that are not https`,
-      );
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  throw new AggregateError(failures, `No metadata of ${issuer.href} was found`);
-}
-
-/** Bounded in time and size, without redirects. Plain http is for loopback hosts, as the settings demand. */
-const options = (url: string | undefined) => ({
-  [oauth.customFetch]: bounded,
-  [oauth.allowInsecureRequests]: url?.startsWith("http:") === true,
-});
-
-async function bounded(url: string, init: RequestInit): Promise<Response> {
-  const signal = AbortSignal.timeout(limits.issuerMs);
-  const { status, headers, body } = await fetch(url, { ...init, redirect: "manual", signal });
-  const text = await textWithin(body, limits.issuerBytes);
-  if (text === undefined)
-    throw new Error(`${url} answers with more than ${limits.issuerBytes} bytes`);
-  return new Response(text === "" ? null : text, { status, headers });
-}
+/** Codes of a refresh token that is worth nothing any more; the second is GitHub's. */
+const OVER = new Set(["invalid_grant", "bad_refresh_token"]);
 
 function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
   const { access_token: access, refresh_token: refresh, expires_in } = granted;
+  if (access.length > limits.tokenCharacters || !BEARER.test(access))
+    throw new Error("The access token is too long, or none for the Authorization header");
   const subject = oauth.getValidatedIdTokenClaims(granted)?.sub;
   return {
     access,
@@ -277,6 +251,9 @@ function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
     ...(subject !== undefined && { subject }),
   };
 }
+
+/** https://www.rfc-editor.org/rfc/rfc6749#appendix-A.12, without spaces. */
+const BEARER = /^[!-~]+$/;
 
 /** The `error` of an OAuth response, as far as it is one. */
 function codeIn(error: unknown): string | undefined {

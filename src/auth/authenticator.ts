@@ -1,4 +1,5 @@
 import { apiKeysOf, namespaceOf, storeOf, type Settings } from "../env.ts";
+import { siteOf } from "../document.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../model.ts";
@@ -166,12 +167,11 @@ function ownServer(
     const missing = store === undefined ? "KV namespace OAUTH_KV" : "Durable Object ATTEMPTS";
     throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
   }
-  const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
   return authorizationServer({
-    title,
+    ...siteOf(settings),
     passphrase,
     isScope,
-    scopes: settings.SCOPES && Object.keys(settings.SCOPES),
+    scopes: settings.SCOPES,
     enterprises,
     fetch: fetchNow,
     store,

@@ -41,7 +41,9 @@ export const enterpriseAuthorization = ({
     if (found === undefined || (isPublic && !found.public_clients)) return null;
     return { issuer: iss, jwksUri: found.jwks_uri, algorithms: found.algorithms };
   },
-  async mapClaims({ claims: { iss, sub, jti }, requestedScope }) {
+  async mapClaims({ claims: { iss, sub, jti, scope = "" }, requestedScope }) {
+    // Where an assertion names no scopes, the library leaves them to its client.
+    const named = scope.split(" ");
     const digest = bytesToHex(sha256(utf8ToBytes(JSON.stringify([iss, jti]))));
     // The library notes assertions in a store that may be late elsewhere.
     const counter = attempts.getByName(`assertion ${digest}`);
@@ -49,7 +51,7 @@ export const enterpriseAuthorization = ({
     const name = `${iss} ${sub}`;
     return {
       userId: bytesToHex(sha256(utf8ToBytes(name))),
-      scope: requestedScope.filter(isScope),
+      scope: requestedScope.filter((one) => named.includes(one) && isScope(one)),
       props: propsOf(name),
     };
   },

@@ -9,6 +9,8 @@ import type { Sealer } from "./vault.ts";
 /** A connected account as it is stored. */
 interface Connected extends Grant {
   tokens: Tokens;
+  /** What has granted them, and to whom (`Provider.identity`): tokens are for no other. */
+  from: string;
   /** Unix time in ms of the person's consent, and of the tokens. */
   connectedAt: number;
   grantedAt: number;
@@ -19,6 +21,8 @@ interface Connecting {
   grant: Grant;
   begun: Begun;
   back: string;
+  /** To whom the person went (`Provider.identity`): the code is for no other. */
+  at: string;
 }
 
 interface Parts {
@@ -32,6 +36,7 @@ export class ProfileAccounts {
   readonly #parts: () => Parts;
   readonly #renewing = new Map<string, Promise<Settled<string | undefined>>>();
   #changed = Promise.withResolvers<void>();
+  #timesForgotten = 0;
 
   constructor(parts: () => Parts) {
     this.#parts = parts;
@@ -54,6 +59,12 @@ export class ProfileAccounts {
   async begin(grant: Grant, { redirectUri, back }: { redirectUri: string; back: string }) {
     const { sql, sealer } = this.#parts();
     const now = Date.now();
+    const provider = this.#provider(grant.account);
+    const { url, begun } = await provider.begin(grant.scopes, redirectUri);
+    const connecting: Connecting = { grant, begun, back, at: provider.identity };
+    const state = await digestOf(begun.state);
+    const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
+    // Nothing is awaited from here on, so that no other is counted meanwhile.
     sql.exec("DELETE FROM connecting WHERE until <= ?", now);
     const [{ count } = { count: 0 }] = this.#rows<{ count: number }>(
       "SELECT COUNT(*) AS count FROM connecting",
@@ -62,16 +73,13 @@ export class ProfileAccounts {
       throw new Fault("too_many", "You have begun this too often. Try again in ten minutes.", {
         data: { retryAfter: limits.connectingMs / 1000 },
       });
-    const { url, begun } = await this.#provider(grant.account).begin(grant.scopes, redirectUri);
-    const connecting: Connecting = { grant, begun, back };
-    const state = await digestOf(begun.state);
-    const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     sql.exec("INSERT INTO connecting VALUES (?, ?, ?)", state, now + limits.connectingMs, sealed);
     return url;
   }
 
   /** Undefined for an answer to nothing that was begun here; each is taken once. */
   async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
+    const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
     const state = await digestOf(answer.get("state") ?? "");
     const [row] = this.#rows<{ until: number; sealed: ArrayBuffer }>(
@@ -81,15 +89,26 @@ export class ProfileAccounts {
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
-    const { grant, begun, back } = decoded(opened) as Connecting;
+    const { grant, begun, back, at } = decoded(opened) as Connecting;
     try {
-      const tokens = await this.#provider(grant.account).finish(answer, begun);
+      const provider = this.#provider(grant.account);
+      if (provider.identity !== at)
+        throw new Fault(
+          "unavailable",
+          `This server has another provider ${grant.account} by now. Connect the account again.`,
+        );
+      const tokens = await provider.finish(answer, begun);
+      if (tokens !== undefined && this.#timesForgotten !== before) {
+        await provider.revoke(tokens).catch(logError);
+        return undefined;
+      }
       if (tokens === undefined) {
         await this.decline(grant);
         return { back, isConnected: false };
       }
       const now = Date.now();
-      await this.#keep({ ...grant, tokens, connectedAt: now, grantedAt: now });
+      const from = provider.identity;
+      await this.#keep({ ...grant, tokens, from, connectedAt: now, grantedAt: now });
       sql.exec("DELETE FROM declined WHERE id = ?", await idOf(grant));
       return { back, isConnected: true };
     } catch (error) {
@@ -103,9 +122,11 @@ export class ProfileAccounts {
     this.#tell();
   }
 
-  async token(of: AccountOf, refused?: string): Promise<Settled<string | undefined>> {
-    const known = await this.#read(await idOf(of));
-    if (known === undefined) return { value: undefined };
+  async token(grant: Grant, refused?: string): Promise<Settled<string | undefined>> {
+    const known = await this.#read(await idOf(grant));
+    // A call may have found the account connected before its servlet's manifest named more hosts.
+    if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
+      return { value: undefined };
     const { tokens, grantedAt } = known;
     const isOver = (tokens.expires ?? Infinity) <= Date.now() + limits.accountMarginMs;
     // A host that refuses even new tokens does so for another reason.
@@ -118,7 +139,13 @@ export class ProfileAccounts {
     const known = await this.#read(id);
     this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
     // The account is forgotten here, even if the provider cannot be reached.
-    if (known !== undefined) await this.#provider(of.account).revoke(known.tokens).catch(logError);
+    const provider = known && this.#providerOf(known);
+    await provider?.revoke(known!.tokens).catch(logError);
+  }
+
+  async forgetAll(): Promise<void> {
+    this.#timesForgotten++;
+    await Promise.all((await this.all()).map((one) => this.disconnect(one)));
   }
 
   async all(): Promise<(Grant & { connectedAt: number })[]> {
@@ -132,8 +159,8 @@ export class ProfileAccounts {
   }
 
   /** False for an account that its provider grants no more, which is forgotten. Its tokens are renewed if need be. */
-  async #isUsable(of: AccountOf): Promise<boolean> {
-    const found = await this.token(of);
+  async #isUsable(grant: Grant): Promise<boolean> {
+    const found = await this.token(grant);
     // A provider that is down says nothing of the account.
     return !("value" in found) || found.value !== undefined;
   }
@@ -149,13 +176,18 @@ export class ProfileAccounts {
     }
   }
 
-  async #renew(id: string, known: Connected): Promise<string | undefined> {
+  async #renew(id: string, { tokens: { access } }: Connected): Promise<string | undefined> {
+    // It may have been renewed since it was read, and providers take a refresh token that is used twice for a stolen one.
+    const known = await this.#read(id);
+    if (known?.tokens.access !== access) return known?.tokens.access;
     const { refresh } = known.tokens;
-    const tokens =
-      refresh === undefined ? undefined : await this.#provider(known.account).refresh(refresh);
+    const provider = this.#provider(known.account);
+    const tokens = refresh === undefined ? undefined : await provider.refresh(refresh);
     // Its person may have disconnected or connected it meanwhile.
-    const { tokens: current } = (await this.#read(id)) ?? {};
-    if (current?.access !== known.tokens.access) return current?.access;
+    const current = await this.#read(id);
+    if (current === undefined && tokens !== undefined)
+      await provider.revoke(tokens).catch(logError);
+    if (current?.tokens.access !== access) return current?.tokens.access;
     if (tokens === undefined) this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
     else await this.#keep({ ...known, tokens, grantedAt: Date.now() });
     return tokens?.access;
@@ -186,6 +218,12 @@ export class ProfileAccounts {
     const { sealer } = this.#parts();
     const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
     return opened && (decoded(opened) as Connected);
+  }
+
+  /** Undefined if the configuration has another provider or client by now. */
+  #providerOf({ account, from }: Connected): Provider | undefined {
+    const provider = this.#parts().providers.get(account);
+    return provider?.identity === from ? provider : undefined;
   }
 
   #provider(name: string): Provider {

@@ -6,7 +6,7 @@ export interface SecretOf {
   name: string;
 }
 
-/** The kept secrets and connected accounts of a person, without values; and the calls that were handed over, by id. */
+/** The kept secrets and connected accounts of a person, without values; and calls that were handed over, by id. */
 export interface ProfileSummary {
   secrets: (SecretOf & { keptAt: number })[];
   accounts: (Grant & { connectedAt: number })[];
@@ -73,17 +73,19 @@ export interface ProfileObject extends Rpc.DurableObjectBranded {
   declineAccount(principal: string, of: AccountOf): Promise<void>;
   /**
    * An access token, which is renewed if it has expired or is the refused one; undefined if the account is not connected
-   * any more. Throws as `Provider.refresh`.
+   * any more, or for less than this grant. Throws as `Provider.refresh`.
    */
   accountToken(
     principal: string,
-    of: AccountOf,
+    grant: Grant,
     refused?: string,
   ): Promise<Settled<string | undefined>>;
   /** Forgets an account, and has the provider revoke its tokens if it can. */
   disconnectAccount(principal: string, of: AccountOf): Promise<void>;
   /** Notes a call that was handed over, which is stored until then. */
   note(call: string, until: number): Promise<void>;
+  /** Notes that these calls have ended: the summary does not name them any more. */
+  noteEnded(calls: readonly string[]): Promise<void>;
   summary(principal: string): Promise<ProfileSummary>;
   /** Deletes all of it, and the calls that were handed over; tokens are revoked where their provider can do that. */
   forgetAll(principal: string): Promise<void>;

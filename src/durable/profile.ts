@@ -81,8 +81,8 @@ export function profileObject(share: Share) {
       await this.#accounts(principal).decline(of);
     }
 
-    async accountToken(principal: string, of: AccountOf, refused?: string) {
-      return this.#accounts(principal).token(of, refused);
+    async accountToken(principal: string, grant: Grant, refused?: string) {
+      return this.#accounts(principal).token(grant, refused);
     }
 
     async disconnectAccount(principal: string, of: AccountOf) {
@@ -95,12 +95,16 @@ export function profileObject(share: Share) {
       await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
     }
 
+    async noteEnded(calls: readonly string[]): Promise<void> {
+      for (const id of calls) this.#sql.exec("INSERT OR IGNORE INTO ended VALUES (?)", id);
+    }
+
     async summary(principal: string): Promise<ProfileSummary> {
       const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
       const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
       const calls = this.#sql
         .exec<{ id: string }>(
-          "SELECT id FROM calls WHERE until > ? ORDER BY until DESC LIMIT ?",
+          "SELECT id FROM calls WHERE until > ? AND id NOT IN (SELECT id FROM ended) ORDER BY until DESC LIMIT ?",
           Date.now(),
           limits.shownCalls,
         )
@@ -120,9 +124,10 @@ export function profileObject(share: Share) {
       for (let at = 0; at < calls.length; at += limits.shownCalls) {
         const some = calls.slice(at, at + limits.shownCalls);
         await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
+        // Where there are more than one request may reach, the next goes on from here.
+        for (const { id } of some) this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
       }
-      const accounts = this.#accounts(principal);
-      await Promise.all((await accounts.all()).map((one) => accounts.disconnect(one)));
+      await this.#accounts(principal).forgetAll();
       await this.ctx.storage.deleteAll();
       this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
     }
@@ -133,6 +138,7 @@ export function profileObject(share: Share) {
 
     #dropOldCalls(): void {
       this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
+      this.#sql.exec("DELETE FROM ended WHERE id NOT IN (SELECT id FROM calls)");
     }
 
     async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
@@ -168,7 +174,8 @@ interface Row extends Record<string, SqlStorageValue> {
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);`;
+CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;
 
 const idOf = async ({ servlet, name }: SecretOf): Promise<string> =>
   (await sha256(JSON.stringify([servlet, name]))).toHex();

@@ -1,7 +1,7 @@
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { retry } from "../retry.ts";
-import type { AccountOf, AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
+import type { AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
 import { unsettled } from "./remote-hooks.ts";
 import type { Sealer } from "./vault.ts";
 
@@ -95,12 +95,9 @@ export class Profiles {
     return this.#opened<AskedAccount>(token, CONNECT_PATH);
   }
 
-  async token(principal: string, of: AccountOf, refused?: string): Promise<string | undefined> {
-    const { servlet, account } = of;
+  async token(principal: string, grant: Grant, refused?: string): Promise<string | undefined> {
     return unsettled(
-      await this.at(principal, async (profile) =>
-        profile.accountToken(principal, { servlet, account }, refused),
-      ),
+      await this.at(principal, async (profile) => profile.accountToken(principal, grant, refused)),
     );
   }
 

@@ -78,8 +78,13 @@ CREATE TABLE subscriptions (uri TEXT PRIMARY KEY);
 CREATE TABLE tasks (at INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT, until INTEGER);
 ${SealedRows.texts}`;
 
-/** Calls that have sent HTTP requests that must not be repeated. Older sessions have no such table. */
-export const SENT = "CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY)";
+/**
+ * Tables that older sessions do not have: the calls that have sent HTTP requests that must not be repeated, and the
+ * pages that the client was asked to open, oldest first, each by the digest of its `elicitationId`.
+ */
+export const LATER_TABLES = `
+CREATE TABLE IF NOT EXISTS sent (call INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS pages (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);`;
 
 /** Columns of `tasks` that older sessions do not have. */
 export const LATER_COLUMNS = { state: "TEXT", until: "INTEGER" };

@@ -1,12 +1,17 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/wire/message.ts";
 import type { Introduced } from "./session-object.ts";
 import type { Json, LoggingLevel, Principal } from "../model.ts";
 import { SealedRows } from "./sealed-rows.ts";
-import { LATER_COLUMNS, SCHEMA, SENT } from "./session-rows.ts";
+import { LATER_COLUMNS, LATER_TABLES, SCHEMA } from "./session-rows.ts";
 import type { Asked, CallRow, StoredAsk, StoredCall, Row } from "./session-rows.ts";
 import { hasRow, hasTable } from "./tables.ts";
 import type { Sealer } from "./vault.ts";
+
+/** Of an id that a servlet has chosen, which may say something. */
+const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
 
 /** The tables of one session, except its events. */
 export class SessionStore {
@@ -23,7 +28,7 @@ export class SessionStore {
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
-    sql.exec(SENT);
+    sql.exec(LATER_TABLES);
     this.#row = sql.exec<Row>("SELECT * FROM session").toArray()[0];
     this.#storedUse = this.#row?.used ?? 0;
     for (const [name, type] of Object.entries(LATER_COLUMNS)) {
@@ -38,7 +43,7 @@ export class SessionStore {
     const write = await this.rows.prepare({ texts });
     const now = Date.now();
     this.#storage.transactionSync(() => {
-      this.#storage.sql.exec(SCHEMA + SENT);
+      this.#storage.sql.exec(SCHEMA + LATER_TABLES);
       const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
@@ -163,6 +168,20 @@ export class SessionStore {
 
   async asked(number: number): Promise<Asked | undefined> {
     return (await this.rows.text(`ask ${number}`)) as Asked | undefined;
+  }
+
+  /** Notes a page that the client is asked to open; of too many it forgets the oldest. */
+  addPage(elicitationId: string): void {
+    const { sql } = this.#storage;
+    sql.exec("INSERT OR REPLACE INTO pages (id) VALUES (?)", digestOf(elicitationId));
+    const last = "(SELECT MAX(number) FROM pages)";
+    sql.exec(`DELETE FROM pages WHERE number <= ${last} - ?`, limits.sessionPages);
+  }
+
+  /** True once for each page that was added. */
+  takePage(elicitationId: string): boolean {
+    const take = "DELETE FROM pages WHERE id = ? RETURNING 1";
+    return hasRow(this.#storage.sql, take, digestOf(elicitationId));
   }
 
   /** Returns false if there are too many. */

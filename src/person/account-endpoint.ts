@@ -1,10 +1,12 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../auth/document.ts";
+import { shown, type Markup } from "../document.ts";
 import type { ProfileSummary } from "../durable/profile-object.ts";
 import type { Profiles } from "../durable/profiles.ts";
 import type { HandedOver } from "../durable/task-object.ts";
+import type { Tasks } from "../durable/tasks.ts";
 import { limits } from "../limits.ts";
 import { ANONYMOUS } from "../model.ts";
+import { printable } from "../text.ts";
 import { wordsPage } from "./ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
@@ -22,22 +24,35 @@ export const accountEndpoint = (request: Request, page: PersonPage): Promise<Res
         (await people.isToken(form.get("token") ?? "", visit.person, PLACE))
       )
         return act(form, { visit, page, profiles });
-      const { secrets, accounts, calls } = await summaryOf(profiles, principal.name);
-      const tasks = page.tasksOf(principal);
-      const found = await Promise.all(
-        calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
-      );
-      const open = found.filter((one): one is Open => one.call?.called !== undefined);
+      const kept = await keptFor(principal.name, { profiles, tasks: page.tasksOf(principal) });
       const token = await people.token(visit.person, PLACE);
       return {
         status: form === undefined ? 200 : 403,
-        body: accountPage({ name: principal.name, secrets, accounts, open, token }),
+        body: accountPage({ name: principal.name, ...kept, token }),
       };
     },
   });
 
 const summaryOf = (profiles: Profiles, principal: string) =>
   profiles.at(principal, async (profile) => profile.summary(principal));
+
+/** What is kept for a person, and the calls that go on. Those that are found to have ended are noted, to look for others. */
+async function keptFor(
+  principal: string,
+  { profiles, tasks }: { profiles: Profiles; tasks: Tasks },
+): Promise<Pick<ProfileSummary, "secrets" | "accounts"> & { open: Open[] }> {
+  for (let nth = 1; ; nth++) {
+    const { secrets, accounts, calls } = await summaryOf(profiles, principal);
+    const found = await Promise.all(
+      calls.map(async (id) => ({ id, call: await tasks.handedOver(id) })),
+    );
+    const open = found.filter((one): one is Open => one.call?.called !== undefined);
+    const ended = found.filter(({ call }) => call !== undefined && call.called === undefined);
+    if (ended.length === 0 || nth === limits.callLooks) return { secrets, accounts, open };
+    const ids = ended.map(({ id }) => id);
+    await profiles.at(principal, async (profile) => profile.noteEnded(ids));
+  }
+}
 
 const PLACE = "account";
 
@@ -135,7 +150,7 @@ function accountPage(account: {
       accounts.map(
         ({ servlet, account: at, scopes, hosts, connectedAt }) =>
           html`<strong>${shown(at)}</strong> for ${shown(servlet)}, since ${timeOf(connectedAt)}:
-            ${shown(scopes.join(" "))} at ${shown(hosts.join(", "))}
+            ${printable(scopes.join(" "))} at ${printable(hosts.join(", "))}
             ${button("disconnect", `Disconnect ${shown(at)} from ${shown(servlet)}`, { servlet, account: at })}`,
       ),
     )}

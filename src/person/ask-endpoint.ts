@@ -8,7 +8,7 @@ import { FORMATS } from "../schema/formats.ts";
 import { brief } from "../schema/run.ts";
 import { checkOf } from "../servlets/checks.ts";
 import { questionPage, schemaIn, wordsPage, type Complaint } from "./ask-page.ts";
-import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "./fields.ts";
+import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "../schema/fields.ts";
 import type { People, Person } from "./people.ts";
 import {
   notForYou,

@@ -1,12 +1,12 @@
 import type { Ways } from "./people.ts";
 import { html } from "hono/html";
 import type { Ask } from "../asks.ts";
-import { shown, type Markup } from "../auth/document.ts";
+import { shown, type Markup } from "../document.ts";
 import type { HandedOver } from "../durable/task-object.ts";
 import { limits } from "../limits.ts";
 import { isObject } from "../model.ts";
 import { printable, printableText } from "../text.ts";
-import type { Field, Typed } from "./fields.ts";
+import type { Field, Typed } from "../schema/fields.ts";
 
 /** The pages of a question, as markup. All of them work without scripts. */
 
@@ -153,15 +153,20 @@ function address(url: unknown): Markup {
   const parsed = URL.canParse(text) ? new URL(text) : undefined;
   const isWeb = parsed?.protocol === "https:" || parsed?.protocol === "http:";
   if (parsed === undefined || !isWeb) return html`<p class="text">${shown(text)}</p>`;
+  const isForeign = parsed.hostname.split(".").some((label) => label.startsWith("xn--"));
   return html`<p>
       You are asked to open a page of <strong>${parsed.host}</strong>. Enter nothing there that you
       would not tell <strong>${parsed.host}</strong>.
     </p>
+    ${isForeign ? html`<p class="note wrong">${LOOKALIKE}</p>` : ""}
     <p>
       <a href="${parsed.href}" rel="noreferrer noopener" target="_blank">${shown(parsed.href)}</a>
       (in a new tab)
     </p>`;
 }
+
+const LOOKALIKE =
+  "This name is shown as computers write it. It has letters that may look like those of another name: make sure that it is the one you expect.";
 
 function control(field: Field, { typed, complaint }: Question): Markup {
   const { id, label, hint, isRequired, kind, type, options } = field;

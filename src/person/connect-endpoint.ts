@@ -1,8 +1,9 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../auth/document.ts";
+import { shown, type Markup } from "../document.ts";
 import type { Provider } from "../accounts/provider.ts";
 import { unsettled, type Settled } from "../durable/remote-hooks.ts";
 import type { AskedAccount } from "../durable/profiles.ts";
+import { printable } from "../text.ts";
 import { answered } from "./ask-endpoint.ts";
 import { wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
@@ -26,11 +27,9 @@ export const connectEndpoint = (
       if (profiles === undefined || provider === undefined || asked?.principal !== principal.name)
         return notForYou(people, request);
       const form = await people.token(visit.person, token);
-      const show = async (status: number, complaint?: string): Promise<View> => ({
+      const show = (status: number, complaint?: string): View => ({
         status,
         body: connectPage({ asked, provider, token: form, complaint }),
-        // Browsers apply the policy of the page to where its form leads.
-        targets: [await provider.authorizationOrigin()],
       });
       if (visit.form === undefined) return show(200);
       if (!(await people.isToken(visit.form.get("token") ?? "", visit.person, token)))
@@ -42,7 +41,7 @@ export const connectEndpoint = (
         const address = await profiles.at(principal.name, async (profile) =>
           profile.beginAccount(principal.name, grant, from),
         );
-        return seeOther(unsettled(address as Settled<string>));
+        return leadTo(provider, unsettled(address as Settled<string>));
       }
       await profiles.at(principal.name, async (profile) =>
         profile.declineAccount(principal.name, grant),
@@ -69,7 +68,10 @@ export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Re
     /** A user of an issuer at which this server is a client comes back signed in. */
     async open() {
       const signed = await page.people.finish(request);
-      return signed && seeOther(signed.back, { "set-cookie": signed.cookie });
+      if (signed === undefined) return undefined;
+      const headers = { "set-cookie": signed.cookie };
+      if (signed.back !== undefined) return seeOther(signed.back, headers);
+      return { status: 200, body: wordsPage("You are signed in", "Open the link again."), headers };
     },
     async work(visit) {
       const { profiles } = page;
@@ -97,6 +99,17 @@ const failed = (back: string, message: string): View => ({
     <p><a href="${back}">Try again</a>. The call that needs the account still waits.</p>`,
 });
 
+/**
+ * Browsers apply the policy of a page to all places to which its form leads, and a provider may lead on to others. So
+ * this is a page of its own.
+ */
+const leadTo = ({ host }: Provider, address: string): View => ({
+  status: 200,
+  headers: { refresh: `0; url=${address}` },
+  body: html`<h1>Connect an account</h1>
+    <p><a href="${address}">Continue to ${shown(host)}</a></p>`,
+});
+
 const done = (isConnected: boolean): View => ({
   status: 200,
   body: isConnected
@@ -106,6 +119,9 @@ const done = (isConnected: boolean): View => ({
         "The servlet is told that you have declined. You can close this page.",
       ),
 });
+
+/** Whole, since the person agrees to it. */
+const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
 
 function connectPage(given: {
   asked: AskedAccount;
@@ -122,11 +138,9 @@ function connectPage(given: {
     </p>
     <dl>
       <dt>What it may do</dt>
-      <dd>
-        ${scopes.length === 0 ? "What the provider lets any app do" : shown(scopes.join("\n"))}
-      </dd>
+      ${scopes.length === 0 ? html`<dd>What the provider lets any app do</dd>` : scopes.map(line)}
       <dt>Where it may send requests with it</dt>
-      <dd>${shown(hosts.join("\n"))}</dd>
+      ${hosts.map(line)}
     </dl>
     <p>
       You sign in at ${shown(provider.host)}. This server keeps the access that it grants, and shows

@@ -11,8 +11,8 @@ export const CALLBACK_PATH = "/account/callback";
 interface Way {
   issuer: string;
   begun: Begun;
-  /** The path of the page that the person wanted. */
-  back: string;
+  /** The path of the page that the person wanted; absent if it is too long for a cookie. */
+  back?: string;
   /** Unix time in ms. */
   until: number;
 }
@@ -61,13 +61,15 @@ export class IssuerSignIn {
     if (issuer === undefined || provider === undefined || new URL(back, origin).origin !== origin)
       throw new Fault("invalid_params", "There is no such sign-in. Open the link again.");
     const { url, begun } = await provider.begin([], origin + CALLBACK_PATH);
-    const way: Way = { issuer, begun, back, until: Date.now() + limits.connectingMs };
+    const until = Date.now() + limits.connectingMs;
+    const isShort = back.length <= limits.backCharacters;
+    const way: Way = { issuer, begun, until, ...(isShort && { back }) };
     const sealed = await this.#sealer.sealText(way, PLACE);
     return { url, cookie: cookieFor(request, COOKIE, sealed, limits.connectingMs) };
   }
 
   /** The principal who comes back; undefined where this browser has not begun that. Throws as `Provider.finish`. */
-  async finish(request: Request): Promise<{ name: string; back: string } | undefined> {
+  async finish(request: Request): Promise<{ name: string; back?: string } | undefined> {
     const sealed = cookieIn(request, COOKIE);
     const way = (await this.#sealer.openText(sealed, PLACE)) as Way | undefined;
     const { searchParams } = new URL(request.url);
@@ -75,7 +77,8 @@ export class IssuerSignIn {
     if (searchParams.get("state") !== way.begun.state) return undefined;
     const tokens = await this.#issuers.get(way.issuer)?.finish(searchParams, way.begun);
     if (tokens?.subject === undefined) throw new Fault("forbidden", NOT_SIGNED_IN);
-    return { name: `${way.issuer} ${tokens.subject}`, back: way.back };
+    const { back } = way;
+    return { name: `${way.issuer} ${tokens.subject}`, ...(back !== undefined && { back }) };
   }
 }
 

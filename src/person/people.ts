@@ -6,6 +6,7 @@ import { SignInLimiter } from "../auth/sign-in-limiter.ts";
 import { sha256 } from "../digest.ts";
 import type { Sealer } from "../durable/vault.ts";
 import { apiKeysOf, namespaceOf, type Settings } from "../env.ts";
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
 import { ANONYMOUS, type Principal } from "../model.ts";
@@ -66,14 +67,28 @@ export class People {
 
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */
   pagesFor({ name }: Principal, address: string): string | undefined {
-    const { origin, protocol, hostname } = new URL(address);
+    const { origin } = new URL(address);
     const { isOpen } = this.#authenticator;
     if (isOpen) {
       const isAnyone = name === ANONYMOUS.name && !this.#authenticator.isExposed(address);
       return isAnyone ? origin : undefined;
     }
-    const isSafe = protocol === "https:" || isLoopback(hostname);
-    return isSafe && this.#credentialOf(name) !== undefined ? origin : undefined;
+    return isSafe(address) && this.#credentialOf(name) !== undefined ? origin : undefined;
+  }
+
+  /** Throws `forbidden` where what people enter could be read on its way. */
+  demandSafe(address: string): void {
+    if (this.#authenticator.isOpen || isSafe(address)) return;
+    throw new Fault(
+      "forbidden",
+      "Keys and passphrases are taken over https only, or on this machine. Open the https URL.",
+    );
+  }
+
+  /** Somebody at a page, as a caller: users of issuers have proven no scopes, so where there are some they have none. */
+  callerOf({ principal }: Person): Principal {
+    const isUnknown = this.#issuers.of(principal.name) !== undefined;
+    return isUnknown && this.#settings.SCOPES ? { ...principal, scopes: [] } : principal;
   }
 
   /** How people prove themselves here; undefined if they need not or cannot. */
@@ -127,10 +142,10 @@ export class People {
   /** Somebody who comes back from an issuer; undefined for anyone else. Throws as `Provider.finish`. */
   async finish(
     request: Request,
-  ): Promise<{ person: Person; cookie: string; back: string } | undefined> {
+  ): Promise<{ person: Person; cookie: string; back?: string } | undefined> {
     const found = await this.#issuers.finish(request);
     const signed = found && (await this.#signedIn(found.name, request));
-    return signed && { ...signed, back: found.back };
+    return signed && { ...found, ...signed };
   }
 
   async #signedIn(
@@ -184,6 +199,11 @@ export class People {
     const principal = { name, ...(key.scopes && { scopes: key.scopes }) };
     return { principal, secret: key.hash.toHex() };
   }
+}
+
+function isSafe(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === "https:" || isLoopback(hostname);
 }
 
 /** The principal of the passphrase. */

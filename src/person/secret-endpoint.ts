@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { shown, type Markup } from "../auth/document.ts";
+import { shown, type Markup } from "../document.ts";
 import type { Profiles, AskedSecret } from "../durable/profiles.ts";
 import { limits } from "../limits.ts";
 import { printableText } from "../text.ts";

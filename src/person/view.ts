@@ -1,5 +1,5 @@
 import type { Provider } from "../accounts/provider.ts";
-import { documentOf, type Markup, type Site } from "../auth/document.ts";
+import { documentOf, type Markup, type Site } from "../document.ts";
 import { textWithin } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
 import type { Profiles } from "../durable/profiles.ts";
@@ -16,8 +16,6 @@ export interface View {
   status: number;
   body: Markup;
   headers?: Record<string, string>;
-  /** Origins to which its forms lead besides this server. */
-  targets?: readonly string[];
 }
 
 /** Dependencies of all pages for people. */
@@ -63,6 +61,7 @@ export async function pageFor(
 ): Promise<Response> {
   const made = async (): Promise<View> => {
     demandOwnPage(request);
+    page.people.demandSafe(request.url);
     await page.admit?.();
     const opened = await open();
     if (opened !== undefined) return opened;
@@ -87,8 +86,21 @@ export async function pageFor(
     const view = await work({ request, person: signed.person, form, isOld: true });
     return { ...view, headers: { ...view.headers, ...headers } };
   };
-  const { status, body, headers, targets = [] } = await made().catch(refusal);
-  return documentOf(page, body, { status, headers: new Headers(headers), targets });
+  const { status, body, headers } = await made().catch(refusal);
+  return documentOf(page, body, { status, headers: new Headers(headers) });
+}
+
+/** Has its visitor sign in, and leads on to the path in `?back=`. */
+export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, { work: async () => seeOther(ownAddress(request)) });
+
+/** The address in `?back=`, which is the start page's by default. Throws `invalid_params` for one that leads elsewhere. */
+function ownAddress({ url }: Request): string {
+  const { origin, searchParams } = new URL(url);
+  const back = URL.parse(searchParams.get("back") ?? "/", origin);
+  // The whole address: a path such as `//host` would lead elsewhere.
+  if (back?.origin === origin) return back.href;
+  throw new Fault("invalid_params", "This link leads to another server. Open the page by hand.");
 }
 
 const NO_PROOF =
@@ -146,7 +158,15 @@ async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
       "This was not sent by the form of this page. Open the link again.",
     );
   const text = await textWithin(body, limits.bodyBytes);
-  if (text !== undefined) return new URLSearchParams(text);
+  if (text !== undefined) {
+    if (text.length - text.replaceAll("&", "").length < limits.formFields)
+      // Browsers send each line break as two characters, also those of hidden fields.
+      return new URLSearchParams(text.replaceAll("%0D%0A", "%0A"));
+    throw new Fault(
+      "too_large",
+      `The answer has too many fields (limit ${limits.formFields}). Go back and choose fewer.`,
+    );
+  }
   throw new Fault(
     "too_large",
     `The answer is too large (limit ${limits.bodyBytes} bytes). Go back and make it shorter.`,

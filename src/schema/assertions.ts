@@ -18,12 +18,15 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A value's type in words. */
 function described(value: unknown): string {
   if (value === undefined) return "but is missing";
+  if (value === Infinity || value === -Infinity) return "but is too large";
   const isFraction = typeof value === "number" && !Number.isInteger(value);
   return `not ${isFraction ? "a fraction" : TYPES[typeOf(value)]!}`;
 }
 
 function hasType(value: unknown, type: string): boolean {
   const actual = typeOf(value);
+  // 1e999 is read as infinity, which JSON cannot express: others would be given null.
+  if (actual === "number" && !Number.isFinite(value)) return false;
   return actual === type || (type === "integer" && Number.isInteger(value));
 }
 

@@ -59,7 +59,7 @@ export interface Context {
     schema: S;
     timeout?: number;
   }): Promise<ElicitResult<OutputOf<S>>>;
-  /** Asks the user to open a page, for data that must not pass through the client. */
+  /** Asks the user to open a page, which must be https, for data that must not pass through the client. */
   elicitUrl(params: {
     message: string;
     url: string | { toString(): string };

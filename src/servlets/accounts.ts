@@ -99,16 +99,26 @@ function unreachable(error: unknown): never {
 function authorized(request: Request, token: string): Request {
   const sent = new Request(request.clone());
   sent.headers.set("authorization", `Bearer ${token}`);
+  sent.headers.set("accept-encoding", "gzip, br");
   return sent;
 }
+
+/** Codings that the platform decodes. A token in any other would not be found. */
+const DECODED = /^(gzip|br|identity|)$/;
 
 /**
  * The response, whose body fails where it has the token, in any form: some hosts answer with what they were sent.
  */
 function guarded(response: Response, account: string, token: string): Response {
-  const forms = formsOf(token).filter(({ length }) => length >= SHORTEST_PART);
+  const all = formsOf(token).filter(({ length }) => length >= SHORTEST_PART);
+  const forms = [...new Set(all.map((form) => form.toLowerCase()))];
+  if (!DECODED.test(response.headers.get("content-encoding") ?? ""))
+    throw new GuestError(
+      `The response to a request with the account ${account} was compressed in another way than gzip or br, so the servlet does not get the response.`,
+    );
   const demandNone = (text: string) => {
-    if (!forms.some((form) => text.includes(form))) return;
+    const searched = text.toLowerCase();
+    if (!forms.some((form) => searched.includes(form))) return;
     throw new GuestError(
       `The response to a request with the account ${account} had its access token in it, so the servlet does not get the response.`,
     );

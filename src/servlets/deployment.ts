@@ -79,12 +79,11 @@ export interface Accounts {
   ): Promise<"connected" | "declined" | "missing">;
   /** The address of the page on which this principal connects it. */
   connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string>;
-  /** Its access token, which is renewed if it is the refused one; undefined if it is not connected any more. */
-  token(
-    principal: string,
-    of: { servlet: string; account: string },
-    refused?: string,
-  ): Promise<string | undefined>;
+  /**
+   * Its access token, which is renewed if it is the refused one; undefined if it is not connected any more, or for less
+   * than this grant.
+   */
+  token(principal: string, grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
 
 /** Configuration that all servlets share. */

@@ -28,10 +28,13 @@ export function formsOf(value: string): string[] {
   const text = value.toWellFormed();
   const bytes = new TextEncoder().encode(text);
   const parts = [...text.split(/[\r\n]+/), ...[0, 1, 2].map((skip) => base64In(bytes, skip))];
+  const inJson = JSON.stringify(text).slice(1, -1);
   const forms = [
     value,
     text,
-    JSON.stringify(text).slice(1, -1),
+    inJson,
+    // As PHP writes it.
+    inJson.replaceAll("/", "\\/"),
     encodeURIComponent(text),
     new URLSearchParams({ "": text }).toString().slice(1),
     bytes.toBase64(),

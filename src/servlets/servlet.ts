@@ -13,7 +13,7 @@ import {
   type ReadResourceResult,
 } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
-import { wrongForm } from "../schema/forms.ts";
+import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { excessOf } from "../shape.ts";
 import type { Ending } from "../wasm/call.ts";
 import type { HostFunctions } from "../wasm/host-function.ts";
@@ -138,13 +138,14 @@ function inputRequired(output: Json, fuelUsed: number): Suspended {
     return [key, { method, params: isObject(params) ? params : {} }];
   });
   if (asks.length === 0 && state === undefined) throw bad("it asks for nothing");
-  const reason = { kind: "input" as const, asks: Object.fromEntries(asks), given: {} };
+  const asked = Object.fromEntries(asks);
   let states = 0;
-  const wrong = wrongForm(reason.asks, (more) => {
+  const wrong = wrongElicitation(asked, (more) => {
     states += more;
     if (states > limits.patternSizes) throw bad("the patterns of its forms are too large");
   });
   if (wrong !== undefined) throw bad(wrong);
+  const reason = { kind: "input" as const, asks: sentAsks(asked), given: {} };
   return new Suspended(reason, fuelUsed, undefined, state);
 }
 

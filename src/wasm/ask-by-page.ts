@@ -1,7 +1,7 @@
 import type { Answer, Ask } from "../asks.ts";
 import { limits } from "../limits.ts";
 import { isObject, type Json } from "../model.ts";
-import { askClient } from "./ask-client.ts";
+import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";
 
 /** What only a page of this server can be given. */
@@ -45,7 +45,7 @@ export async function askByPage(
     const params = { mode: "url", message, url, elicitationId };
     const own = nth === 0 ? key : `${key}_${nth + 1}`;
     const ask: Ask = { method: "elicitation/create", params, ...(timeoutMs && { timeoutMs }) };
-    const { [own]: answer } = await askClient(guest, { [own]: ask });
+    const { [own]: answer } = await sendAsks(guest, { [own]: ask });
     const isOpen = answer && "result" in answer && answer.result["action"] === "accept";
     if (!isOpen) return { answer: answer ?? CANCELLED, isAsked: true };
   }

@@ -1,20 +1,29 @@
 import { limits } from "../limits.ts";
 import type { Answer, Answers, Ask, Asks } from "../asks.ts";
-import { wrongForm } from "../schema/forms.ts";
+import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
-/** Sends these requests to the client, all at once, and records the answers. */
+/**
+ * Sends these requests of a guest to the client, all at once, and records the answers. Throws a `GuestError` where an
+ * elicitation cannot be used.
+ */
 export async function askClient(guest: Guest, asks: Asks): Promise<Answers> {
+  guest.pay(JSON.stringify(asks).length * limits.formFuel);
+  const spend = (states: number) => guest.pay(states * limits.patternStateFuel);
+  const wrong = wrongElicitation(asks, spend);
+  if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
+  return sendAsks(guest, asks, sentAsks(asks));
+}
+
+/** Sends checked requests; the journal knows them as the guest has made them. */
+export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<Answers> {
   if (Object.keys(asks).length === 0) return {};
   const what = Object.values(asks)
     .map(({ method }) => method)
     .join(", ");
   const live = async () =>
-    JSON.stringify(await guest.wait((signal) => guest.setup.ask(asks, signal)));
+    JSON.stringify(await guest.wait((signal) => guest.setup.ask(sent, signal)));
   const details = JSON.stringify(asks);
-  guest.pay(details.length * limits.formFuel);
-  const wrong = wrongForm(asks, (states) => guest.pay(states * limits.patternStateFuel));
-  if (wrong !== undefined) throw new GuestError(`The servlet asked for input, but ${wrong}.`);
   const answer = await guest.answer({ what, details }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);

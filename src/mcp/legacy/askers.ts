@@ -1,8 +1,10 @@
 import type { AskFailure, Asker, Asks } from "../../asks.ts";
 import type { Client } from "../../call-context.ts";
 import { Wait } from "../../suspension.ts";
+import { Fault } from "../../errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../wire/answers.ts";
+import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 
 /** Askers for the clients of sessions, and for clients that cannot be asked. */
 
@@ -40,3 +42,24 @@ export const failingAsker =
     Object.fromEntries(
       Object.entries(asks).map(([key, ask]) => [key, cannotAsk(ask, UNABLE[why])]),
     );
+
+/**
+ * The asker of a client that accepts no stream. If only pages are asked for, and the client opens pages, it throws
+ * `page_required`, so that the client calls again afterwards; `onPage` gets the id of each.
+ */
+export function streamlessAsker(client: Client, onPage: (id: string) => void): Asker {
+  const fail = failingAsker("no stream");
+  const { protocolVersion: version = "" } = client;
+  return async (asks, signal) => {
+    const wired = Object.values(asks).map((ask) => ({ ...ask, params: olderAsk(ask, version) }));
+    const pages = wired.flatMap((ask) => pageIn(ask) ?? []);
+    const isAble = hasTasks(version) && Object.keys(unaskable(asks, client)).length === 0;
+    if (!isAble || pages.length === 0 || pages.length < wired.length) return fail(asks, signal);
+    pages.forEach(onPage);
+    const elicitations = wired.map(({ params }) => params);
+    throw new Fault("page_required", OPEN_FIRST, { data: { elicitations } });
+  };
+}
+
+const OPEN_FIRST =
+  "This call needs its user to open a page first. Ask the user to, then call again.";

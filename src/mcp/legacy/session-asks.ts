@@ -3,7 +3,7 @@ import { Fault } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { answerOf } from "../wire/answers.ts";
 import type { ClientResponse } from "../wire/message.ts";
-import { hasTasks, olderAsk } from "./shapes.ts";
+import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
 import { related, takesAsTask } from "./tasks.ts";
 import type { Post } from "../../durable/session-object.ts";
 import { isObject, type Json } from "../../model.ts";
@@ -136,8 +136,13 @@ export class SessionAsks {
     this.#open.set(ask.number, ask);
     const message = JSON.stringify({ jsonrpc: "2.0", id: ask.number, ...request });
     const texts = { [`ask ${ask.number}`]: asked };
+    const page = pageIn(request);
+    const also = () => {
+      store.storeAsk(ask);
+      if (page !== undefined) store.addPage(page);
+    };
     try {
-      await streams.send(stream, message, { texts, also: () => store.storeAsk(ask) });
+      await streams.send(stream, message, { texts, also });
     } catch (error) {
       this.#open.delete(ask.number);
       throw error;

@@ -1,6 +1,6 @@
 import type { DetailedTask, Progress, TaskCall } from "../../durable/task-object.ts";
 import { Fault, report } from "../../errors.ts";
-import { sessionAsker, failingAsker } from "./askers.ts";
+import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
@@ -175,7 +175,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         nth++;
         tell(notice);
       },
-      ask: failingAsker(store.row.ready === 0 ? "not initialized" : "no stream"),
+      ask:
+        store.row.ready === 0
+          ? failingAsker("not initialized")
+          : streamlessAsker(kept.client, (id) => store.addPage(id)),
       keeper: sendingKeeper(call, () => call.isStored && this.#open.store(call)),
     };
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {

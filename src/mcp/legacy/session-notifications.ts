@@ -25,7 +25,7 @@ export function hearing(
     get logLevel() {
       return store.row.level;
     },
-    elicitations: true,
+    takePage: (id: string) => store.takePage(id),
   };
   return notices(wanted, (message) => {
     const params = message["params"] as Json;

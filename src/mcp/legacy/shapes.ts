@@ -5,7 +5,7 @@ import { isObject, type ContentBlock, type Json, type Tool } from "../../model.t
 
 /** Converts messages to the shapes of the revisions before 2026-07-28. */
 
-/** Tasks and resumable polling streams came with 2025-11-25. */
+/** Tasks, pages that a client opens, and resumable polling streams came with 2025-11-25. */
 export const hasTasks = (version: string): boolean => version >= "2025-11-25";
 
 /** A result in the shape of this revision. */
@@ -68,6 +68,12 @@ export function olderError(method: string, fault: Fault | RpcError): RpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
 }
+
+/** The id of the page that this request asks to be opened, if any. */
+export const pageIn = ({ method, params }: Pick<Ask, "params"> & { method: string }) =>
+  method === "elicitation/create" && params["mode"] === "url"
+    ? String(params["elicitationId"])
+    : undefined;
 
 /** Params of a request to the client; url mode needs an `elicitationId`. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
 export function olderAsk({ method, params }: Ask, version: string): Json {

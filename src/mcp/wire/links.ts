@@ -7,7 +7,7 @@ import type { ToolEntry } from "../../servlets/catalog.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { Wait, type Suspended, type WaitReason } from "../../suspension.ts";
 import { limits } from "../../limits.ts";
-import { textBytes } from "../../shape.ts";
+import { stringBytes } from "../../text.ts";
 import { linkResult } from "../../servlets/links.ts";
 import { unanswered, unaskable } from "./answers.ts";
 
@@ -21,7 +21,7 @@ export const NOBODY: Client = { capabilities: {} };
 
 /** True if these asks are for a person whom this client cannot ask, and fit on pages. */
 export const needsPerson = (asks: Asks, client: Client): boolean =>
-  textBytes(asks) <= limits.shownAskBytes &&
+  stringBytes(JSON.stringify(asks)) <= limits.shownAskBytes &&
   Object.keys(unaskable(asks, client)).some((key) => asks[key]!.method === "elicitation/create");
 
 /** The asker, but for what needs a person: that interrupts the call. */

@@ -35,8 +35,8 @@ interface Wanted {
   logLevel: LoggingLevel | undefined;
   /** The last progress value that was sent to the client. */
   progress?: number | undefined;
-  /** True if the client is notified when a URL elicitation is complete. */
-  elicitations?: boolean;
+  /** True, once, for a page that the client was asked to open; absent for a client that hears nothing of pages. */
+  takePage?(elicitationId: string): boolean;
 }
 
 /**
@@ -80,7 +80,7 @@ export function notices(
       }
       case "notifications/elicitation/complete": {
         const { elicitationId } = params;
-        if (wanted.elicitations !== true || typeof elicitationId !== "string") return;
+        if (typeof elicitationId !== "string" || !wanted.takePage?.(elicitationId)) return;
         send({ jsonrpc: "2.0", method, params: { elicitationId } });
       }
     }

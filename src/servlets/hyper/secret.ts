@@ -9,6 +9,7 @@ import {
 import { askByPage, ownAnswer } from "../../wasm/ask-by-page.ts";
 import { limits } from "../../limits.ts";
 import { isObject } from "../../model.ts";
+import { printable } from "../../text.ts";
 import { askClient } from "../../wasm/ask-client.ts";
 import { hiding } from "../redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
@@ -36,11 +37,16 @@ export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
 /** Throws a `GuestError` where a param is wrong. */
 function secretIn({ params, timeoutMs }: Ask): AskedSecret {
   const { name, message = "", replace } = params;
-  const isNamed = typeof name === "string" && name !== "" && name.length <= limits.idCharacters;
+  // Forms of browsers change a line break or NUL: such a secret could not be deleted any more.
+  const isNamed =
+    typeof name === "string" &&
+    name !== "" &&
+    name.length <= limits.idCharacters &&
+    name === printable(name);
   if (isNamed && typeof message === "string")
     return { name, message, replace: replace === true, timeoutMs };
   throw new GuestError(
-    `A secret needs a name of at most ${limits.idCharacters} characters, and its message must be a text.`,
+    `A secret needs a name of at most ${limits.idCharacters} characters, all of them printable, and its message must be a text.`,
   );
 }
 

@@ -97,6 +97,9 @@ export interface Followed {
   times: number[];
 }
 
+/** What a servlet asks to be opened by default. */
+const PAGE = "https://page.example/";
+
 const VALUE = {
   type: "object",
   properties: { value: { type: "string" } },
@@ -184,9 +187,7 @@ async function doing(step: Step, id: string, context: Context): Promise<unknown>
       return content?.value ?? action;
     }
     case "elicit_url":
-      return (
-        await context.elicitUrl({ message, url: url || "https://pay.example/", ...pageOf(step) })
-      ).action;
+      return (await context.elicitUrl({ message, url: url || PAGE, ...pageOf(step) })).action;
     case "url_done":
       context.notifyElicitationComplete(step.id ?? "");
       return undefined;

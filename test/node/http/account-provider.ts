@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import Provider from "oidc-provider";
 import { freePort } from "../workerd.ts";
 
@@ -20,6 +21,9 @@ interface Seen {
 
 const tokenIn = ({ headers }: IncomingMessage) =>
   /^Bearer (.*)$/.exec(headers.authorization ?? "")?.[1];
+
+/** Content codings in which the API echoes. */
+const CODINGS = { gzip: gzipSync, deflate: deflateSync, zstd: zstdCompressSync };
 
 /** Gmail, where a servlet thinks that it is. */
 const GMAIL = "gmail.googleapis.com";
@@ -64,6 +68,21 @@ export async function accountProvider(redirectUri: string) {
       const known = token === undefined ? undefined : await provider.AccessToken.find(token);
       if (path === "/echo") return void response.end(`You have sent ${token}.`);
       if (path === "/echo64") return void response.end(btoa(`me:${token}`));
+      if (path === "/echo-slashes")
+        return void response.end(JSON.stringify({ token }).replaceAll("/", "\\/"));
+      if (path === "/echo-lower")
+        return void response.end(
+          encodeURIComponent(token!).replace(/%../g, (one) => one.toLowerCase()),
+        );
+      const [, coding] = /^\/echo-(gzip|deflate|zstd)$/.exec(path) ?? [];
+      if (coding !== undefined)
+        return void response
+          .writeHead(200, { "content-encoding": coding })
+          .end(CODINGS[coding as keyof typeof CODINGS](`You have sent ${token}.`));
+      if (path === "/gzip")
+        return void response
+          .writeHead(200, { "content-encoding": "gzip" })
+          .end(gzipSync("The mail, compressed"));
       if (path === "/away") {
         response.writeHead(302, { location: `${issuer}/nowhere` }).end();
         return;
@@ -166,10 +185,13 @@ export class PersonBrowser {
       const how = body === undefined ? {} : { method: "POST", body };
       const response = await fetch(url, { ...how, headers: { cookie }, redirect: "manual" });
       for (const line of response.headers.getSetCookie()) {
-        const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+        const [pair, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+        // As browsers do: https://httpwg.org/http-extensions/draft-ietf-httpbis-rfc6265bis.html#section-5.6
+        if (pair.length > 4096) continue;
         this.#cookies.set(name!, value!);
       }
-      const location = response.headers.get("location");
+      const refresh = response.headers.get("refresh")?.replace("0; url=", "");
+      const location = response.headers.get("location") ?? refresh ?? null;
       if (location === null) return { url, status: response.status, text: await response.text() };
       await response.body?.cancel();
       [url, body] = [new URL(location, url), undefined];

@@ -60,6 +60,10 @@ test.each(["mailer", "keeper"])(
     expect(token).toMatch(/^[\w-]{20,}$/);
     const echoed = await call(tool, mail("/echo"));
     expect(JSON.stringify(echoed)).not.toContain(token);
+    const { said: codings } = await call(tool, mail("/gzip"));
+    expect(codings[0]).toEqual([200, "The mail, compressed"]);
+    for (const path of ["/echo-gzip", "/echo-deflate"])
+      expect((await call(tool, mail(path)))["said"][0]).toEqual(expect.any(String));
     const refused = await call(tool, {
       steps: [{ do: "http", url: "http://mail.example/", account: "local" }],
     });
@@ -87,3 +91,20 @@ test.each(["mailer", "keeper"])(
   },
   60_000,
 );
+
+test("the page on which an account is connected shows every host and scope, however many there are", async () => {
+  const hosts = ["127.0.0.1", ...Array.from({ length: 30 }, (_, nth) => `host${nth}.mail.example`)];
+  const scopes = ["mail", ...Array.from({ length: 30 }, (_, nth) => `mail.of.folder${nth}.read`)];
+  const more = { skip_resources: [".*"], skip_resource_templates: [".*"], prefix: "wide" };
+  const accounts = {
+    local: { scopes: [...scopes, "mail.send"], hosts: [...hosts, "evil.example"] },
+  };
+  await server.operator.put(await builtFrom("test/guests/durable", "wide", { ...more, accounts }));
+  const asking = () =>
+    call("wide-plan", { steps: [{ do: "http", url: `${provider.api}/mail`, account: "local" }] });
+  await expect.poll(asking, { timeout: 20_000 }).toMatchObject({ status: "waiting" });
+  const { url } = await asking();
+  const isPage = ({ text }: { text: string }) => text.includes("Connect an account");
+  const { text } = await new PersonBrowser().go(url, answers, isPage);
+  for (const one of [...hosts, ...scopes, "evil.example", "mail.send"]) expect(text).toContain(one);
+});

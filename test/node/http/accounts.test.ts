@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, describe, expect, test } from "vitest";
 import { freePort } from "../workerd.ts";
@@ -28,23 +29,37 @@ const hostile = {
 
 const logged: string[] = [];
 
+const ACCOUNTS = {
+  ...JSON.parse(provider.variables.ACCOUNTS),
+  hostile,
+  lost: { issuer: `${HOSTILE}/issuer`, client_id: "edge" },
+};
+const variables = { ...provider.variables, ACCOUNTS: JSON.stringify(ACCOUNTS) };
+
 const server = await serving({
   port,
   log: (text) => logged.push(text),
-  variables: {
-    ...provider.variables,
-    ACCOUNTS: JSON.stringify({
-      ...JSON.parse(provider.variables.ACCOUNTS),
-      hostile,
-      lost: { issuer: `${HOSTILE}/issuer`, client_id: "edge" },
-    }),
+  variables: Object.assign(variables, {
     API_KEYS: JSON.stringify(
       Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
     ),
     RUN_LOG: "json",
     LIMITS: JSON.stringify({ accountFreshMs: 0, issuerMs: 1000, resultWaitMs: 3000 }),
-  },
+  }),
 });
+
+/** Restarts the server with other accounts while `work` runs. */
+async function withAccounts<T>(accounts: Json, work: () => Promise<T>): Promise<T> {
+  const before = variables.ACCOUNTS;
+  variables.ACCOUNTS = JSON.stringify(accounts);
+  await server.restart();
+  try {
+    return await work();
+  } finally {
+    variables.ACCOUNTS = before;
+    await server.restart();
+  }
+}
 
 let people = 0;
 
@@ -180,6 +195,31 @@ describe("an account", () => {
     expect(answers).toBeDefined();
   });
 
+  test("of a client that the server is no more, is connected again", async () => {
+    const { mail } = await connected();
+    const before = provider.seen.length;
+    const local = { ...ACCOUNTS.local, client_id: "another" };
+    const found = await withAccounts({ ...ACCOUNTS, local }, () => mail());
+    expect(found).toMatchObject({ status: "waiting" });
+    expect(provider.seen.length).toBe(before);
+  });
+
+  test("of a provider that the server knows no more, is forgotten with the rest", async () => {
+    const { browser, plan } = await connected();
+    const { local: _, ...others } = ACCOUNTS;
+    await plan({ do: "ask_secret", name: "OTHER", message: "Which?" });
+    await withAccounts(others, async () => {
+      const page = await browser.open(new URL("/account", server.url).href);
+      expect(page.text).toContain("Disconnect local from durable");
+      const sure = await browser.submit(page, { do: "forget-me" });
+      const end = await browser.submit(sure, { do: "forget-all" });
+      expect(end).toMatchObject({
+        status: 200,
+        text: expect.stringContaining("You are forgotten"),
+      });
+    });
+  });
+
   test("is used for POST, too, and by a guest that asks for its token", async () => {
     const { mail, name } = await connected();
     expect((await mail("/mail", "local", { method: "POST" }))["said"]).toEqual([
@@ -208,6 +248,36 @@ describe("a person who refuses", () => {
     expect((await result(id))["said"]).toEqual([refused]);
   });
 });
+
+/** Connects an account at a provider whose endpoints answer so; the call requests this path with it. */
+const answering = async (
+  token: RequestListener,
+  account: string,
+  { path = "/mail", ...more }: Record<string, string> = {},
+) => {
+  const made = createServer(token);
+  await new Promise<void>((resolve) => made.listen(hostilePort, "127.0.0.1", () => resolve()));
+  try {
+    const { browser, answers, plan, result } = await person();
+    const { id, url } = await plan({ do: "http", url: `${provider.api}${path}`, account });
+    const page = await browser.go(url, answers, isConnectPage);
+    const end = await browser.submit(page, answers);
+    if (account === "lost") return { end, id, result };
+    const state = new URL(end.url).searchParams.get("state")!;
+    const back = new URL("/account/callback", server.url);
+    back.search = String(new URLSearchParams({ code: "x", state, ...more }));
+    return { end: await browser.open(back.href), id, result };
+  } finally {
+    made.closeAllConnections();
+    await new Promise((resolve) => made.close(resolve));
+  }
+};
+const json =
+  (status: number, body: string): RequestListener =>
+  (request, response) => {
+    if (request.url?.startsWith("/authorize")) return void response.end("Sign in");
+    response.writeHead(status, { "content-type": "application/json" }).end(body);
+  };
 
 describe("the token goes", () => {
   test.each([
@@ -240,12 +310,33 @@ describe("the token goes", () => {
     expect((await mail("/away"))["said"][0][0]).toBe(404);
   });
 
-  test.each(["/echo", "/echo64"])("not back to the servlet: %s", async (path) => {
+  test.each(["/echo", "/echo64", "/echo-gzip"])("not back to the servlet: %s", async (path) => {
     const { mail } = await connected();
     expect((await mail(path))["said"]).toEqual([
       expect.stringMatching(/had its access token in it/),
     ]);
   });
+
+  test.each(["/echo-deflate", "/echo-zstd"])(
+    "not back to the servlet in a coding that cannot be searched: %s",
+    async (path) => {
+      const { mail } = await connected();
+      expect((await mail(path))["said"]).toEqual([expect.stringMatching(/compressed/)]);
+      expect((await mail("/gzip"))["said"]).toEqual([[200, "The mail, compressed"]]);
+    },
+  );
+
+  test.each(["/echo-slashes", "/echo-lower"])(
+    "not back to the servlet, though it has characters that are escaped: %s",
+    async (path) => {
+      const granted = '{"access_token":"ya29/abc/def+ghi/jkl==","token_type":"bearer"}';
+      const { end, id, result } = await answering(json(200, granted), "hostile", { path });
+      expect(end.url.pathname).toBe(`/ask/${id}`);
+      expect((await result(id))["said"]).toEqual([
+        expect.stringMatching(/had its access token in it/),
+      ]);
+    },
+  );
 });
 
 describe("a link that is somebody else's", () => {
@@ -299,35 +390,19 @@ describe("a link that is somebody else's", () => {
 });
 
 describe("a provider that", () => {
-  const answering = async (token: RequestListener, account: string) => {
-    const made = createServer(token);
-    await new Promise<void>((resolve) => made.listen(hostilePort, "127.0.0.1", () => resolve()));
-    try {
-      const { browser, answers, plan, result } = await person();
-      const { id, url } = await plan({ do: "http", url: `${provider.api}/mail`, account });
-      const page = await browser.go(url, answers, isConnectPage);
-      if (account === "lost") return { end: page, id, result };
-      const state = new URL((await browser.submit(page, answers)).url).searchParams.get("state")!;
-      const back = new URL("/account/callback", server.url);
-      back.search = String(new URLSearchParams({ code: "x", state }));
-      return { end: await browser.open(back.href), id, result };
-    } finally {
-      made.closeAllConnections();
-      await new Promise((resolve) => made.close(resolve));
-    }
-  };
-  const json =
-    (status: number, body: string): RequestListener =>
-    (request, response) => {
-      if (request.url?.startsWith("/authorize")) return void response.end("Sign in");
-      response.writeHead(status, { "content-type": "application/json" }).end(body);
-    };
-
   test.each<[string, RequestListener]>([
     ["answers with an error", json(400, '{"error":"invalid_client"}')],
     ["answers with an error of markup", json(400, '{"error":"<script>alert(1)</script>"}')],
     ["answers with garbage", json(200, "<html>")],
     ["answers without a token", json(200, '{"token_type":"bearer"}')],
+    [
+      "answers with a token that breaks a header",
+      json(200, '{"access_token":"x\\r\\ny: z","token_type":"bearer"}'),
+    ],
+    [
+      "answers with a token of 20 KB",
+      json(200, `{"access_token":"${"x".repeat(20_000)}","token_type":"bearer"}`),
+    ],
     ["answers with a token of another kind", json(200, '{"access_token":"x","token_type":"mac"}')],
     [
       "answers with 2 MB",
@@ -344,6 +419,55 @@ describe("a provider that", () => {
     expect(end.text).toContain("Try again");
     expect(end.text).not.toContain("<script>");
     expect(await result(id)).toMatchObject({ status: "waiting" });
+  });
+
+  test("grants no more, and says so as GitHub does: the account is connected again", async () => {
+    const { end, id, result } = await answering((request, response) => {
+      void textOf(request).then((body) =>
+        json(
+          200,
+          body.includes("grant_type=refresh_token")
+            ? '{"error":"bad_refresh_token"}'
+            : '{"access_token":"ended-token","refresh_token":"ended","token_type":"bearer"}',
+        )(request, response),
+      );
+    }, "hostile");
+    expect(end.text).toContain("Connect an account");
+    expect(await result(id)).toMatchObject({ status: "waiting" });
+  });
+
+  test.each<[string, Json, object]>([
+    ["is not configured is said so", {}, { status: 502, text: expect.stringContaining("issuer") }],
+    ["is configured is taken", { issuer: `${HOSTILE}/oauth` }, { status: 200 }],
+  ])("names an issuer that %s", async (_what, configured, shown) => {
+    const granted = json(200, '{"access_token":"granted","token_type":"bearer"}');
+    const { end } = await withAccounts(
+      { ...ACCOUNTS, hostile: { ...hostile, ...configured } },
+      () => answering(granted, "hostile", { path: "/echo", iss: `${HOSTILE}/oauth` }),
+    );
+    expect(end).toMatchObject(shown);
+  });
+
+  test("is another one by now than when the person went there gets no code", async () => {
+    const { browser, answers, mail } = await person();
+    const { url } = await mail();
+    await browser.submit(await browser.go(url, answers, isConnectPage), answers);
+    const { searchParams } = browser.visited
+      .toReversed()
+      .find(({ pathname }) => pathname === "/auth")!;
+    const back = new URL("/account/callback", server.url);
+    const state = searchParams.get("state")!;
+    back.search = String(new URLSearchParams({ code: "x", state, iss: HOSTILE }));
+    const asked: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      asked.push(request.url);
+      json(400, '{"error":"invalid_grant"}')(request, response);
+    });
+    await new Promise<void>((resolve) => other.listen(hostilePort, "127.0.0.1", () => resolve()));
+    const end = await withAccounts({ ...ACCOUNTS, local: hostile }, () => browser.open(back.href));
+    await new Promise((resolve) => other.close(resolve));
+    expect(end).toMatchObject({ status: 502, text: expect.stringContaining("Try again") });
+    expect(asked).toEqual([]);
   });
 
   test("has no metadata is said so on the page", async () => {

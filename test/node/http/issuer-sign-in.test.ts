@@ -21,6 +21,7 @@ const server = await serving({
   port,
   variables: {
     ...issuer.variables,
+    SCOPES: JSON.stringify({ greeter: ["hello:*"], tester: ["durable:*"] }),
     OAUTH_ISSUERS: JSON.stringify([
       { issuer: issuer.issuer, jwks_uri: `http://127.0.0.1:${keysPort}/`, client: issuer.client },
     ]),
@@ -35,7 +36,7 @@ afterAll(() => {
 });
 
 async function call(who: string, name: string, args: object): Promise<Json> {
-  const token = await new SignJWT({ sub: who })
+  const token = await new SignJWT({ sub: who, scope: "tester" })
     .setProtectedHeader({ alg: "ES256", kid: "k" })
     .setIssuer(issuer.issuer)
     .setAudience(server.url.href)
@@ -68,6 +69,25 @@ describe("a user of an issuer at which this server is a client", () => {
     expect(page.text).toContain("A question for you");
     await browser.submit(page, { f0: "Ada", decision: "accept" });
     expect((await call("ada", "get_result", { id }))["said"]).toEqual(["Ada"]);
+  });
+
+  test("signs in from a page whose address no cookie can hold", async () => {
+    const ask = { do: "ask_secret", name: "名".repeat(256), message: "鍵".repeat(500) };
+    const { url } = await call("ada", "plan", { steps: [ask] });
+    const { page } = await signedIn("ada", url);
+    expect(page.text).toContain("A secret is needed");
+    const { browser, page: direct } = await signedIn("ada", page.url.href);
+    expect(direct.text).toContain("You are signed in");
+    const again = await browser.open(page.url.href);
+    expect(again.text).toContain("A secret is needed");
+  });
+
+  test("has proven no scopes, so the start page offers what needs none", async () => {
+    const { browser, page } = await signedIn("ada", new URL("/sign-in", server.url).href);
+    expect(page.text).toContain("Account of");
+    expect(page.text).toContain("get_result");
+    expect(page.text).not.toContain('data-name="greet"');
+    expect(browser.visited.at(-1)!.pathname).toBe("/");
   });
 
   test("does not get the page of another", async () => {

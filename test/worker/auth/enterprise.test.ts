@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JWTPayload } from "jose";
-import { internet, now, signingKey, tokenOf, type SigningKey } from "./issuer.ts";
+import { base64url, internet, now, signingKey, tokenOf, type SigningKey } from "./issuer.ts";
 import { ORIGIN, ownersApp, principalOf, visitor } from "./owner.ts";
 
 /** Users of an enterprise come in by assertions of its identity provider, without a sign-in here. */
@@ -18,9 +18,24 @@ beforeAll(async () => {
 
 let nth = 0;
 
+/** The claims of an assertion with another header, and no signature. */
+const unsigned = (jwt: string) =>
+  `${base64url({ alg: "none", typ: "oauth-id-jag+jwt" })}.${jwt.split(".")[1]}.AA`;
+
+/** The same, signed by whoever knows the public key. */
+async function byMac(jwt: string): Promise<string> {
+  const text = `${base64url({ alg: "HS256", kid: key.kid, typ: "oauth-id-jag+jwt" })}.${jwt.split(".")[1]}`;
+  const bytes = (given: string) => new TextEncoder().encode(given);
+  const usage = { name: "HMAC", hash: "SHA-256" };
+  const secret = bytes(JSON.stringify(key.jwk));
+  const mac = await crypto.subtle.importKey("raw", secret, usage, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", mac, bytes(text)));
+  return `${text}.${signature.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+}
+
 /** A client with a secret, on a server that knows the enterprise. */
 async function client(more: object = {}, settings: object = enterprise) {
-  internet({ [KEYS]: { keys: [key.jwk] } });
+  const { asked } = internet({ [KEYS]: { keys: [key.jwk] } });
   const app = await ownersApp({ ENTERPRISE_ISSUERS: JSON.stringify([settings]), ...more });
   const at = visitor(app);
   const registered = async (auth: string) => {
@@ -55,7 +70,7 @@ async function client(more: object = {}, settings: object = enterprise) {
       client_secret: client_secret!,
       ...as,
     });
-  return { ...at, app, client_id, registered, assertion, exchange };
+  return { ...at, app, asked, client_id, registered, assertion, exchange };
 }
 
 test("an assertion is exchanged for a token, by which its user calls", async () => {
@@ -94,6 +109,10 @@ test("scopes are those of the assertion, where scopes are configured, and never 
   expect(await principalOf(await call(limited.access_token))).toBe(`${IDP} ada`);
   const without = await exchange(await assertion({ scope: "other" }));
   expect((await call(without.access_token)).status).toBe(403);
+  // An assertion that names none grants none, whatever its client asks for.
+  const asked = await exchange(await assertion(), { scope: "reader" });
+  expect(asked).toMatchObject({ status: 200, scope: "" });
+  expect((await call(asked.access_token)).status).toBe(403);
 });
 
 describe("an assertion is refused", () => {
@@ -109,6 +128,17 @@ describe("an assertion is refused", () => {
     ["for another client", ({ assertion }) => assertion({ client_id: "other" })],
     ["that has expired", ({ assertion }) => assertion({ iat: now() - 900, exp: now() - 600 })],
     ["that lasts too long", ({ assertion }) => assertion({ exp: now() + 7200 })],
+    ["from the future", ({ assertion }) => assertion({ iat: now() + 200 })],
+    ["that is not valid yet", ({ assertion }) => assertion({ nbf: now() + 200 })],
+    [
+      "for this server and others",
+      ({ assertion }) => assertion({ aud: [ORIGIN, "https://b.example"] }),
+    ],
+    ["of nobody", ({ assertion }) => assertion({ sub: "" })],
+    ["that is not signed", async ({ assertion }) => unsigned(await assertion())],
+    ["signed with the public key as a secret", async ({ assertion }) => byMac(await assertion())],
+    ["by a key that is in it", ({ assertion }) => assertion({}, foreign, { jwk: foreign.jwk })],
+    ["by an unknown key", ({ assertion }) => assertion({}, foreign, { kid: "other" })],
     ["without an id", ({ assertion }) => assertion({ jti: undefined })],
     ["that is an access token", ({ assertion }) => assertion({}, key, { typ: "at+jwt" })],
     ["bound to a key", ({ assertion }) => assertion({ cnf: { jkt: "x" } })],
@@ -120,6 +150,36 @@ describe("an assertion is refused", () => {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(status).toBeLessThan(500);
     expect(access_token).toBeUndefined();
+  });
+
+  test("of an unknown issuer without a look at what that says", async () => {
+    const { assertion, exchange, asked } = await client();
+    const { status } = await exchange(await assertion({ iss: "https://evil.example" }));
+    expect(status).toBe(400);
+    expect(asked).toEqual([]);
+  });
+
+  test("that is one of several, or says twice what it is", async () => {
+    const { assertion, client_id, fetch } = await client();
+    for (const name of ["grant_type", "assertion", "client_id"]) {
+      const form = new URLSearchParams({
+        grant_type: GRANT,
+        assertion: await assertion(),
+        client_id,
+      });
+      form.append(name, "other");
+      const answer = await fetch("/oauth/token", { method: "POST", body: form });
+      expect(answer.status).toBe(400);
+    }
+  });
+
+  test("while the identity provider does not say its keys, and taken afterwards", async () => {
+    const { assertion, exchange } = await client();
+    const { pages } = internet({ [KEYS]: new Error("unreachable") });
+    const given = await assertion();
+    expect((await exchange(given)).status).toBe(400);
+    pages[KEYS] = { keys: [key.jwk] };
+    expect((await exchange(given)).status).toBe(200);
   });
 
   test("that was used, also by requests at the same time", async () => {
@@ -150,6 +210,11 @@ describe("an assertion is refused", () => {
     expect(new Set(statuses.slice(0, 30))).toEqual(new Set([400]));
     expect(statuses.at(-1)).toBe(429);
   });
+});
+
+test("an issuer stands there once", async () => {
+  const twice = { ENTERPRISE_ISSUERS: JSON.stringify([enterprise, enterprise]) };
+  await expect(ownersApp(twice)).rejects.toThrow(/names an issuer twice/);
 });
 
 test("needs the server's own sign-in", async () => {

@@ -269,6 +269,6 @@ describe("the page", () => {
       /default-src 'none'.*frame-ancestors 'none'/,
     );
     expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("referrer-policy")).toBe("same-origin");
   });
 });

@@ -253,6 +253,7 @@ test.each<[string, RegExp]>([
   ['[{"issuer":"issuer.example"}]', /OAUTH_ISSUERS\.0\.issuer: is not a URL/],
   ['[{"issuer":"http://issuer.example"}]', /must be https, or http to a loopback host/],
   ['[{"issuer":"http://localhost.evil.example"}]', /must be https/],
+  ['[{"issuer":"http://localhost:80@evil.example"}]', /must be https/],
   [`[{"issuer":"${ISSUER}","algorithms":["HS256"]}]`, /algorithms\.0: must be one of RS256/],
   [`[{"issuer":"${ISSUER}","algorithms":["none"]}]`, /algorithms/],
   [`[{"issuer":"${ISSUER}","algorithms":[]}]`, /algorithms/],

@@ -94,18 +94,28 @@ test("a page that the servlet names is shown with its host, and answered by a bu
   expect(saidIn(await resultOf(id))).toEqual(["accept"]);
 });
 
+test("a page whose host looks like another is shown with its real name, and a warning", async () => {
+  const step = { do: "elicit_url", message: "Pay", url: "https://\u0430pple.example/" };
+  const { result } = await callOf("plan", steps(step), PLAIN);
+  const page = await browser().fetch(result!["structuredContent"].url);
+  expect(page.text).toContain("open a page of xn--pple-43d.example");
+  expect(page.text).toContain("may look like those of another name");
+  expect(page.html).toContain('href="https://xn--pple-43d.example/"');
+});
+
 test.each([
   "javascript:alert(1)",
   "data:text/html,x",
   "https://ada:hush@pay.example/",
   "pay",
+  "http://pay.example/",
   `https://a/${"x".repeat(100_000)}`,
 ])("what is not a page is shown to nobody: %.40s", async (url) => {
   for (const capabilities of [{}, { elicitation: { url: {} } }]) {
     const step = { do: "elicit_url", message: "Run", url };
     const { result } = await callOf("plan", steps(step), { capabilities });
     expect(result).toMatchObject({ isError: true });
-    expect(JSON.stringify(result)).toContain("is not that of a page");
+    expect(JSON.stringify(result)).toContain("the url of ask_1 cannot be used");
   }
 });
 
@@ -123,6 +133,15 @@ test("what only a client can answer fails as before, also once a person is asked
 
 test("a question that is too large for a page fails, as where nobody can be asked", async () => {
   const { error } = await callOf("plan", steps({ ...ELICIT, message: "x".repeat(600_000) }), PLAIN);
+  expect(error?.message).toContain("cannot be asked");
+});
+
+test.each([
+  ["fields", { properties: Object.fromEntries(Array.from({ length: 90_000 }, (_, n) => [n, {}])) }],
+  ["choices", { properties: { a: { enum: Array.from({ length: 180_000 }, (_, n) => n) } } }],
+])("so does one of more %s than a page can have", async (_what, schema) => {
+  const ask = { do: "inputs", keys: ["a"], message: "x", schema: { type: "object", ...schema } };
+  const { error } = await callOf("plan", steps(ask), PLAIN);
   expect(error?.message).toContain("cannot be asked");
 });
 

@@ -87,6 +87,7 @@ describe("fields", () => {
     ["too short", { type: "string", minLength: 3 }, "ab", /at least 3/],
     ["no number", { type: "number" }, "many", /number/],
     ["too large", { type: "integer", maximum: 10 }, "11", /10/],
+    ["larger than any number", { type: "number" }, "1e999", /number/],
     ["no whole number", { type: "integer" }, "1.5", /integer/],
     ["no address", { type: "string", format: "email" }, "a@", /email/],
     ["not one of these", { type: "string", enum: ["x"] }, "7", /one of|must be/],
@@ -170,6 +171,16 @@ describe("fields", () => {
     const answer = (value: string) => ({ action: "accept", content: { value } });
     expect(await saidBy(id)).toEqual([{ a: answer("A"), b: answer("B") }]);
   });
+});
+
+test("a question under a key of two lines is answered, although browsers send another line break", async () => {
+  const { id, url } = await linkOf([{ do: "inputs", keys: ["a\nb"], message: "Say" }]);
+  const person = browser();
+  const { hidden } = await person.fetch(url);
+  const ask = hidden["ask"]!.replaceAll("\n", "\r\n");
+  await person.send(url, { ...hidden, ask, f0: "A", decision: "accept" });
+  const answer = { action: "accept", content: { value: "A" } };
+  expect(await saidBy(id)).toEqual([{ "a\nb": answer }]);
 });
 
 describe("who may open it", () => {
@@ -266,6 +277,15 @@ describe("who may open it", () => {
     expect(page.response.headers.getSetCookie()[0]).toMatch(
       /^__Host-person=.*; Path=\/;.*; Secure$/,
     );
+  });
+
+  test("over plain http nothing is entered, also where that host is allowed", async () => {
+    const keys = await serverOf({ ada: {} }, { ALLOWED_HOSTS: "lan.example" });
+    const person = browser(keys, "http://lan.example");
+    const page = await person.fetch("/account");
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining("https")]);
+    expect((await person.send("/account", { credential: "ada" })).status).toBe(403);
+    expect(person.cookies.size).toBe(0);
   });
 
   test("the owner with the passphrase, of which wrong ones are counted", async () => {
@@ -371,6 +391,17 @@ describe("what nobody should send", () => {
       headers: { origin: person.origin, "content-type": "application/json" },
     };
     expect((await person.fetch(url, { ...init, body: "{}" })).status).toBe(415);
+  });
+
+  test("more fields than any form has, of somebody who is not known", async () => {
+    const keys = await serverOf({ ada: {} }, {});
+    const person = browser(keys);
+    const page = await person.fetch("/ask/x", {
+      method: "POST",
+      body: "f0&".repeat(1_300_000),
+      headers: { origin: person.origin, "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect([page.status, page.text]).toEqual([413, expect.stringContaining("too many fields")]);
   });
 
   test.each(["x", "0".repeat(64), "..%2f", "%00", "a".repeat(5000)])(

@@ -191,11 +191,15 @@ describe("bad input", () => {
     expect(JSON.stringify(result)).toContain("does not know who is calling");
   });
 
-  test.each([[""], ["n".repeat(257)]])("a name that is none: %#", async (name) => {
-    const { plan } = await callers();
-    const { result } = await plan([{ ...ASK, name }]);
-    expect(JSON.stringify(result)).toContain("needs a name of at most 256 characters");
-  });
+  // Browsers send a line break of a form back as another, and NUL not at all: it could not be deleted at /account.
+  test.each([[""], ["n".repeat(257)], ["a\nb"], ["a\u0000b"], ["a\u202eb"]])(
+    "a name that is none: %#",
+    async (name) => {
+      const { plan } = await callers();
+      const { result } = await plan([{ ...ASK, name }]);
+      expect(JSON.stringify(result)).toContain("needs a name of at most 256 characters");
+    },
+  );
 
   test("pages of others, forged ones, old ones, and forms of other pages", async () => {
     const { ada, eve, at, plan } = await callers();
@@ -312,6 +316,24 @@ describe("the account", () => {
     const over = await person.send("/account", { token, do: "sign-out" });
     expect(over.text).toContain("You are signed out");
     expect((await person.fetch("/account")).text).toContain("Who are you?");
+  });
+
+  test("shows a call that waits behind many that have ended, and forgets all of them", async () => {
+    limited({ shownCalls: 2, resultWaitMs: 50 });
+    const { ada, at, plan, result } = await callers();
+    const person = await signedIn(at, ada);
+    const waiting = (await plan([ELICIT])).result!["structuredContent"];
+    let over: Json = {};
+    for (let nth = 0; nth < 5; nth++) {
+      over = (await plan([ELICIT])).result!["structuredContent"];
+      await person.answer(over["url"], { f0: "Ada" });
+      expect(saidIn(await result(over["id"]))).toEqual(["Ada"]);
+    }
+    const { html, hidden } = await person.fetch("/account");
+    expect(html).toContain(`<a href="/ask/${waiting["id"]}">`);
+    await person.send("/account", { ...hidden, do: "forget-all" });
+    for (const id of [waiting["id"], over["id"]])
+      expect(await result(id)).toMatchObject({ result: { isError: true } });
   });
 
   test("forgets a person: secrets, waiting calls, memory and files, and nobody else's", async () => {

@@ -19,6 +19,7 @@ describe("a secret is struck out", () => {
     ["after a letter that grows in lower case", "hunter2", "İİHUNTER2.", "İİ[hidden]."],
     ["with a final sigma", "odos-ΟΔΟΣ", "odos-οδοςx odos-οδοσ", "[hidden]x [hidden]"],
     ["in JSON", 'a"b\n', JSON.stringify({ s: 'a"b\n' }), '{"s":"[hidden]"}'],
+    ["in JSON with escaped slashes", "a/b/c", String.raw`{"s":"a\/b\/c"}`, '{"s":"[hidden]"}'],
     ["in a URL", "á/b c", "?q=%C3%A1%2Fb%20c&", "?q=[hidden]&"],
     ["in a form", "á/b c", "q=%c3%a1%2Fb+c&", "q=[hidden]&"],
     ["twice", "ab1", "ab1ab1-ab1", "[hidden]-[hidden]"],

@@ -113,8 +113,7 @@ function asTyped({ kind, options }: Pick<Field, "kind" | "options">, value: unkn
 /** What was sent of these fields; all else is dropped. */
 export function typedIn(fields: readonly Field[], form: URLSearchParams): Typed {
   const sent = Map.groupBy(form, ([id]) => id);
-  const textsOf = (id: string) =>
-    (sent.get(id) ?? []).map(([, text]) => text.replaceAll("\r\n", "\n"));
+  const textsOf = (id: string) => (sent.get(id) ?? []).map(([, text]) => text);
   return new Map(fields.map(({ id }) => [id, textsOf(id)]));
 }
 

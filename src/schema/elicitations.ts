@@ -1,0 +1,90 @@
+import type { Ask, Asks } from "../asks.ts";
+import { limits } from "../limits.ts";
+import { isObject, type Json } from "../model.ts";
+import { FORMATS } from "./formats.ts";
+import { Schema, SchemaError } from "./schema.ts";
+
+/** Elicitations of servlets, before a client sees them. */
+
+/**
+ * The problem of the first elicitation that cannot be used, and what to do; undefined if all can. `spend` is called with
+ * the number of states of the patterns of each form, and throws if there are too many.
+ */
+export function wrongElicitation(asks: Asks, spend: (states: number) => void): string | undefined {
+  for (const [key, { method, params }] of Object.entries(asks)) {
+    if (method !== "elicitation/create") continue;
+    const problem = problemOf(params, spend);
+    if (problem === undefined) continue;
+    const { member, why, next } = problem;
+    return `the ${member} of ${key.slice(0, 80)} cannot be used: ${why}. ${next}`;
+  }
+  return undefined;
+}
+
+interface Problem {
+  member: string;
+  why: string;
+  /** What to do next. */
+  next: string;
+}
+
+function problemOf(params: Json, spend: (states: number) => void): Problem | undefined {
+  const { mode, requestedSchema: schema } = params;
+  if (mode === "url") return problemOfPage(params);
+  if ((mode ?? "form") !== "form")
+    return { member: "mode", why: "it is unknown", next: "Use form or url" };
+  if (!isObject(schema)) return undefined;
+  try {
+    spend(new Schema(schema, FORMATS).patternStates);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    const next = "Give it a valid JSON Schema";
+    return { member: "requestedSchema", why: error.message, next };
+  }
+}
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#safe-url-handling */
+function problemOfPage({ message, url, elicitationId: id }: Json): Problem | undefined {
+  const { idCharacters, urlCharacters } = limits;
+  if (typeof message !== "string")
+    return { member: "message", why: "it is not a text", next: "Say what the page is for" };
+  const isId = typeof id === "string" && id !== "" && id.length <= idCharacters;
+  if (id !== undefined && id !== null && !isId) {
+    const why = `it is not a text of 1 to ${idCharacters} characters`;
+    return { member: "elicitationId", why, next: "Shorten it, or leave it out" };
+  }
+  const why = problemOfUrl(url, urlCharacters);
+  const next = "Give it an https URL without a user name and a password";
+  return why === undefined ? undefined : { member: "url", why, next };
+}
+
+/** The URL is not repeated: it may have what is nobody's business. */
+function problemOfUrl(url: unknown, most: number): string | undefined {
+  if (typeof url !== "string") return "it is not a text";
+  const tooLong = `it is longer than ${most} characters`;
+  if (url.length > most) return tooLong;
+  const parsed = URL.parse(url);
+  if (parsed === null) return "it is not a URL";
+  if (parsed.href.length > most) return tooLong; // Its letters are written in ASCII.
+  if (parsed.protocol !== "https:") return "it is not https";
+  if (parsed.username !== "" || parsed.password !== "") return "it has a user name or a password";
+  return undefined;
+}
+
+/**
+ * Checked asks as clients get them: of a page only the members that the specification has, with its host in ASCII, since
+ * other letters may look like those of another host.
+ */
+export const sentAsks = (asks: Asks): Asks =>
+  Object.fromEntries(Object.entries(asks).map(([key, ask]) => [key, sentAsk(ask)]));
+
+function sentAsk(ask: Ask): Ask {
+  const { mode, message, url, elicitationId: id } = ask.params;
+  if (ask.method !== "elicitation/create" || mode !== "url") return ask;
+  const { href } = new URL(String(url));
+  return {
+    ...ask,
+    params: { mode, message, url: href, ...(typeof id === "string" && { elicitationId: id }) },
+  };
+}
