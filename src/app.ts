@@ -1,9 +1,8 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
-import { secureHeaders } from "hono/secure-headers";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin } from "./auth/origin.ts";
+import { checkOrigin, demandOwnOrigin } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
@@ -17,15 +16,17 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { HOW_TO_CLOSE, page } from "./page/page.ts";
+import { assetsOf, SCRIPT_PATH } from "./console/assets.ts";
+import { CONSOLE_MCP_PATH, HOW_TO_CLOSE, SIGN_IN_PATH, startPage } from "./console/page.ts";
 import { accountEndpoint } from "./person/account-endpoint.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
 import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./person/connect-endpoint.ts";
 import { CALLBACK_PATH } from "./person/issuer-sign-in.ts";
 import { secretEndpoint } from "./person/secret-endpoint.ts";
-import type { PersonPage } from "./person/view.ts";
+import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { scopeFor } from "./servlets/scopes.ts";
 import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
@@ -34,8 +35,11 @@ export function createApp(bundle: Bundle, env: object) {
     bundle,
     env,
   );
-  const { server, hubs, vault, tasks, sessions, states, people } = parts;
+  const { server, hubs, vault, tasks, sessions, states, people, site } = parts;
   const { authorization } = authenticator;
+  const assets = assetsOf(env);
+  const scopeOf = (servlet: string, own: string) =>
+    settings.SCOPES && scopeFor(servlet, own, settings.SCOPES);
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
@@ -66,21 +70,38 @@ export function createApp(bundle: Bundle, env: object) {
   app.on("GET", ["/", "/mcp"], async (c, next) => {
     const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
     if (!wantsPage) return next();
-    return pageHeaders(c, async () => {
-      const registry = await serving.registry();
-      const html = page({
-        title: settings.SERVER_TITLE ?? settings.SERVER_NAME,
+    const { raw } = c.req;
+    const person = authenticator.isOpen ? undefined : await people?.of(raw);
+    const caller = person && people?.callerOf(person);
+    // To list what servlets with state offer somebody may take calls of them.
+    const { quota, until } = rateLimiter.enter(callerKey(caller ?? anonymousAt(raw)), raw);
+    const answer = async () => {
+      if (caller) await quota.admit?.();
+      const all = await serving.registry();
+      const registry = caller ? all.for({ principal: caller }) : all;
+      const isVisible = authenticator.isOpen || caller !== undefined;
+      const { servlets } = registry;
+      return startPage({
+        ...site,
         version: settings.SERVER_VERSION,
-        endpoint: new URL("/mcp", c.req.url).href,
-        offers: authenticator.isOpen
-          ? { servlets: registry.servlets, catalog: await registry.catalog() }
-          : undefined,
-        isExposed: authenticator.isExposed(c.req.url),
+        endpoint: {
+          url: new URL("/mcp", raw.url).href,
+          name: settings.SERVER_NAME,
+          isKeyed: authenticator.proof === "key",
+        },
+        offers: isVisible ? { servlets, catalog: await registry.catalog(), scopeOf } : undefined,
+        isExposed: authenticator.isExposed(raw.url),
         proof: authenticator.proof,
+        visitor: caller?.name,
+        hasSignIn: people?.ways !== undefined,
+        script: assets && SCRIPT_PATH,
+        mcp: authenticator.isOpen ? "/mcp" : CONSOLE_MCP_PATH,
       });
-      c.res = await Promise.resolve(c.html(html));
-    });
+    };
+    return until(answer());
   });
+
+  if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -92,9 +113,7 @@ export function createApp(bundle: Bundle, env: object) {
     app.on(["GET", "POST"], PROTOCOL_PATHS, (c) => authorization.protocol(c.req.raw));
   }
 
-  app.all("/mcp", async (c) => {
-    const { raw } = c.req;
-    const principal = await authenticator.identify(raw);
+  const answerMcp = async (raw: Request, principal: Principal) => {
     const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
     return until(
       mcpEndpoint(raw, {
@@ -110,10 +129,19 @@ export function createApp(bundle: Bundle, env: object) {
         sessions,
       }),
     );
+  };
+
+  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, await authenticator.identify(raw)));
+
+  // The script of the start page, as the person who has signed in there.
+  app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
+    demandOwnOrigin(raw);
+    const person = authenticator.isOpen ? undefined : await people?.of(raw);
+    if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
+    return answerMcp(raw, people!.callerOf(person));
   });
 
   if (people) {
-    const title = settings.SERVER_TITLE ?? settings.SERVER_NAME;
     const { profiles, providers } = serving;
     const paged = async (raw: Request, endpoint: (visited: PersonPage) => Promise<Response>) => {
       const person = await people.of(raw);
@@ -121,7 +149,7 @@ export function createApp(bundle: Bundle, env: object) {
       const { quota, until } = rateLimiter.enter(key, raw);
       const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
       const { forgetCaller } = states;
-      const visited = { people, title, person, tasksOf, profiles, providers, forgetCaller };
+      const visited = { people, ...site, person, tasksOf, profiles, providers, forgetCaller };
       return until(endpoint({ ...visited, admit: quota.admit }));
     };
     const methods = ["GET", "POST"];
@@ -139,6 +167,9 @@ export function createApp(bundle: Bundle, env: object) {
     );
     app.on(methods, CALLBACK_PATH, ({ req }) =>
       paged(req.raw, (visited) => callbackEndpoint(req.raw, visited)),
+    );
+    app.on(methods, SIGN_IN_PATH, ({ req }) =>
+      paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
     );
     app.on(methods, "/account", ({ req }) =>
       paged(req.raw, (visited) => accountEndpoint(req.raw, visited)),
@@ -200,15 +231,4 @@ const readable = cors({
   origin: (origin) => origin,
   exposeHeaders: ["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],
   maxAge: 86400,
-});
-
-/** Headers of the start page: no scripts, no frames, nothing loaded. */
-const pageHeaders = secureHeaders({
-  contentSecurityPolicy: {
-    defaultSrc: ["'none'"],
-    styleSrc: ["'unsafe-inline'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
 });

@@ -10,6 +10,7 @@ import { vaultOf } from "./durable/state-vault.ts";
 import { tasksOf } from "./durable/tasks.ts";
 import { sealerOf } from "./durable/vault.ts";
 import { namespaceOf, readSettings, type Settings } from "./env.ts";
+import { siteOf } from "./document.ts";
 import { configureLimits } from "./limits.ts";
 import type { Server } from "./mcp/wire/exchange.ts";
 import { People } from "./person/people.ts";
@@ -35,6 +36,7 @@ export function wire(bundle: Bundle, env: object) {
   return {
     settings,
     serving,
+    site: siteOf(settings),
     server: introduction(settings),
     authenticator,
     /** Who may answer on pages; undefined where there are none. */

@@ -24,7 +24,7 @@ import {
   storeWith,
 } from "./client-documents.ts";
 import { consentPage, refusalPage } from "./consent-page.ts";
-import type { Site } from "./document.ts";
+import type { Site } from "../document.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { resourceOf } from "./metadata.ts";
@@ -40,8 +40,8 @@ export interface AuthorizationServerOptions extends Site {
   passphrase: string;
   /** Tells whether a scope grants anything here: a configured one, or a pattern that fits a servlet. */
   isScope(scope: string): boolean;
-  /** The names of the configured scopes; undefined where none are configured. */
-  scopes: readonly string[] | undefined;
+  /** The configured scopes, and what each grants; undefined where none are configured. */
+  scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
   store: KVNamespace;
   attempts: DurableObjectNamespace<Counter>;
@@ -157,7 +157,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   function granted(asked: AuthRequest): string[] {
     const known = asked.scope.filter(owner.isScope);
     if (known.length > 0 || asked.scope.length === 0) return known;
-    const there = [...(owner.scopes ?? []), "patterns such as SERVLET:TOOL"].join(", ");
+    const there = [...Object.keys(owner.scopes ?? {}), "patterns such as SERVLET:TOOL"].join(", ");
     throw refused(
       asked,
       "invalid_scope",
@@ -180,8 +180,14 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     const client = await oauth.describeConsent(asked);
     if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
     const { handle, headers } = await oauth.beginConsent(asked);
-    return consentPage({ site: owner, client, handle, headers, scopes, complaint });
+    const { origin } = new URL(request.url);
+    const of = { client, handle, headers, complaint };
+    return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes) });
   }
+
+  /** What each scope grants: what is configured, or the pattern that it is. */
+  const grantsOf = (scopes: readonly string[]) =>
+    new Map(scopes.map((scope) => [scope, owner.scopes?.[scope] ?? [scope]]));
 
   async function decide(oauth: OAuthHelpers, request: Request): Promise<Response> {
     const form = await formOf(request);
@@ -255,7 +261,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   /** The library's metadata, completed: it supports neither client ids that are URLs nor scopes. */
   async function completed(response: Response): Promise<Response> {
     const metadata: object = await response.json();
-    const { scopes = [] } = owner;
+    const scopes = Object.keys(owner.scopes ?? {});
     return Response.json(
       {
         ...metadata,

@@ -2,19 +2,30 @@ import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "../limits.ts";
 import { OPERATOR_SCOPE } from "../model.ts";
-import { documentOf, shown, type Markup, type Site } from "./document.ts";
+import { documentOf, shown, sourceOf, type Markup, type Site } from "../document.ts";
 
 interface ConsentRequest {
   site: Site;
+  /** Of this server, as the owner has opened it. */
+  origin: string;
   client: ConsentDescription;
   /** The consent handle; the form sends it back. */
   handle: string;
   /** Headers that bind the handle to this browser; the response adds to them. */
   headers: Headers;
-  /** The scopes that it would be limited to, if any. */
-  scopes: readonly string[];
+  /** The scopes that it would be limited to, if any, and the patterns that each grants. */
+  scopes: ReadonlyMap<string, readonly string[]>;
   /** Why the previous attempt failed. */
   complaint: string | undefined;
+}
+
+/** What a pattern grants (`servlet:name`, with `*` for any characters). */
+function inWords(pattern: string): string {
+  const colon = pattern.indexOf(":");
+  if (colon < 0) return "what the server lets operators do";
+  const [servlet, name] = [pattern.slice(0, colon), pattern.slice(colon + 1)].map(shown);
+  const of = servlet === "*" ? "any servlet" : servlet;
+  return name === "*" ? `everything of ${of}` : `${name} of ${of}`;
 }
 
 const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
@@ -24,9 +35,8 @@ const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
  */
 export async function consentPage(question: ConsentRequest): Promise<Response> {
-  const { site, client, handle, scopes, complaint } = question;
-  const { headers } = question;
-  const unknown = client.scope.filter((scope) => !scopes.includes(scope));
+  const { site, origin, client, handle, headers, scopes, complaint } = question;
+  const unknown = client.scope.filter((scope) => !scopes.has(scope));
   const name = html`<bdi>${shown(client.clientName)}</bdi>`;
   const known =
     client.clientDomain === undefined
@@ -38,20 +48,34 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
         it.
       </p>`
     : "";
-  const body = html`<h1>Let ${name} use ${site.title}?</h1>
+  const body = html`<p class="dim">
+      ${site.icon === undefined ? "" : html`<img class="icon" src="${site.icon}" alt="" />`}<strong
+        >${site.title}</strong
+      >
+      at ${origin}
+    </p>
+    <h1>Let ${name} use ${site.title}?</h1>
     <p>${known} You will be sent to <strong>${shown(client.redirectHost)}</strong>.</p>
     ${local}
-    <p>
+    <p>It may then, as you:</p>
+    <ul>
       ${
-        scopes.length === 0
-          ? "It may then use every tool, resource and prompt of this server as you,"
-          : html`It may then use what these are for, as you: ${scopes.map(code)}`
+        scopes.size === 0
+          ? html`<li>use every tool, resource and prompt of this server</li>`
+          : [...scopes].map(
+              ([scope, patterns]) =>
+                html`<li>
+                  use ${[...new Set(patterns.map(inWords))].join("; ")} (${code(scope)})
+                </li>`,
+            )
       }
-      until it has not done so for ${limits.refreshTokenMs / 86_400_000} days or the passphrase
-      changes.
+    </ul>
+    <p>
+      That ends when it has not done so for ${limits.refreshTokenMs / 86_400_000} days, or when the
+      passphrase changes.
     </p>
     ${
-      scopes.includes(OPERATOR_SCOPE)
+      scopes.has(OPERATOR_SCOPE)
         ? html`<p class="note" role="note">
             With <code>${OPERATOR_SCOPE}</code> it may see, replace and delete what servlets keep
             for anybody.
@@ -61,7 +85,16 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
     ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map(code)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
-      ${complaint === undefined ? "" : html`<p class="note" role="alert">${complaint}</p>`}
+      ${complaint === undefined ? "" : html`<p class="note wrong" role="alert">${complaint}</p>`}
+      <input
+        class="unseen"
+        name="username"
+        autocomplete="username"
+        value="owner"
+        tabindex="-1"
+        aria-hidden="true"
+        readonly
+      />
       <label for="passphrase">Passphrase of this server</label>
       <input
         id="passphrase"
@@ -104,13 +137,6 @@ export function refusalPage(site: Site, refusal: Refusal): Promise<Response> {
     headers: new Headers(retryAfter && { "retry-after": retryAfter }),
   });
 }
-
-/**
- * The source expression of a URL for a policy: its scheme alone if its host is not valid there (IPv6) or would
- * end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
- */
-const sourceOf = ({ protocol, hostname, origin }: URL): string =>
-  /^[\w.-]+$/.test(hostname) ? origin : protocol;
 
 /** Browsers apply `form-action` to all redirects that follow the form, too. */
 function respond(

@@ -10,6 +10,7 @@ const LEAVES = [
   "record.ts",
   "suspension.ts",
   "digest.ts",
+  "document.ts",
   "model.ts",
   "env.ts",
   "oauth-settings.ts",
@@ -41,10 +42,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     "wiring.ts",
     "auth",
     "builds",
+    "console",
     "mcp",
     "operator",
     "otc",
-    "page",
     "person",
     "servlets",
     ...LEAVES,
@@ -62,7 +63,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   schema: LEAVES,
   files: ["limits.ts"],
   wasm: LEAVES,
-  page: ["servlets", ...LEAVES],
+  console: ["servlets", ...LEAVES],
   bundle: ["auth", "builds", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
@@ -71,6 +72,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "record.ts": [],
   "suspension.ts": ["asks.ts", "record.ts"],
   "digest.ts": ["model.ts"],
+  "document.ts": ["env.ts", "limits.ts", "text.ts"],
   "model.ts": [],
   "oauth-settings.ts": [],
   "env.ts": ["key-name.ts", "limits.ts", "model.ts", "oauth-settings.ts", "text.ts", "version.ts"],
@@ -101,7 +103,7 @@ const BELONGS = [
 ];
 
 const files: { path: string; text: string }[] = [];
-for await (const path of glob("src/**/*.ts")) {
+for await (const path of glob("src/**/*.{ts,tsx}")) {
   if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
 }
 

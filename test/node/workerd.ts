@@ -52,6 +52,8 @@ export interface Options {
   durable?: true | string;
   /** The classes of these Durable Objects by the names of their bindings; ours where it is left out. */
   objects?: Record<string, string>;
+  /** The folder of its assets. */
+  assets?: string;
   /** Binds a Worker Loader. */
   loader?: boolean;
   /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
@@ -65,7 +67,7 @@ export interface Options {
  * nothing stands before or behind it.
  */
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
-  const { variables = {}, durable, objects = OBJECTS, loader, internet, log } = options;
+  const { variables = {}, durable, objects = OBJECTS, assets, loader, internet, log } = options;
   const port = options.port ?? (await freePort());
   const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin|txt)$/.test(name));
   const modules = files
@@ -81,6 +83,10 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
       ? '(name = "internet", network = (allow = ["public", "private"]))'
       : `(name = "internet", external = (address = "127.0.0.1:${internet}", http = ()))`,
   ];
+  if (assets !== undefined) {
+    bindings.push('(name = "ASSETS", service = "assets")');
+    services.push(`(name = "assets", disk = (path = ${JSON.stringify(absolute(assets))}))`);
+  }
   let namespaces = "";
   if (durable !== undefined) {
     const classes = Object.entries(objects);

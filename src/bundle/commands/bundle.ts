@@ -10,9 +10,13 @@ import { makeBundle } from "../bundle.ts";
 import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
+import { consoleScripts } from "../console-scripts.ts";
 import { Refusal } from "../refusal.ts";
 import { runnerScripts } from "../runner-scripts.ts";
 import { table } from "./table.ts";
+
+/** The folder that wrangler.toml names. */
+const ASSETS = ".bundle/assets";
 
 const { values, positionals } = parseArgs({
   options: { out: { type: "string", default: "src/bundle.gen.ts" } },
@@ -33,6 +37,7 @@ try {
     join(import.meta.dirname, "../servlet.schema.json"),
     `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
   );
+  await consoleScripts(ASSETS);
   console.log(table(members));
   for (const name of newBuilds(members, before)) {
     console.log(`note: ${name} has a new build: its memory starts anew, its files stay`);

@@ -19,6 +19,29 @@ describe("the page", () => {
     expect(text).toContain('name="viewport"');
   });
 
+  test("says in words what its scopes grant, and whose server this is", async () => {
+    const scoped = await ownersApp({
+      SCOPES: JSON.stringify({ reader: ["http-status:*", "notes:list_*"] }),
+      SERVER_ICONS: JSON.stringify([{ src: "https://tools.example/icon.png" }]),
+    });
+    const { register, authorizePath, open } = visitor(scoped);
+    const asked = { scope: "reader operator" };
+    const { response, text } = await open(await authorizePath(await register(), asked));
+    expect(text).toContain("use everything of http-status; list_* of notes");
+    expect(text).toContain("what the server lets operators do");
+    expect(text).toContain('<img class="icon" src="https://tools.example/icon.png"');
+    expect(text).toMatch(/at\s+https:\/\//);
+    expect(response.headers.get("content-security-policy")).toContain(
+      "img-src https://tools.example",
+    );
+  });
+
+  test("has a user name for password managers, and its errors are read out", async () => {
+    const { register, authorizePath, open } = visitor(app);
+    const { text } = await open(await authorizePath(await register()));
+    expect(text).toMatch(/name="username"\s+autocomplete="username"\s+value="owner"/);
+  });
+
   test("has no script, is in no frame, and sends nothing elsewhere", async () => {
     const { register, authorizePath, open } = visitor(app);
     const { response } = await open(await authorizePath(await register()));

@@ -1,0 +1,40 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { build } from "esbuild";
+import { readIfThere, writeWhole } from "./cache.ts";
+
+/** The script of the pages, as assets of the deployment. */
+
+const CLIENT = join(import.meta.dirname, "../console/client");
+
+/** Writes the scripts into `console/` of this folder, and removes others there. */
+export async function consoleScripts(assets: string): Promise<void> {
+  const folder = join(assets, "console");
+  const { outputFiles } = await build({
+    entryPoints: { main: join(CLIENT, "main.ts") },
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    write: false,
+    format: "esm",
+    minify: true,
+    target: "es2024",
+    legalComments: "none",
+    jsx: "automatic",
+    jsxImportSource: "hono/jsx/dom",
+    alias: {
+      "@modelcontextprotocol/client/_shims": join(CLIENT, "shims.ts"),
+      // For keys of clients that sign in by them.
+      jose: join(CLIENT, "shims.ts"),
+    },
+  });
+  await mkdir(folder, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    const before = await readIfThere(path);
+    if (before === undefined || Buffer.compare(before, contents) !== 0)
+      await writeWhole(path, contents);
+  }
+  const names = new Set(outputFiles.map(({ path }) => basename(path)));
+  for (const name of await readdir(folder))
+    if (!names.has(name)) await rm(join(folder, name), { force: true });
+}

@@ -1,0 +1,210 @@
+import { useRef, useState } from "hono/jsx/dom";
+import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
+import { printableText } from "../../text.ts";
+import type { Json } from "./mcp.ts";
+
+/** A form from a schema: of a tool's arguments, or of what a servlet asks. */
+
+interface Given {
+  /** Begins the ids of its fields, which are unique on the page. */
+  id: string;
+  schema: Json;
+  /** The texts of its buttons; each gives its name to `onSubmit`. */
+  buttons: Record<string, string>;
+  isBusy?: boolean;
+  onSubmit(button: string, content: Json): void;
+  onWrong(why: string): void;
+  /** Values that a field may have, as it is typed, with the other fields; absent where there are none. */
+  complete?: Complete | undefined;
+}
+
+export type Complete = (
+  name: string,
+  value: string,
+  others: Record<string, string>,
+) => Promise<string[]>;
+
+/** How long nothing is typed before values are asked for. */
+const PAUSE_MS = 150;
+
+export const SchemaForm = (given: Given) => {
+  const { id, schema, buttons, isBusy, onSubmit, onWrong, complete } = given;
+  const fields = fieldsOf(schema);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const form = event.target as HTMLFormElement;
+    const { value: button = "" } = ((event as SubmitEvent).submitter ??
+      {}) as Partial<HTMLButtonElement>;
+    const sent = new URLSearchParams(new FormData(form) as never);
+    const content = contentOf(fields, typedIn(fields, sent));
+    const wrong = fields.find(
+      ({ kind, name }) =>
+        kind === "json" && typeof content[name] === "string" && !isJson(sent, fields, name),
+    );
+    if (wrong === undefined) onSubmit(button, content);
+    else onWrong(`${wrong.label} is not JSON. Write a value such as {"a": 1}, [1, 2] or "text".`);
+  };
+  return (
+    <form onSubmit={submit}>
+      {fields.map((field) => (
+        <Control id={`${id}-${field.id}`} field={field} complete={complete} />
+      ))}
+      <p class="acts">
+        {Object.entries(buttons).map(([value, label], nth) => (
+          <button
+            class={nth === 0 ? "allow" : ""}
+            name="button"
+            value={value}
+            disabled={isBusy === true}
+            formnovalidate={nth > 0}
+          >
+            {label}
+          </button>
+        ))}
+      </p>
+    </form>
+  );
+};
+
+function isJson(sent: URLSearchParams, fields: readonly Field[], name: string): boolean {
+  const { id } = fields.find((one) => one.name === name)!;
+  try {
+    JSON.parse(sent.get(id) ?? "");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const Control = ({
+  id,
+  field,
+  complete,
+}: {
+  id: string;
+  field: Field;
+  complete: Complete | undefined;
+}) => {
+  const { label, hint, isRequired } = field;
+  const about = hint === undefined ? {} : { "aria-describedby": `${id}-hint` };
+  return (
+    <div>
+      <label for={id}>
+        {printableText(label)} {!isRequired && <span class="dim">(optional)</span>}
+      </label>
+      {complete !== undefined && field.kind === "line" ? (
+        <Completed id={id} field={field} about={about} complete={complete} />
+      ) : (
+        <Input id={id} field={field} about={about} />
+      )}
+      {hint !== undefined && (
+        <p class="dim" id={`${id}-hint`}>
+          {printableText(hint.slice(0, 2000))}
+        </p>
+      )}
+    </div>
+  );
+};
+
+/** A line whose values are proposed while it is typed. */
+const Completed = ({
+  id,
+  field,
+  about,
+  complete,
+}: {
+  id: string;
+  field: Field;
+  about: object;
+  complete: Complete;
+}) => {
+  const [values, setValues] = useState<string[]>([]);
+  const pause = useRef<number | undefined>(undefined);
+  const propose = (event: Event) => {
+    const { value, form } = event.target as HTMLInputElement;
+    clearTimeout(pause.current);
+    pause.current = setTimeout(() => {
+      const all = [...new FormData(form!)].map(([name, text]) => [name, text as string]);
+      const others = Object.fromEntries(all.filter(([name]) => name !== field.id));
+      void complete(field.name, value, others).then(setValues);
+    }, PAUSE_MS);
+  };
+  return (
+    <>
+      <input
+        {...about}
+        id={id}
+        name={field.id}
+        list={`${id}-values`}
+        autocomplete="off"
+        onInput={propose}
+        onFocus={propose}
+      />
+      <datalist id={`${id}-values`}>
+        {values.map((value) => (
+          <option value={value} />
+        ))}
+      </datalist>
+    </>
+  );
+};
+
+const Input = ({ id, field, about }: { id: string; field: Field; about: object }) => {
+  const { id: name, kind, type, options, isRequired, default: preset } = field;
+  const common = { id, name, ...about };
+  const value = preset[0] ?? "";
+  switch (kind) {
+    case "yes-no":
+    case "one": {
+      const all =
+        kind === "one"
+          ? options.map(({ title }, nth) => [String(nth), title])
+          : [
+              ["true", "Yes"],
+              ["false", "No"],
+            ];
+      return (
+        <select {...common} required={isRequired}>
+          <option value="">–</option>
+          {all.map(([one, title]) => (
+            <option value={one} selected={one === value}>
+              {printableText(title ?? "")}
+            </option>
+          ))}
+        </select>
+      );
+    }
+    case "many":
+      return (
+        <select {...common} multiple>
+          {options.map(({ title }, nth) => (
+            <option value={String(nth)} selected={preset.includes(String(nth))}>
+              {printableText(title)}
+            </option>
+          ))}
+        </select>
+      );
+    case "area":
+    case "json":
+      return (
+        <textarea
+          {...common}
+          rows={kind === "json" ? 3 : 4}
+          required={isRequired}
+          placeholder={kind === "json" ? "JSON" : ""}
+        >
+          {value}
+        </textarea>
+      );
+    default:
+      return (
+        <input
+          {...common}
+          type={kind === "number" ? "text" : type}
+          inputmode={kind === "number" ? "decimal" : undefined}
+          value={value}
+          autocomplete="off"
+        />
+      );
+  }
+};

@@ -1,0 +1,91 @@
+/** What the start page does besides showing: copies, searches, and loads the client where somebody tries an entry. */
+import type { Target } from "./targets.ts";
+
+const { mcp = "/mcp" } = document.querySelector<HTMLElement>("[data-mcp]")?.dataset ?? {};
+
+function button(label: string, act: (button: HTMLButtonElement) => unknown): HTMLButtonElement {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = label;
+  made.addEventListener("click", () => void act(made));
+  return made;
+}
+
+for (const text of document.querySelectorAll<HTMLElement>("[data-copy]")) {
+  const copy = button("Copy", async (pressed) => {
+    await navigator.clipboard.writeText(text.textContent.trim());
+    pressed.textContent = "Copied";
+    setTimeout(() => (pressed.textContent = "Copy"), 2000);
+  });
+  copy.className = "copy";
+  copy.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
+  const box = document.createElement("div");
+  box.className = "copied";
+  text.replaceWith(box);
+  box.append(text, copy);
+}
+
+const phone = document.querySelector<HTMLDetailsElement>("#phone");
+phone?.removeAttribute("hidden");
+phone?.addEventListener(
+  "toggle",
+  () =>
+    void import("./qr.ts").then(({ pictureOf }) =>
+      phone.append(pictureOf(phone.dataset["url"] ?? "")),
+    ),
+  { once: true },
+);
+
+const entries = [...document.querySelectorAll<HTMLDetailsElement>("details.entry")];
+
+for (const entry of entries) {
+  const { kind, name = "" } = entry.dataset;
+  const place = document.createElement("div");
+  const target = { kind, name } as Target;
+  const label = kind === "tool" || kind === "prompt" ? "Try it" : "Read it";
+  const pressed = button(label, async (one) => {
+    one.disabled = true;
+    try {
+      const { mountTry } = await import("./try.tsx");
+      mountTry(place, target, mcp);
+      one.remove();
+    } catch {
+      one.disabled = false;
+      place.textContent = "The server has changed since. Reload the page.";
+    }
+  });
+  pressed.setAttribute("aria-label", `${label}: ${name}`);
+  entry.querySelector(".acts")?.prepend(pressed);
+  entry.querySelector(".inside")?.append(place);
+}
+
+const search = document.querySelector<HTMLInputElement>("#search");
+const found = document.querySelector("#found");
+document.querySelector("#search-place")?.removeAttribute("hidden");
+search?.addEventListener("input", () => {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const section of document.querySelectorAll<HTMLElement>(".servlet")) {
+    const title = section.querySelector("h3")?.textContent.toLowerCase() ?? "";
+    let isShown = false;
+    for (const entry of section.querySelectorAll<HTMLElement>(".entry")) {
+      const text = `${title} ${entry.textContent.toLowerCase()}`;
+      entry.hidden = !words.every((word) => text.includes(word));
+      if (!entry.hidden) isShown = true;
+      if (!entry.hidden) count++;
+    }
+    section.hidden = !isShown && words.length > 0;
+  }
+  if (found) found.textContent = words.length === 0 ? "" : `${count} found`;
+});
+
+/** Opens the entry that the address names. */
+function open(): void {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const entry = target?.closest("details");
+  if (!entry) return;
+  entry.open = true;
+  entry.scrollIntoView({ block: "start" });
+}
+addEventListener("hashchange", open);
+open();

@@ -1,0 +1,123 @@
+import { isObject } from "../../model.ts";
+import { printableText } from "../../text.ts";
+import type { Json, Message } from "./mcp.ts";
+
+/** How what a server has sent is shown: as text, pictures and sounds, never as markup. */
+
+/** Longer texts are cut: a page with a megabyte of text is slow. */
+const CHARACTERS = 100_000;
+const MESSAGE_CHARACTERS = 10_000;
+
+const cut = (text: string, most = CHARACTERS): string => {
+  const shown = printableText(text.slice(0, most));
+  return text.length > most ? `${shown}\n… ${text.length - most} more characters` : shown;
+};
+
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
+
+export const Text = ({ text, most }: { text: string; most?: number }) => (
+  <pre class="text" tabindex={0}>
+    {cut(text, most)}
+  </pre>
+);
+
+const str = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Binary data as an address of the kind that pages may load. */
+const dataOf = (mimeType: string, data: string) => `data:${mimeType};base64,${data}`;
+
+const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name: string }) => {
+  if (/^image\/[\w.+-]+$/.test(mimeType))
+    return <img class="picture" src={dataOf(mimeType, data)} alt={name} />;
+  if (/^audio\/[\w.+-]+$/.test(mimeType))
+    return <audio controls src={dataOf(mimeType, data)} aria-label={name} />;
+  return (
+    <p>
+      {printableText(mimeType)}, {Math.floor((data.length * 3) / 4)} bytes
+    </p>
+  );
+};
+
+/** The contents of a resource. */
+export const Contents = ({ of }: { of: Json }) => {
+  const { uri, text, blob, mimeType } = of;
+  return (
+    <figure>
+      <figcaption class="dim">
+        {printableText(str(uri))} {printableText(str(mimeType))}
+      </figcaption>
+      {typeof text === "string" ? (
+        <Text text={text} />
+      ) : (
+        <Media mimeType={str(mimeType)} data={str(blob)} name={str(uri)} />
+      )}
+    </figure>
+  );
+};
+
+/** One block of a result or of a prompt. */
+export const Block = ({ block }: { block: Json }) => {
+  const { type, text, data, mimeType, resource, uri, name, description } = block;
+  switch (type) {
+    case "text":
+      return <Text text={str(text)} />;
+    case "image":
+    case "audio":
+      return <Media mimeType={str(mimeType)} data={str(data)} name={`The ${type} of the result`} />;
+    case "resource":
+      return <Contents of={isObject(resource) ? resource : {}} />;
+    case "resource_link":
+      return (
+        <p>
+          Resource <code>{printableText(str(uri))}</code>{" "}
+          {printableText(str(description) || str(name))}
+        </p>
+      );
+    default:
+      return <Text text={pretty(block)} />;
+  }
+};
+
+/** What a call, a prompt or a read has come to. */
+export const Outcome = ({ result }: { result: Json }) => {
+  const { content, structuredContent, isError, messages, contents } = result;
+  const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
+  return (
+    <>
+      {isError === true && <p class="wrong">The tool says that it failed:</p>}
+      {list(content).map((block) => (
+        <Block block={block} />
+      ))}
+      {list(messages).map(({ role, content: said }) => (
+        <>
+          <p class="dim">{printableText(str(role))}:</p>
+          {isObject(said) && <Block block={said} />}
+        </>
+      ))}
+      {list(contents).map((one) => (
+        <Contents of={one} />
+      ))}
+      {structuredContent !== undefined && (
+        <>
+          <h4>Structured</h4>
+          <Text text={pretty(structuredContent)} />
+        </>
+      )}
+    </>
+  );
+};
+
+/** The messages of a call, as they went over the wire. */
+export const Messages = ({ messages }: { messages: readonly Message[] }) => (
+  <details class="messages">
+    <summary>Messages ({messages.length})</summary>
+    {messages.map(({ isSent, at, json }) => (
+      <>
+        <p class="dim">
+          {isSent ? "sent" : "received"} {new Date(at).toISOString().slice(11, 23)}
+        </p>
+        <Text text={pretty(json)} most={MESSAGE_CHARACTERS} />
+      </>
+    ))}
+  </details>
+);

@@ -1,0 +1,196 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../document.ts";
+import type { Tool } from "../model.ts";
+import { printable, printableText } from "../text.ts";
+import type { PreparedServlet } from "../servlets/bundle.ts";
+import type { Catalog } from "../servlets/catalog.ts";
+import { RESERVED_NAMES } from "../servlets/scopes.ts";
+import { rowsOf, type SchemaRow } from "./schema-rows.ts";
+
+/** What the server offers, as a visitor may see it: the section "Explore" of the start page. */
+
+export interface Offers {
+  servlets: readonly PreparedServlet[];
+  catalog: Catalog;
+  /** The scope that a caller needs for this entry of a servlet; undefined where no scopes are configured. */
+  scopeOf(servlet: string, own: string): string | undefined;
+}
+
+/** A text of a servlet that is longer than this is cut: descriptions are for models, too, and may be books. */
+const CHARACTERS = 20_000;
+
+/** An entry of the catalog: a tool, prompt, resource or template. */
+interface Entry {
+  kind: "tool" | "prompt" | "resource" | "template";
+  /** Its name or URI, which is unique in its kind. */
+  name: string;
+  about: string;
+  badges: string[];
+  details?: Markup;
+}
+
+export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
+  const of = entriesBy({ catalog, scopeOf });
+  return html`<section aria-labelledby="explore">
+    <h2 id="explore">Explore</h2>
+    <p id="search-place" hidden>
+      <label for="search">Search</label>
+      <input id="search" type="search" autocomplete="off" />
+      <span id="found" role="status"></span>
+    </p>
+    ${servlets.toSorted(ownLast).map((servlet) => servletSection(servlet, of.get(servlet) ?? []))}
+  </section>`;
+}
+
+/** The tools of the server itself come after those for which people come. */
+const ownLast = (one: PreparedServlet, other: PreparedServlet): number =>
+  Number(RESERVED_NAMES.has(one.name)) - Number(RESERVED_NAMES.has(other.name));
+
+function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
+  const all = new Map<PreparedServlet, Entry[]>();
+  const add = (servlet: PreparedServlet, own: string, entry: Entry) => {
+    const scope = scopeOf(servlet.name, own);
+    if (scope !== undefined) entry.badges.push(`scope ${scope}`);
+    const before = all.get(servlet);
+    if (before === undefined) all.set(servlet, [entry]);
+    else before.push(entry);
+  };
+  for (const { servlet, own, tool } of catalog.tools.values())
+    add(servlet, own, toolEntry(tool, servlet));
+  for (const { servlet, own, prompt } of catalog.prompts.values()) {
+    const { name, title, description, arguments: args = [] } = prompt;
+    const rows = args.map((one) => ({
+      path: one.name,
+      type: "string",
+      isRequired: one.required === true,
+      rules: [],
+      about: one.description ?? "",
+    }));
+    const details = table("Arguments", { rows, isCut: false });
+    add(servlet, own, {
+      kind: "prompt",
+      name,
+      about: description ?? title ?? "",
+      badges: [],
+      details,
+    });
+  }
+  for (const { servlet, resource } of catalog.resources.values()) {
+    const { uri, name, description, mimeType } = resource;
+    const badges = mimeType === undefined ? [] : [mimeType];
+    add(servlet, uri, { kind: "resource", name: uri, about: description ?? name, badges });
+  }
+  for (const { servlet, template } of catalog.templates) {
+    const { uriTemplate, name, description, mimeType } = template;
+    const badges = mimeType === undefined ? [] : [mimeType];
+    add(servlet, uriTemplate, {
+      kind: "template",
+      name: uriTemplate,
+      about: description ?? name,
+      badges,
+    });
+  }
+  return all;
+}
+
+function toolEntry(tool: Tool, servlet: PreparedServlet): Entry {
+  const { name, title, description, inputSchema, outputSchema } = tool;
+  const details = html`${table("Arguments", rowsOf(inputSchema))}
+  ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
+  const about = description ?? title ?? "";
+  return { kind: "tool", name, about, badges: badgesOf(tool, servlet), details };
+}
+
+/** What a tool says of itself, and what its manifest says, in words. */
+function badgesOf({ annotations = {}, execution }: Tool, { manifest }: PreparedServlet): string[] {
+  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
+  const said = {
+    "reads only": readOnlyHint === true,
+    "may delete or overwrite": readOnlyHint !== true && destructiveHint === true,
+    "reaches outside": openWorldHint === true,
+    "may take long": ["optional", "required"].includes(execution?.taskSupport ?? ""),
+    "keeps state": (manifest.state ?? "call") !== "call",
+  };
+  const accounts = Object.keys(manifest.accounts ?? {}).map((one) => `uses your account ${one}`);
+  return [...Object.entries(said).flatMap(([words, is]) => (is ? [words] : [])), ...accounts];
+}
+
+function servletSection({ name, manifest: { description } }: PreparedServlet, entries: Entry[]) {
+  const id = anchorOf("servlet", name);
+  return html`<section class="servlet" aria-labelledby="${id}">
+    <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
+    ${description === undefined ? "" : html`<p class="dim">${words(description)}</p>`}
+    ${entries.length === 0 ? html`<p class="dim">It offers nothing here.</p>` : ""}
+    ${entries.map(entryDetails)}
+  </section>`;
+}
+
+const KINDS = { tool: "", prompt: "prompt", resource: "resource", template: "resources" };
+
+function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
+  const id = anchorOf(kind, name);
+  const [first = ""] = about.split("\n");
+  return html`<details class="entry" data-kind="${kind}" data-name="${name}">
+    <summary>
+      <code>${shown(name)}</code>
+      ${[KINDS[kind], ...badges].map((one) => (one === "" ? "" : html`<span class="badge">${shown(one)}</span> `))}
+      <span class="first dim">${shown(first)}</span>
+    </summary>
+    <div id="${id}" class="inside">
+      ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details ?? ""}
+      <p class="acts">${anchor(id, name)}</p>
+    </div>
+  </details>`;
+}
+
+/** A fragment of the page's address, and the id of what it leads to. */
+const anchorOf = (kind: string, name: string): string =>
+  `${kind}-${encodeURIComponent(name.slice(0, 200).toWellFormed())}`;
+
+const anchor = (id: string, name: string): Markup =>
+  html`<a class="anchor" href="#${encodeURIComponent(id)}"
+    ><span aria-hidden="true">#</span><span class="unseen">Link to ${shown(name)}</span></a
+  >`;
+
+const words = (text: string): string => {
+  const whole = printableText(text.slice(0, CHARACTERS));
+  return text.length > CHARACTERS ? `${whole} …` : whole;
+};
+
+function table(
+  caption: string,
+  { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
+): Markup {
+  if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
+  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Type</th>
+          <th scope="col">What it is</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ({ path, type, isRequired, rules, about }) =>
+            html`<tr>
+              <th scope="row">
+                <code>${shown(path)}</code
+                >${isRequired ? html` <span class="badge">needed</span>` : ""}
+              </th>
+              <td>${shown(type)}</td>
+              <td>
+                ${words(about)}
+                ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => one.slice(0, 300)).join("; "))}</span>`}
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    ${isCut ? html`<p class="dim">There is more: the tool's schema has it.</p>` : ""}
+  </div>`;
+}

@@ -1,0 +1,338 @@
+import { hash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { barriers, realBrowser } from "./real-browser.ts";
+import { serving } from "./serving.ts";
+
+/** The start page in a real browser: how to connect, what there is, and trying it. */
+
+const { browser, why } = await realBrowser();
+
+/** Pictures of the pages, to look at after a run. */
+const PICTURES = ".bundle/screenshots";
+
+const KEYS = { ada: "key-of-ada", bob: "key-of-bob" };
+const assets = ".bundle/assets";
+const server = await serving({ assets });
+const keyed = await serving({
+  assets,
+  variables: {
+    API_KEYS: JSON.stringify({
+      ada: hash("sha256", KEYS.ada),
+      bob: { hash: hash("sha256", KEYS.bob), scopes: ["hello:*"] },
+    }),
+  },
+});
+
+const DRESSES: Record<string, BrowserContextOptions> = {
+  light: { viewport: { width: 1100, height: 900 }, colorScheme: "light" },
+  dark: { viewport: { width: 1100, height: 900 }, colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light" },
+};
+
+interface Opened extends BrowserContextOptions {
+  at?: typeof server;
+}
+
+/** What the browser has complained about since the page was opened: scripts, policies, what did not load. */
+const complaints = new WeakMap<Page, string[]>();
+
+async function open(path = "/", { at = server, ...options }: Opened = {}): Promise<Page> {
+  const context = await browser!.newContext(options);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  const all: string[] = [];
+  complaints.set(page, all);
+  page.on("pageerror", ({ message }) => all.push(message));
+  page.on("console", (one) => one.type() === "error" && all.push(one.text()));
+  await page.goto(new URL(path, at.url).href);
+  return page;
+}
+
+/** The form of an entry, once its client is connected. */
+async function tried(page: Page, name: string, label = "Try it") {
+  const entry = page.locator(`details.entry[data-name="${name}"]`);
+  if (!(await entry.evaluate((one: any) => one.open as boolean)))
+    await entry.locator("summary").first().click();
+  await page.getByRole("button", { name: `${label}: ${name}`, exact: true }).click();
+  await entry
+    .locator(".try form")
+    .first()
+    .waitFor({ timeout: 10_000 })
+    .catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await entry.locator(".try").textContent()}`);
+    });
+  return entry.locator(".try");
+}
+
+/** Runs a list of steps of the test guest. */
+async function planned(page: Page, ...steps: object[]) {
+  const place = await tried(page, "plan");
+  await place.getByLabel("steps").fill(JSON.stringify(steps));
+  await place.getByRole("button", { name: "Run" }).click();
+  return place;
+}
+
+describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  describe.each(Object.keys(DRESSES))("the page, %s", (dress) => {
+    test("has no barrier, no overflow, and nothing that the browser complains about", async () => {
+      const page = await open("/", DRESSES[dress]);
+      await page.locator("#phone summary").click();
+      await page.locator("img.qr").waitFor();
+      const place = await tried(page, "request_approval");
+      await place.getByLabel("what").fill("Paint the bridge");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("A question for you").waitFor();
+      await mkdir(PICTURES, { recursive: true });
+      await page.screenshot({ path: `${PICTURES}/start-${dress}.png`, fullPage: true });
+      expect(complaints.get(page)).toEqual([]);
+      const width = await page.evaluate("document.documentElement.scrollWidth");
+      expect(width).toBe(DRESSES[dress]!.viewport!.width);
+      const bare = await open("/", { ...DRESSES[dress], bypassCSP: true });
+      expect(await barriers(bare)).toEqual([]);
+      await tried(bare, "draw_chart");
+      expect(await barriers(bare)).toEqual([]);
+    });
+  });
+
+  test("without script it is a printout: the URL, ways to connect, entries with their arguments", async () => {
+    const page = await open("/", { javaScriptEnabled: false });
+    const text = await page.locator("main").textContent();
+    for (const one of [server.url.href, "claude mcp add", "greet", "The name of whom to greet"])
+      expect(text).toContain(one);
+    await page.getByRole("radio", { name: "Cursor" }).check({ force: true });
+    expect(await page.getByRole("link", { name: "Add to Cursor" }).isVisible()).toBe(true);
+    expect(await page.getByText("claude mcp add").isVisible()).toBe(false);
+    expect(await page.getByRole("button").count()).toBe(0);
+  });
+
+  test("links and commands are filled in, and copied", async () => {
+    const page = await open("/", { at: keyed });
+    await page.getByRole("radio", { name: "Cursor" }).check({ force: true });
+    const link = await page.getByRole("link", { name: "Add to Cursor" }).getAttribute("href");
+    const settings = new URL(link!).searchParams.get("config")!;
+    expect(JSON.parse(atob(settings))).toEqual({
+      url: keyed.url.href,
+      headers: { Authorization: "Bearer YOUR-KEY" },
+    });
+    await page.getByRole("radio", { name: "VS Code" }).check({ force: true });
+    const code = await page.getByRole("link", { name: "Add to VS Code" }).getAttribute("href");
+    expect(JSON.parse(decodeURIComponent(code!.split("?")[1]!))).toMatchObject({
+      type: "http",
+      url: keyed.url.href,
+    });
+    await page.getByRole("button", { name: "Copy: URL of this server" }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(keyed.url.href);
+  });
+
+  test("the keyboard leads through clients and entries", async () => {
+    const page = await open();
+    await page.getByRole("radio", { name: "Claude", exact: true }).focus();
+    await page.keyboard.press("ArrowRight");
+    expect(await page.getByText("claude mcp add").isVisible()).toBe(true);
+    await page.locator('details[data-name="greet"] > summary').focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+    expect(focused).toBe("Try it: greet");
+  });
+
+  test("search finds by name and by words, and says how many", async () => {
+    const page = await open();
+    await page.getByRole("searchbox").fill("approve something");
+    await page.getByText("1 found").waitFor();
+    expect(await page.locator("details.entry:visible").count()).toBe(1);
+    await page.getByRole("searchbox").fill("zzzqqq");
+    await page.getByText("0 found").waitFor();
+  });
+
+  test("an address leads to its entry", async () => {
+    const page = await open("/#tool-greet");
+    expect(await page.getByText("The name of whom to greet").first().isVisible()).toBe(true);
+  });
+
+  describe("trying", () => {
+    test("shows what a call gives, its messages, and how to repeat it", async () => {
+      const page = await open();
+      const place = await tried(page, "greet");
+      await place.getByLabel("name").fill("Ada's <b>");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("Hello, Ada's <b>!").first().waitFor();
+      await place.getByText(/^Messages/).click();
+      expect(await place.locator(".messages").textContent()).toContain('"tools/call"');
+      await place.getByText("Copy this call").click();
+      await place.getByRole("button", { name: "curl" }).click();
+      const command = (await page.evaluate("navigator.clipboard.readText()")) as string;
+      const body = /-d '(.*)'$/s.exec(command)![1]!.replaceAll(`'\\''`, "'");
+      const headers = { "content-type": "application/json", accept: "application/json" };
+      const repeated = await fetch(server.url, { method: "POST", headers, body });
+      expect(await repeated.text()).toContain("Hello, Ada's <b>!");
+      expect(complaints.get(page)).toEqual([]);
+    });
+
+    test("shows pictures", async () => {
+      const page = await open();
+      const place = await tried(page, "draw_chart");
+      await place.getByRole("textbox", { name: /^values/ }).fill("[1, 2, 3]");
+      await place.getByRole("button", { name: "Run" }).click();
+      const picture = place.locator("img.picture");
+      await picture.waitFor();
+      expect(await picture.evaluate((one: any) => one.naturalWidth as number)).toBe(640);
+      expect(complaints.get(page)).toEqual([]);
+    });
+
+    test("answers questions in place, and shows progress and the log", async () => {
+      const page = await open();
+      const place = await planned(
+        page,
+        { do: "log", message: "on its way" },
+        { do: "progress", progress: 1, message: "half" },
+        { do: "elicit", message: "Which colour?" },
+      );
+      await place.getByText("A question for you").waitFor();
+      expect(await place.textContent()).toContain("on its way");
+      expect(await place.locator("progress").count()).toBe(1);
+      await place.getByRole("button", { name: "Decline" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.textContent()).toContain("decline");
+    });
+
+    test("answers for the model, and opens pages in a tab of their own", async () => {
+      const page = await open();
+      const place = await planned(
+        page,
+        { do: "sample", message: "Say something" },
+        { do: "elicit_url", url: "https://pay.example/", message: "Pay here" },
+      );
+      await place.getByLabel("Answer of the model").fill("Something");
+      await place.getByRole("button", { name: "Send this answer" }).click();
+      const link = place.getByRole("link", { name: "a page of pay.example" });
+      await link.waitFor();
+      expect(await link.getAttribute("rel")).toContain("noopener");
+      await place.getByRole("button", { name: "I have opened it" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.textContent()).toContain("Something");
+    });
+
+    test("stops a call, and begins another", async () => {
+      const page = await open();
+      const place = await planned(page, { do: "elicit", message: "Never?" });
+      await place.getByText("A question for you").waitFor();
+      await place.getByRole("button", { name: "Cancel" }).click();
+      await place.getByText("Cancelled.").waitFor();
+      await place.getByLabel("steps").fill('[{"do": "config"}]');
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.getByText("Cancelled.").count()).toBe(0);
+    });
+
+    test("says what is wrong with JSON, with arguments, and with a call", async () => {
+      const page = await open();
+      const place = await tried(page, "plan");
+      await place.getByLabel("steps").fill("[{");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("steps is not JSON").waitFor();
+      await place.getByLabel("steps").fill("[7]");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").or(place.getByText("It has failed")).waitFor();
+      expect(await place.textContent()).toMatch(/steps/);
+    });
+
+    test("reads resources, templates and prompts", async () => {
+      const page = await open();
+      const index = await tried(page, "http-status://index", "Read it");
+      await index.getByRole("button", { name: "Read" }).click();
+      await index.getByText("It has ended").waitFor();
+      expect(await index.textContent()).toContain("404");
+      const template = await tried(page, "http-status://{code}", "Read it");
+      await template.getByLabel("code").fill("404");
+      await template.getByRole("button", { name: "Read" }).click();
+      await template.getByText("It has ended").waitFor();
+      expect(await template.textContent()).toContain("Not Found");
+      const prompt = await tried(page, "explain_status");
+      await prompt.locator("input").first().fill("404");
+      await prompt.getByRole("button", { name: "Read" }).click();
+      await prompt.getByText("It has ended").waitFor();
+      expect(await prompt.textContent()).toContain("user:");
+    });
+
+    test("proposes values as they are typed", async () => {
+      const page = await open();
+      const template = await tried(page, "http-status://{code}", "Read it");
+      await template.getByLabel("code").pressSequentially("41");
+      const values = template.locator("datalist option");
+      await expect.poll(() => values.count(), { timeout: 10_000 }).toBeGreaterThan(2);
+      const all = await values.evaluateAll((options: any[]) => options.map(({ value }) => value));
+      expect(all.every((one) => one.startsWith("41"))).toBe(true);
+    });
+
+    test("goes on after the server was started again", async () => {
+      const page = await open();
+      const place = await tried(page, "greet");
+      await server.restart();
+      await place.getByLabel("name").fill("Ada");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.textContent()).toContain("Hello, Ada!");
+    });
+
+    test("shows what a hostile servlet says as text", async () => {
+      const page = await open();
+      const evil = "<img src=x onerror=alert(1)>\u202e\u0007";
+      const place = await planned(
+        page,
+        { do: "log", message: evil },
+        { do: "elicit", message: evil },
+      );
+      await place.getByText("A question for you").waitFor();
+      expect(await place.textContent()).toContain("<img src=x onerror=alert(1)>\\u{202e}\\u{7}");
+      expect(await place.locator("img").count()).toBe(0);
+      expect(complaints.get(page)).toEqual([]);
+    });
+  });
+
+  describe("where callers must be known", () => {
+    const signIn = async (key: string) => {
+      const page = await open("/", { at: keyed });
+      expect(await page.locator("main").textContent()).not.toContain("greet");
+      await page.locator("main").getByRole("link", { name: "Sign in" }).click();
+      await page.getByLabel("API key").fill(key);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByText("Account of").waitFor();
+      return page;
+    };
+
+    test("people sign in, and call as themselves", async () => {
+      const page = await signIn(KEYS.ada);
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.textContent()).toMatch(/principal\W+ada/);
+    });
+
+    test("people see what their scopes grant", async () => {
+      const page = await signIn(KEYS.bob);
+      const names = await page
+        .locator("details.entry")
+        .evaluateAll((all: any[]) => all.map(({ dataset }) => dataset["name"]));
+      expect(names).toEqual(["greet", "get_result"]);
+    });
+
+    test("a sign-in that is over leads back to the same place", async () => {
+      const page = await signIn(KEYS.ada);
+      await page.goto(new URL("/#tool-greet", keyed.url).href);
+      await page.reload();
+      const place = await tried(page, "greet");
+      await page.context().clearCookies();
+      await place.getByLabel("name").fill("Ada");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByRole("link", { name: "Sign in again" }).click();
+      await page.getByLabel("API key").fill(KEYS.ada);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByText("The name of whom to greet").first().waitFor();
+      expect(new URL(page.url()).hash).toBe("#tool-greet");
+    });
+  });
+});
