@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { PROTOCOL_PATHS } from "./auth/authorization-server.ts";
 import { METADATA_PATHS } from "./auth/metadata.ts";
-import { checkOrigin, demandOwnOrigin } from "./auth/origin.ts";
+import { checkOrigin } from "./auth/origin.ts";
 import { otcPrincipal } from "./auth/otc.ts";
 import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
@@ -16,8 +16,9 @@ import { operatorEndpoint, operatorRefusal } from "./operator/endpoint.ts";
 import { callTool, listTools } from "./otc/endpoint.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { assetsOf, SCRIPT_PATH } from "./console/assets.ts";
-import { CONSOLE_MCP_PATH, HOW_TO_CLOSE, SIGN_IN_PATH, startPage } from "./console/page.ts";
+import { SIGN_IN_PATH } from "./console/frame.ts";
+import { HOW_TO_CLOSE } from "./console/page.ts";
+import { addConsole } from "./console/routes.ts";
 import { accountEndpoint } from "./person/account-endpoint.ts";
 import { askEndpoint } from "./person/ask-endpoint.ts";
 import { callbackEndpoint, connectEndpoint, signInEndpoint } from "./person/connect-endpoint.ts";
@@ -26,7 +27,6 @@ import { secretEndpoint } from "./person/secret-endpoint.ts";
 import { signedInEndpoint, type PersonPage } from "./person/view.ts";
 import type { Principal } from "./model.ts";
 import type { Bundle } from "./servlets/bundle.ts";
-import { scopeFor } from "./servlets/scopes.ts";
 import { wire } from "./wiring.ts";
 
 /** The Worker's routes and middleware, in order. `env` holds its bindings. */
@@ -37,9 +37,6 @@ export function createApp(bundle: Bundle, env: object) {
   );
   const { server, hubs, vault, tasks, sessions, states, people, site } = parts;
   const { authorization } = authenticator;
-  const assets = assetsOf(env);
-  const scopeOf = (servlet: string, own: string) =>
-    settings.SCOPES && scopeFor(servlet, own, settings.SCOPES);
 
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
   const app = new Hono({ strict: false });
@@ -67,41 +64,7 @@ export function createApp(bundle: Bundle, env: object) {
     return c.json({ ...health, servlets, tools }, catalog === undefined ? 503 : 200);
   });
 
-  app.on("GET", ["/", "/mcp"], async (c, next) => {
-    const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
-    if (!wantsPage) return next();
-    const { raw } = c.req;
-    const person = authenticator.isOpen ? undefined : await people?.of(raw);
-    const caller = person && people?.callerOf(person);
-    // To list what servlets with state offer somebody may take calls of them.
-    const { quota, until } = rateLimiter.enter(callerKey(caller ?? anonymousAt(raw)), raw);
-    const answer = async () => {
-      if (caller) await quota.admit?.();
-      const all = await serving.registry();
-      const registry = caller ? all.for({ principal: caller }) : all;
-      const isVisible = authenticator.isOpen || caller !== undefined;
-      const { servlets } = registry;
-      return startPage({
-        ...site,
-        version: settings.SERVER_VERSION,
-        endpoint: {
-          url: new URL("/mcp", raw.url).href,
-          name: settings.SERVER_NAME,
-          isKeyed: authenticator.proof === "key",
-        },
-        offers: isVisible ? { servlets, catalog: await registry.catalog(), scopeOf } : undefined,
-        isExposed: authenticator.isExposed(raw.url),
-        proof: authenticator.proof,
-        visitor: caller?.name,
-        hasSignIn: people?.ways !== undefined,
-        script: assets && SCRIPT_PATH,
-        mcp: authenticator.isOpen ? "/mcp" : CONSOLE_MCP_PATH,
-      });
-    };
-    return until(answer());
-  });
-
-  if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));
+  addConsole(app, { ...parts, env, settings, authenticator, rateLimiter, serving, answerMcp });
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -113,7 +76,9 @@ export function createApp(bundle: Bundle, env: object) {
     app.on(["GET", "POST"], PROTOCOL_PATHS, (c) => authorization.protocol(c.req.raw));
   }
 
-  const answerMcp = async (raw: Request, principal: Principal) => {
+  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, await authenticator.identify(raw)));
+
+  async function answerMcp(raw: Request, principal: Principal): Promise<Response> {
     const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
     return until(
       mcpEndpoint(raw, {
@@ -129,17 +94,7 @@ export function createApp(bundle: Bundle, env: object) {
         sessions,
       }),
     );
-  };
-
-  app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, await authenticator.identify(raw)));
-
-  // The script of the start page, as the person who has signed in there.
-  app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
-    demandOwnOrigin(raw);
-    const person = authenticator.isOpen ? undefined : await people?.of(raw);
-    if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
-    return answerMcp(raw, people!.callerOf(person));
-  });
+  }
 
   if (people) {
     const { profiles, providers } = serving;

@@ -1,12 +1,12 @@
 import { html } from "hono/html";
-import { documentOf, type Markup, type Site } from "../document.ts";
+import type { Markup } from "../document.ts";
 import { connectSection, connectStyle, type Endpoint } from "./connect.ts";
 import { exploreSection, type Offers } from "./explore.ts";
+import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
 /** The start page, for people who open the server in a browser. */
 
-export interface StartPage extends Site {
-  version: string;
+export interface StartPage extends ConsoleSite {
   endpoint: Endpoint;
   /** What the visitor may see; undefined for nobody in particular, where callers must be known. */
   offers: Offers | undefined;
@@ -14,24 +14,10 @@ export interface StartPage extends Site {
   isExposed: boolean;
   /** The means of authentication; empty where none is required. */
   proof: keyof typeof PROOFS | "";
-  /** Who has signed in to these pages; undefined for nobody. */
-  visitor: string | undefined;
-  /** True where people can sign in to these pages. */
-  hasSignIn: boolean;
-  /** The path of the page's script; absent where the deployment has no assets. */
-  script: string | undefined;
-  /** The path at which the script calls this server for the visitor. */
-  mcp: string;
 }
 
 export const HOW_TO_CLOSE =
   "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if public access is intended.";
-
-/** The path of the page on which people sign in to see the rest of the start page. */
-export const SIGN_IN_PATH = "/sign-in";
-
-/** Where the script calls this server, by the cookie of whoever has signed in. */
-export const CONSOLE_MCP_PATH = "/console/mcp";
 
 const PROOFS = {
   key: "Requires an API key. Clients send it as Authorization: Bearer.",
@@ -46,13 +32,7 @@ export function startPage(page: StartPage): Promise<Response> {
     ${proof && html`<p>${PROOFS[proof]}</p>`}
     ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
     ${connectSection(endpoint)} ${offers === undefined ? hidden(hasSignIn) : exploreSection(offers)}`;
-  return documentOf(page, body, {
-    status: 200,
-    headers: new Headers(),
-    top: top(page),
-    extraStyle: style + connectStyle(endpoint),
-    ...(page.script !== undefined && { script: page.script }),
-  });
+  return consolePage(page, "Start", body, { extraStyle: style + connectStyle(endpoint) });
 }
 
 const hidden = (hasSignIn: boolean): Markup =>
@@ -67,27 +47,13 @@ const hidden = (hasSignIn: boolean): Markup =>
     </p>
   </section>`;
 
-function top({ title, version, icon, visitor, hasSignIn, mcp }: StartPage): Markup {
-  return html`<header data-mcp="${mcp}">
-    ${icon === undefined ? "" : html`<img class="icon" src="${icon}" alt="" />`}
-    <h1>${title} <small class="dim">${version}</small></h1>
-    <nav aria-label="Pages">
-      <a href="#connect">Connect</a> <a href="#explore">Explore</a>
-      ${visitor === undefined ? (hasSignIn ? html`<a href="${SIGN_IN_PATH}">Sign in</a>` : "") : html`<a href="/account">Account of ${visitor}</a>`}
-    </nav>
-  </header>`;
-}
-
 const style = `
-  main { max-width: 60rem; } header h1 { margin: 0; font-size: 1.3rem; }
-  .warn { border-left: .3rem solid var(--warn); }
   .tabs { border: 0; padding: 0; margin: 1rem 0 .4rem; display: flex; flex-wrap: wrap; gap: .4rem; }
   .tabs label { position: relative; } .tabs input { position: absolute; opacity: 0; margin: 0; inset: 0; }
   .tabs span { display: block; padding: .35rem .8rem; border: 1px solid var(--edge); border-radius: 2rem; }
   .tabs input:checked + span { background: var(--ink); color: var(--paper); border-color: var(--ink); }
   .tabs input:focus-visible + span { outline: 3px solid var(--link); outline-offset: 2px; }
   .way { display: none; } ol { padding-left: 1.4rem; margin: .4rem 0; }
-  .button { display: inline-block; width: auto; text-decoration: none; padding: .5rem 1rem; }
   .servlet { border-top: 1px solid var(--line); padding: 1.2rem 0 .6rem; }
   .anchor { text-decoration: none; color: var(--dim); }
   .entry { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
@@ -96,17 +62,9 @@ const style = `
   .first { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   .entry[open] .first { display: none; }
   .inside { padding: 0 .9rem .5rem; scroll-margin-top: 4rem; }
-  .badge { font-size: .8rem; border: 1px solid var(--edge); border-radius: 1rem; padding: .05rem .5rem; margin-left: .3rem;
-    white-space: nowrap; display: inline-block; max-width: 100%; overflow: hidden; text-overflow: ellipsis; vertical-align: middle; }
-  .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; margin: .6rem 0; }
-  caption { text-align: left; font-weight: 600; } th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
-    border-top: 1px solid var(--line); overflow-wrap: anywhere; min-width: 6rem; } th { font-weight: 400; } thead th { font-weight: 600; }
-  .acts { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; }
-  .acts button, .copy { width: auto; padding: .3rem .8rem; margin: 0; }
   .copied { position: relative; } .copied pre { padding-right: 6rem; min-height: 3rem; }
   .copied .copy { position: absolute; top: .45rem; right: .45rem; }
   .qr { width: 14rem; height: 14rem; background: #fff; padding: .7rem; display: block; margin: .6rem 0; }
   .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; } figure { margin: .6rem 0; }
   .try textarea, .try input, .try select { margin: .2rem 0; } .try > form > div { margin: .6rem 0; } progress { width: 100%; }
-  [hidden] { display: none !important; }
 `;

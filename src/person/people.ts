@@ -9,7 +9,7 @@ import { apiKeysOf, namespaceOf, type Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
-import { ANONYMOUS, type Principal } from "../model.ts";
+import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../model.ts";
 import type { Counter } from "../quotas.ts";
 
 /** Someone at a page of this server. */
@@ -89,6 +89,11 @@ export class People {
   callerOf({ principal }: Person): Principal {
     const isUnknown = this.#issuers.of(principal.name) !== undefined;
     return isUnknown && this.#settings.SCOPES ? { ...principal, scopes: [] } : principal;
+  }
+
+  /** True for one who may operate the server: its owner, and holders of keys with the scope `operator`. */
+  isOperator({ principal: { name, scopes = [] } }: Person): boolean {
+    return name === OWNER || scopes.includes(OPERATOR_SCOPE);
   }
 
   /** How people prove themselves here; undefined if they need not or cannot. */

@@ -63,7 +63,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   schema: LEAVES,
   files: ["limits.ts"],
   wasm: LEAVES,
-  console: ["servlets", ...LEAVES],
+  console: ["auth", "builds", "durable", "person", "servlets", ...LEAVES],
   bundle: ["auth", "builds", "otc", "servlets", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],

@@ -1,0 +1,116 @@
+import type { Hono } from "hono";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
+import { anonymousAt } from "../auth/principal.ts";
+import type { RateLimiter } from "../auth/rate-limiter.ts";
+import type { Serving } from "../builds/serving.ts";
+import { callerKey } from "../callers.ts";
+import type { Site } from "../document.ts";
+import type { Settings } from "../env.ts";
+import { Fault } from "../errors.ts";
+import type { CallerQuota, Principal } from "../model.ts";
+import type { People, Person } from "../person/people.ts";
+import { scopeFor } from "../servlets/scopes.ts";
+import { assetsOf, SCRIPT_PATH } from "./assets.ts";
+import { CONSOLE_MCP_PATH, PAGES, type ConsoleSite } from "./frame.ts";
+import { startPage } from "./page.ts";
+
+/** The routes of the console, and who may open its pages. */
+
+/** Dependencies of the console. */
+export interface ConsoleParts {
+  env: object;
+  settings: Settings;
+  site: Site;
+  authenticator: Authenticator;
+  rateLimiter: RateLimiter;
+  serving: Serving;
+  people: People | undefined;
+  /** Answers a message of MCP. */
+  answerMcp(request: Request, principal: Principal): Promise<Response>;
+}
+
+/** Somebody at the console. */
+export interface Visitor {
+  /** As a caller; undefined for nobody in particular where callers must be known. */
+  caller: Principal | undefined;
+  /** As who has signed in; undefined where nobody need, or has. */
+  person: Person | undefined;
+  /** True for one who may operate the server. */
+  isOperator: boolean;
+}
+
+/** Adds the routes of the console. */
+export function addConsole(app: Hono, parts: ConsoleParts): void {
+  const { env, settings, authenticator, rateLimiter, serving, people } = parts;
+  const { isOpen } = authenticator;
+  const assets = assetsOf(env);
+
+  async function visitorOf(raw: Request): Promise<Visitor> {
+    const person = await people?.of(raw);
+    if (isOpen) return { caller: anonymousAt(raw), person, isOperator: isLocal(raw) };
+    const isOperator = person !== undefined && people!.isOperator(person);
+    return { caller: person && people?.callerOf(person), person, isOperator };
+  }
+
+  const siteFor = ({ caller }: Visitor): ConsoleSite => ({
+    ...parts.site,
+    version: settings.SERVER_VERSION,
+    visitor: isOpen ? undefined : caller?.name,
+    pages: ["Start"],
+    hasSignIn: people?.ways !== undefined,
+    script: assets && SCRIPT_PATH,
+    mcp: isOpen ? "/mcp" : CONSOLE_MCP_PATH,
+  });
+
+  /** Answers a request for a page, counted as one of its visitor. */
+  async function visited(
+    raw: Request,
+    answer: (visitor: Visitor, quota: CallerQuota) => Promise<Response>,
+  ): Promise<Response> {
+    const visitor = await visitorOf(raw);
+    const { quota, until } = rateLimiter.enter(callerKey(visitor.caller ?? anonymousAt(raw)), raw);
+    return until(answer(visitor, quota));
+  }
+
+  app.on("GET", [PAGES.Start, "/mcp"], async (c, next) => {
+    const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
+    if (!wantsPage) return next();
+    const { raw } = c.req;
+    return visited(raw, async (visitor, quota) => {
+      const { caller } = visitor;
+      // To list what servlets with state offer somebody may take calls of them.
+      if (!isOpen && caller) await quota.admit?.();
+      const all = await serving.registry();
+      const registry = !isOpen && caller ? all.for({ principal: caller }) : all;
+      const scopeOf = (servlet: string, own: string) =>
+        settings.SCOPES && scopeFor(servlet, own, settings.SCOPES);
+      const offers = async () => ({
+        servlets: registry.servlets,
+        catalog: await registry.catalog(),
+        scopeOf,
+      });
+      return startPage({
+        ...siteFor(visitor),
+        endpoint: {
+          url: new URL("/mcp", raw.url).href,
+          name: settings.SERVER_NAME,
+          isKeyed: authenticator.proof === "key",
+        },
+        offers: caller && (await offers()),
+        isExposed: authenticator.isExposed(raw.url),
+        proof: authenticator.proof,
+      });
+    });
+  });
+
+  // The script of the pages, as the person who has signed in there.
+  app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
+    demandOwnOrigin(raw);
+    const person = isOpen ? undefined : await people?.of(raw);
+    if (person === undefined) throw new Fault("unauthorized", "Sign in again to call from here.");
+    return parts.answerMcp(raw, people!.callerOf(person));
+  });
+
+  if (assets) app.get("/console/:file", (c) => assets(c.req.raw, c.req.param("file")));
+}
