@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Chance } from "../fuzz/chance.ts";
 import { serving } from "../http/serving.ts";
 import { begun } from "./clients.ts";
@@ -24,32 +24,35 @@ const variables = {
   LIMITS: JSON.stringify(LIMITS),
 };
 
-const arrivals: Arrival[] = [];
-const internet = createServer((request, response) => {
-  const { method = "", url = "", headers } = request;
-  const label = decodeURIComponent(url.slice(1));
-  const key = (headers["idempotency-key"] as string | undefined) ?? null;
-  const before = key === null ? undefined : arrivals.find((one) => one.key === key);
-  const answer = before?.answer ?? `good answer ${arrivals.length + 1} to ${label}`;
-  const id = (headers["x-id"] as string | undefined) ?? null;
-  const isNew = before === undefined;
-  arrivals.push({ label, method, key, id, at: Date.now(), answer, isNew, from: "workerd" });
-  request.resume();
-  setTimeout(() => response.end(answer), 20);
-});
-
-const { url, restart } = await serving({ variables });
-beforeAll(async () => {
+/** What has arrived at the internet of the programs, and where that is. */
+async function newInternet() {
+  const arrivals: Arrival[] = [];
+  const internet = createServer((request, response) => {
+    const { method = "", url: path = "", headers } = request;
+    const label = decodeURIComponent(path.slice(1));
+    const key = (headers["idempotency-key"] as string | undefined) ?? null;
+    const before = key === null ? undefined : arrivals.find((one) => one.key === key);
+    const answer = before?.answer ?? `good answer ${arrivals.length + 1} to ${label}`;
+    const id = (headers["x-id"] as string | undefined) ?? null;
+    const isNew = before === undefined;
+    arrivals.push({ label, method, key, id, at: Date.now(), answer, isNew, from: "workerd" });
+    request.resume();
+    setTimeout(() => response.end(answer), 20);
+  });
+  onTestFinished(() => void internet.close());
   internet.listen(0, "127.0.0.1");
   await once(internet, "listening");
-});
-afterAll(() => internet.close());
+  return { arrivals, port: (internet.address() as AddressInfo).port };
+}
+
+const { url, restart } = await serving({ variables });
 
 const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));
 
 test("random programs in processes that are killed see what the model allows", async () => {
   const chance = new Chance(1);
-  const { port } = internet.address() as AddressInfo;
+  const { arrivals, port } = await newInternet();
+  const notes: string[] = [];
   const scenes = Array.from({ length: 24 }, (_, at) => sceneOf(at + 1, 0));
   const calls = scenes
     .flatMap((scene) => scene.calls)
@@ -61,7 +64,7 @@ test("random programs in processes that are killed see what the model allows", a
       program: inRealTime(call.program),
       label: `c${at + 1}`,
     }));
-  const clients = begun(calls, () => ({
+  const clients = begun(calls, (name) => ({
     chance,
     host: `http://127.0.0.1:${port}`,
     now: Date.now,
@@ -70,11 +73,12 @@ test("random programs in processes that are killed see what the model allows", a
       const signal = leavesMs === undefined ? {} : { signal: AbortSignal.timeout(leavesMs) };
       return fetch(new URL(path, url), { ...init, ...signal });
     },
-    note: () => {},
+    note: (what: string) => void notes.push(`${Date.now()} ${name} ${what}`),
   }));
   const running = Promise.all(clients.map((one) => one.run()));
   for (let kills = 0; kills < KILLS; kills++) {
     await wait(300 + chance.below(1200));
+    notes.push(`${Date.now()} kill`);
     await restart();
   }
   await running;
@@ -91,6 +95,7 @@ test("random programs in processes that are killed see what the model allows", a
       toleranceMs: 10_000,
     }),
   );
-  expect(violations.filter(({ hole }) => hole === undefined)).toEqual([]);
+  const unknown = violations.filter(({ hole }) => hole === undefined);
+  expect(unknown, unknown.length === 0 ? "" : notes.join("\n")).toEqual([]);
   expect(arrivals.length).toBeGreaterThan(20);
 });

@@ -55,7 +55,9 @@ test("files are exported with links, times and what is open", async () => {
 test("a large file is exported and imported in parts", async () => {
   const [ada, bob, eve] = [newCaller(), newCaller(), newCaller()];
   await ada.file("fill", { path: "/data/big", text: "1" });
-  expect(await imported("filing", bob.scope, await exported("filing", ada.scope))).toMatchObject({
+  const answer = await imported("filing", bob.scope, await exported("filing", ada.scope));
+  expect(answer["error"]).toBeUndefined();
+  expect(answer).toMatchObject({
     ...{ status: 200, fileBytes: expect.toSatisfy((bytes: number) => bytes > 1_000_000) },
   });
   const of = await exported("filing", bob.scope);
