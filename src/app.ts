@@ -64,7 +64,30 @@ export function createApp(bundle: Bundle, env: object) {
     return c.json({ ...health, servlets, tools }, catalog === undefined ? 503 : 200);
   });
 
-  addConsole(app, { ...parts, env, settings, authenticator, rateLimiter, serving, answerMcp });
+  /** Answers as a page for a person. */
+  const paged =
+    people &&
+    (async (raw: Request, endpoint: (page: PersonPage) => Promise<Response>) => {
+      const { profiles, providers } = serving;
+      const person = await people.of(raw);
+      const key = callerKey(person?.principal ?? anonymousAt(raw));
+      const { quota, until } = rateLimiter.enter(key, raw);
+      const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
+      const { forgetCaller } = states;
+      const page = { people, ...site, person, tasksOf, profiles, providers, forgetCaller };
+      return until(endpoint({ ...page, admit: quota.admit }));
+    });
+
+  addConsole(app, {
+    paged,
+    ...parts,
+    env,
+    settings,
+    authenticator,
+    rateLimiter,
+    serving,
+    answerMcp,
+  });
 
   app.on("GET", METADATA_PATHS, (c) => {
     const metadata = authenticator.metadata(c.req.raw);
@@ -96,17 +119,7 @@ export function createApp(bundle: Bundle, env: object) {
     );
   }
 
-  if (people) {
-    const { profiles, providers } = serving;
-    const paged = async (raw: Request, endpoint: (visited: PersonPage) => Promise<Response>) => {
-      const person = await people.of(raw);
-      const key = callerKey(person?.principal ?? anonymousAt(raw));
-      const { quota, until } = rateLimiter.enter(key, raw);
-      const tasksOf = (principal: Principal) => tasks!(principal, quota.countStored);
-      const { forgetCaller } = states;
-      const visited = { people, ...site, person, tasksOf, profiles, providers, forgetCaller };
-      return until(endpoint({ ...visited, admit: quota.admit }));
-    };
+  if (paged) {
     const methods = ["GET", "POST"];
     app.on(methods, "/ask/:id", ({ req }) =>
       paged(req.raw, (visited) => askEndpoint(req.raw, req.param("id"), visited)),

@@ -376,6 +376,15 @@ export const limits = {
   shownCalls: 50,
   /** How often that page looks for as many, where some have ended: one request may reach a thousand objects. */
   callLooks: 10,
+  /** Calls and sessions that a person's console lists: half a MB of memory and disk. */
+  listedCalls: 1000,
+  /** Event streams of one person's console: as many windows as one has open. */
+  consoleStreams: 20,
+  /** Entries and changes of a call that its timeline shows, and how long its journal stays after the call has ended. */
+  shownEntries: 200,
+  endedJournalMs: 3_600_000,
+  /** Characters of a call's result that its page shows: what people read, and not what they search. */
+  shownEndCharacters: 20_000,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,
   /** Options of a choice that are shown one below the other; more become a list. */

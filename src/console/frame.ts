@@ -34,6 +34,7 @@ export interface ConsoleSite extends Site {
 
 interface Shown {
   status?: number;
+  headers?: Record<string, string>;
   /** Styles besides those of all pages of the console. */
   extraStyle?: string;
 }
@@ -43,12 +44,12 @@ export function consolePage(
   site: ConsoleSite,
   at: keyof typeof PAGES,
   body: Markup,
-  { status = 200, extraStyle = "" }: Shown = {},
+  { status = 200, headers = {}, extraStyle = "" }: Shown = {},
 ): Promise<Response> {
   const { title } = site;
   return documentOf({ ...site, title: at === "Start" ? title : `${at} · ${title}` }, body, {
     status,
-    headers: new Headers(),
+    headers: new Headers(headers),
     top: top(site, at),
     extraStyle: style + extraStyle,
     ...(site.script !== undefined && { script: site.script }),

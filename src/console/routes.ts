@@ -10,9 +10,12 @@ import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { People, Person } from "../person/people.ts";
+import type { PersonPage, View } from "../person/view.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { assetsOf, SCRIPT_PATH } from "./assets.ts";
-import { CONSOLE_MCP_PATH, PAGES, type ConsoleSite } from "./frame.ts";
+import { CONSOLE_MCP_PATH, consolePage, PAGES, type ConsoleSite } from "./frame.ts";
+import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
+import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { startPage } from "./page.ts";
 
 /** The routes of the console, and who may open its pages. */
@@ -26,6 +29,10 @@ export interface ConsoleParts {
   rateLimiter: RateLimiter;
   serving: Serving;
   people: People | undefined;
+  /** Answers as a page for a person; undefined where there are none. */
+  paged:
+    | ((raw: Request, endpoint: (page: PersonPage) => Promise<Response>) => Promise<Response>)
+    | undefined;
   /** Answers a message of MCP. */
   answerMcp(request: Request, principal: Principal): Promise<Response>;
 }
@@ -57,7 +64,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     ...parts.site,
     version: settings.SERVER_VERSION,
     visitor: isOpen ? undefined : caller?.name,
-    pages: ["Start"],
+    pages: parts.paged && caller ? ["Start", "Live"] : ["Start"],
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
     mcp: isOpen ? "/mcp" : CONSOLE_MCP_PATH,
@@ -103,6 +110,25 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       });
     });
   });
+
+  const { paged } = parts;
+  if (paged) {
+    const framed = async (raw: Request) => {
+      const site = siteFor(await visitorOf(raw));
+      return ({ body, ...how }: View) =>
+        consolePage(site, "Live", body, { ...how, extraStyle: liveStyle });
+    };
+    const methods = ["GET", "POST"];
+    app.get(EVENTS_PATH, ({ req: { raw } }) => paged(raw, (page) => eventsEndpoint(raw, page)));
+    app.on(methods, LIVE_PATH, ({ req: { raw } }) =>
+      paged(raw, async (page) => liveEndpoint(raw, page, await framed(raw))),
+    );
+    app.on(methods, `${LIVE_PATH}/:id`, ({ req }) =>
+      paged(req.raw, async (page) =>
+        callEndpoint(req.raw, req.param("id"), page, await framed(req.raw)),
+      ),
+    );
+  }
 
   // The script of the pages, as the person who has signed in there.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {

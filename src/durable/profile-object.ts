@@ -1,3 +1,4 @@
+import type { Listed } from "./listed-calls.ts";
 import type { Settled } from "./remote-hooks.ts";
 
 /** A secret of a person, which one servlet may have. */
@@ -87,6 +88,14 @@ export interface ProfileObject extends Rpc.DurableObjectBranded {
   /** Notes that these calls have ended: the summary does not name them any more. */
   noteEnded(calls: readonly string[]): Promise<void>;
   summary(principal: string): Promise<ProfileSummary>;
+  /** Lists a call or session as it is now. */
+  list(principal: string, listed: Listed): Promise<void>;
+  /** Takes it out of the list. */
+  unlist(id: string): Promise<void>;
+  /** All that are listed, the newest first. */
+  listed(principal: string): Promise<Listed[]>;
+  /** The same as an event stream, which goes on with each that changes. */
+  watch(principal: string): Promise<ReadableStream<Uint8Array>>;
   /** Deletes all of it, and the calls that were handed over; tokens are revoked where their provider can do that. */
   forgetAll(principal: string): Promise<void>;
 }

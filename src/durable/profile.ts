@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { sha256 } from "../digest.ts";
 import { limits } from "../limits.ts";
+import { ListedCalls, LISTED_TABLE, type Listed } from "./listed-calls.ts";
 import { ACCOUNT_TABLES, ProfileAccounts } from "./profile-accounts.ts";
 import type {
   AccountOf,
@@ -27,10 +28,11 @@ export function profileObject(share: Share) {
     #sealer: Sealer | undefined;
     #kept = Promise.withResolvers<void>();
     #ofPrincipal: ProfileAccounts | undefined;
+    readonly #listed = new ListedCalls(this.#sql);
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
-      this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
+      this.#sql.exec(SCHEMA);
     }
 
     async keep(principal: string, of: SecretOf, value: string): Promise<boolean> {
@@ -118,6 +120,23 @@ export function profileObject(share: Share) {
       };
     }
 
+    async list(principal: string, listed: Listed): Promise<void> {
+      await this.#listed.put(listed, this.#sealerOf(principal));
+      await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
+    }
+
+    async unlist(id: string): Promise<void> {
+      this.#listed.drop(id);
+    }
+
+    async listed(principal: string): Promise<Listed[]> {
+      return this.#listed.all(this.#sealerOf(principal));
+    }
+
+    async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
+      return this.#listed.watch(this.#sealerOf(principal));
+    }
+
     async forgetAll(principal: string): Promise<void> {
       const tasks = tasksOf(this.env)?.({ name: principal }, async () => {});
       const calls = this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray();
@@ -129,7 +148,7 @@ export function profileObject(share: Share) {
       }
       await this.#accounts(principal).forgetAll();
       await this.ctx.storage.deleteAll();
-      this.#sql.exec(SCHEMA + ACCOUNT_TABLES);
+      this.#sql.exec(SCHEMA);
     }
 
     override alarm(): void {
@@ -137,6 +156,7 @@ export function profileObject(share: Share) {
     }
 
     #dropOldCalls(): void {
+      this.#listed.dropOld();
       this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
       this.#sql.exec("DELETE FROM ended WHERE id NOT IN (SELECT id FROM calls)");
     }
@@ -172,7 +192,7 @@ interface Row extends Record<string, SqlStorageValue> {
   sealed: ArrayBuffer;
 }
 
-const SCHEMA = `
+const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
 CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS ended (id TEXT PRIMARY KEY);`;

@@ -1,6 +1,8 @@
 import { namespaceOf } from "../env.ts";
+import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { retry } from "../retry.ts";
+import type { Listed } from "./listed-calls.ts";
 import type { AccountState, Grant, ProfileObject, SecretOf } from "./profile-object.ts";
 import { unsettled } from "./remote-hooks.ts";
 import type { Sealer } from "./vault.ts";
@@ -61,6 +63,16 @@ export class Profiles {
     wait: { after: number; ms: number },
   ): Promise<string | undefined> {
     return this.at(principal, async (profile) => profile.secret(principal, of, wait));
+  }
+
+  /** Shows a call or session in its person's console. Never throws: nothing depends on it. */
+  async list(principal: string, listed: Listed): Promise<void> {
+    await this.at(principal, async (profile) => profile.list(principal, listed)).catch(report);
+  }
+
+  /** Takes a session out of it that has ended. Never throws. */
+  async unlist(principal: string, id: string): Promise<void> {
+    await this.at(principal, async (profile) => profile.unlist(id)).catch(report);
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */

@@ -86,10 +86,10 @@ CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NO
     this.#put("texts", name, []);
   }
 
-  /** All answers in order. Opens one at a time, to save memory. */
-  async answers(): Promise<Entry[]> {
+  /** All answers in order, or the first `most`. Opens one at a time, to save memory. */
+  async answers(most = Infinity): Promise<Entry[]> {
     const entries: Entry[] = [];
-    for (const position of this.#positions()) {
+    for (const position of this.#positions().slice(0, most)) {
       const entry = await this.#answer(position);
       if (entry === undefined) break; // All were deleted meanwhile.
       entries.push(entry);

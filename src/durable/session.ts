@@ -7,9 +7,12 @@ import { SessionProtocol } from "../mcp/legacy/session-protocol.ts";
 import { callerKey } from "../callers.ts";
 import type { Notification, Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
+import { printable } from "../text.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
+import { listerOf } from "./listed-calls.ts";
+import type { Profiles } from "./profiles.ts";
 import type { Introduced, Post, SessionObject } from "./session-object.ts";
 import { SessionStore } from "./session-store.ts";
 import type { Share } from "./shared.ts";
@@ -65,8 +68,26 @@ export function sessionObject(bundle: Bundle, share: Share) {
       }
     }
 
-    create(principal: Principal, client: Introduced): Promise<void> {
-      return this.#store.create(principal, client, (lists ??= listDigests(bundle)));
+    async create(principal: Principal, client: Introduced): Promise<void> {
+      await this.#store.create(principal, client, (lists ??= listDigests(bundle)));
+      const { name = "", version = "" } = client;
+      const [id, created] = [this.ctx.id.toString(), Date.now()];
+      const until = created + limits.taskMs;
+      const said = printable(`${name} ${version}`).trim().slice(0, limits.pageCharacters);
+      const times = { created, updated: created, until };
+      this.#inConsole(principal, (profiles, by) =>
+        profiles.list(by, { kind: "session", id, name: said, status: "working", ...times }),
+      );
+    }
+
+    /** Tells the console of the session's person, if there is one. */
+    #inConsole(
+      principal: Principal,
+      work: (profiles: Profiles, lister: string) => Promise<void>,
+    ): void {
+      const { profiles } = share(this.env).serving;
+      const lister = listerOf(principal);
+      if (profiles && lister !== undefined) this.ctx.waitUntil(work(profiles, lister));
     }
 
     async post(principal: string, post: Post) {
@@ -87,7 +108,10 @@ export function sessionObject(bundle: Bundle, share: Share) {
 
     async end(principal: string): Promise<true | undefined> {
       if (!this.#store.isOf(principal)) return undefined;
-      await this.#hub().delist(this.ctx.id.toString());
+      const id = this.ctx.id.toString();
+      await this.#hub().delist(id);
+      const owner = await this.#store.principal().catch(() => ({ name: principal }));
+      this.#inConsole(owner, (profiles, by) => profiles.unlist(by, id));
       // Nothing is awaited after this: a call that began meanwhile would never be ended.
       await this.#protocol.end();
       await this.#store.forget();

@@ -1,9 +1,10 @@
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { unsupportedAsks } from "../mcp/task-call.ts";
 import { dated, unanswered } from "../mcp/wire/answers.ts";
 import { handOver, NOBODY } from "../mcp/wire/links.ts";
 import type { Answers, Asks } from "../asks.ts";
-import type { Suspended } from "../suspension.ts";
+import type { Suspended, WaitReason } from "../suspension.ts";
 import type { Json } from "../model.ts";
 import type { Start, TaskCall } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -22,6 +23,22 @@ export async function failuresIn(store: TaskStore): Promise<Answers> {
 
 export async function hasAskedTooOften(store: TaskStore, { reason }: Suspended): Promise<boolean> {
   return reason.kind === "input" && (await store.asked()) >= limits.inputRounds;
+}
+
+/** Chooses answers for open asks, given those that have answers. Throws for answers that do not fit. */
+export type Choose = (open: Asks, given: Answers) => Answers;
+
+/** A wait with the answers that `choose` adds, or what is wrong with these. */
+export function waitWith(
+  waits: WaitReason & { kind: "input" },
+  choose: Choose,
+): (WaitReason & { kind: "input" }) | { wrong: string } {
+  const { asks, given } = waits;
+  try {
+    return { ...waits, given: { ...given, ...choose(unanswered(asks, given), given) } };
+  } catch (error) {
+    return { wrong: Fault.from(error).message };
+  }
 }
 
 /** A call as it waits, and what its client gets where it is handed over to a person. */

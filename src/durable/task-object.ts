@@ -5,6 +5,8 @@ import type { CallContext, Client } from "../call-context.ts";
 import type { Recorded } from "../record.ts";
 import type { Suspended } from "../suspension.ts";
 import type { Part } from "../parts.ts";
+import type { Settled } from "./remote-hooks.ts";
+import type { TaskChange } from "./task-history.ts";
 import type { Place } from "./vault.ts";
 
 /** A call as its task stores it. */
@@ -75,6 +77,47 @@ export interface HandedOver {
   called?: { servlet: string; tool: string; arguments: Record<string, string> };
 }
 
+/** What a caller looks at of its own task. */
+export type Look =
+  | { what: "story" }
+  /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
+  | { what: "replay"; entries: number }
+  /** Makes another task that goes on from so many entries; its questions are answered on pages of this origin. */
+  | { what: "fork"; entries: number; origin: string };
+
+export interface Looked {
+  story?: Story;
+  replay?: Rehearsal;
+  /** The id of the new task. */
+  fork?: string;
+}
+
+/** A task as its timeline shows it. Times are Unix times in ms. */
+export interface Story {
+  view: DetailedTask;
+  created: number;
+  updated: number;
+  expires: number;
+  /** Fuel that its runs have used. */
+  fuel: number;
+  /** The name or URI of what was called; its servlet and arguments, as long as the journal is stored. */
+  called: { servlet: string; name: string; arguments: Record<string, string> };
+  changes: TaskChange[];
+  /** The first entries of the journal. The beginnings of answers, but of no secrets. */
+  entries: { what: string; at: number; characters: number; answer?: string }[];
+  /** True while it can be replayed and forked. */
+  hasJournal: boolean;
+}
+
+/** Where a replay went. */
+export interface Rehearsal {
+  /** How it went on: what it would ask next, its end, or why it failed. */
+  end: string;
+  /** What it said on the way: progress and log lines. */
+  said: string[];
+  fuel: number;
+}
+
 /**
  * RPC interface of a task. It exists only for its owner, while the owner's scopes grant what it calls; cancelling
  * needs no scope.
@@ -85,18 +128,24 @@ export interface TaskObject extends Rpc.DurableObjectBranded {
   create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask>;
   get(principal: Principal): Promise<DetailedTask | undefined>;
   update(principal: Principal, answers: Answers): Promise<{ wrong?: string } | undefined>;
-  /** With `isForgotten` it is deleted, too, also if its client has ended it with a link. */
-  cancel(principal: string, isForgotten?: boolean): Promise<boolean>;
-  /** The call if it was handed over; waits at most `ms` for its end, or for a change after `since`. */
+  /** With `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person cancels it. */
+  cancel(
+    principal: string,
+    how?: { isForgotten?: boolean; isByPerson?: boolean },
+  ): Promise<boolean>;
+  /** Shows, replays or forks the call, for the console. */
+  look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined>;
+  /** The call if it was handed over, or with `isAny` in any case; waits at most `ms` for its end, or for a change after `since`. */
   handedOver(
     principal: Principal,
-    wait?: { since: number; ms: number },
+    wait?: { since?: number; ms?: number; isAny?: boolean },
   ): Promise<HandedOver | undefined>;
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
   reply(
     principal: Principal,
     key: string,
     result: Json,
+    isAny?: boolean,
   ): Promise<{ wrong?: string } | false | undefined>;
   /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
   replay(build: string): Promise<string | null | undefined>;

@@ -12,7 +12,8 @@ import type { Hub } from "./hub.ts";
 import type { SessionObject } from "./session-object.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
-import { viewOf } from "./task-view.ts";
+import { hasDeadlines, startDeadlines } from "./task-asks.ts";
+import { progressOf as stateOf, viewOf } from "./task-view.ts";
 
 type Notify = (session: DurableObjectStub<SessionObject>, id: string) => Promise<boolean>;
 
@@ -94,6 +95,17 @@ export class TaskOwners {
     const method = "notifications/tasks";
     if (!(await hub?.isHeard({ method, params: { taskId: this.#id } }))) return;
     await hub?.publish([{ method, params: await viewOf(this.#store) }]);
+  }
+
+  /** Tells the sessions how the task is, as `notify`; deadlines begin once they know the asks. `inTurn` runs work alone. */
+  progressed(inTurn: (work: () => Promise<void>) => Promise<void>): Promise<boolean | undefined> {
+    return this.notify(async (session, id) => {
+      const progress = await stateOf(this.#store);
+      const isWaiting = await session.progressed(id, progress);
+      if (hasDeadlines(progress.asks))
+        await inTurn(() => startDeadlines(this.#store, progress.asks));
+      return isWaiting;
+    });
   }
 
   /** Returns true if one of the sessions exists; undefined if the task has none. */

@@ -24,7 +24,7 @@ export async function handedOverOf(
   const called = {
     servlet: found?.tool?.servlet.name ?? "",
     tool: String(call.params["name"]),
-    arguments: shown(call.params["arguments"]),
+    arguments: shownArguments(call.params["arguments"]),
   };
   return {
     ...state,
@@ -34,7 +34,7 @@ export async function handedOverOf(
 }
 
 /** The beginnings of arguments, as text. */
-function shown(args: unknown): Record<string, string> {
+export function shownArguments(args: unknown): Record<string, string> {
   const entries = isObject(args) ? Object.entries(args).slice(0, limits.shownArguments) : [];
   return Object.fromEntries(
     entries.map(([name, value]) => {

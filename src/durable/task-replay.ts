@@ -2,13 +2,14 @@ import type { Serving } from "../builds/serving.ts";
 import { Fault, report } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import { findAgain } from "../mcp/methods.ts";
-import { ANONYMOUS } from "../model.ts";
+import { limits } from "../limits.ts";
+import { ANONYMOUS, type Notification } from "../model.ts";
 import type { Recorded } from "../record.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Suspended, Wait } from "../suspension.ts";
-import { endOf, type TaskCall, type TaskEnd } from "./task-object.ts";
+import { endOf, type Rehearsal, type TaskCall, type TaskEnd } from "./task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /**
@@ -28,11 +29,7 @@ export async function noteWaiting(store: TaskStore, serving: Serving): Promise<v
   }
 }
 
-/** The end of a task whose build is gone; undefined while it can go on. */
-export async function outdatedEnd(
-  store: TaskStore,
-  registry: Registry,
-): Promise<TaskEnd | undefined> {
+async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEnd | undefined> {
   const hash = (await store.read("begun"))?.head.hash;
   try {
     if (hash !== undefined) await registry.at(hash);
@@ -41,6 +38,33 @@ export async function outdatedEnd(
     const fault = Fault.from(error);
     if (fault.code !== "invalid_params") throw error;
     return endOf(fault);
+  }
+}
+
+/** Whether a task that waits can go on with what is served. */
+export class GoingOn {
+  readonly #store: TaskStore;
+  readonly #serving: Serving;
+  readonly #publish: () => void;
+  /** The registry with which it can. */
+  #known: Registry | undefined;
+
+  constructor(store: TaskStore, serving: Serving, publish: () => void) {
+    this.#store = store;
+    this.#serving = serving;
+    this.#publish = publish;
+  }
+
+  /** Ends a call whose build is gone, so that its user is not asked in vain. */
+  async check(): Promise<void> {
+    const registry = await this.#serving.registry();
+    if (registry === this.#known || this.#store.status !== "input_required") return;
+    const end = await outdatedEnd(this.#store, registry);
+    if (end === undefined) this.#known = registry;
+    else if (!this.#store.isOver) {
+      await this.#store.end(end);
+      this.#publish();
+    }
   }
 }
 
@@ -56,28 +80,16 @@ export async function replayed(
   return replay(call, recorded, { build, deployment });
 }
 
-/**
- * Why a call that waits could not go on with another build of its servlet; undefined if it could. It is run from its
- * record up to where it waits, and can do nothing in the world.
- */
+/** Why a call that waits could not go on with another build of its servlet; undefined if it could. */
 async function replay(
   call: TaskCall,
   recorded: Recorded,
   { build, deployment }: { build: PreparedServlet; deployment: Deployment },
 ): Promise<string | undefined> {
-  const { principal, client, id, meta } = call;
-  const stop = () => Promise.reject(new Wait({ kind: "task" }));
-  const context: CallContext = {
-    ...{ principal, client, id, meta },
-    recorded: { ...recorded, head: { ...recorded.head, hash: build.hash } },
-    signal: () => new AbortController().signal,
-    notify: () => {},
-    ask: stop,
-    gate: stop,
-  };
+  const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
+  const registry = new Registry({ servlets: [build] }, { ...deployment, record: undefined });
   try {
-    const registry = new Registry({ servlets: [build] }, { ...deployment, record: undefined });
-    const outcome = await (await findAgain(call, registry)).run(context);
+    const outcome = await (await findAgain(call, registry)).run(without(call, ofBuild));
     if (!(outcome instanceof Suspended)) return "It would end without what it waits for.";
     const { pending } = outcome.recorded ?? {};
     if (pending?.digest === recorded.pending?.digest) return undefined;
@@ -85,4 +97,49 @@ async function replay(
   } catch (error) {
     return Fault.from(error).message;
   }
+}
+
+/** Where a call goes that is run again from this record. */
+export async function rehearsed(
+  call: Omit<TaskCall, "recorded">,
+  recorded: Recorded,
+  { registry, deployment }: { registry: Registry; deployment: Deployment },
+): Promise<Rehearsal> {
+  const said: string[] = [];
+  const notify = ({ params = {} }: Notification) => {
+    const { message, data } = params;
+    if (said.length < limits.shownEntries)
+      said.push(JSON.stringify(message ?? data ?? "").slice(0, limits.pageCharacters));
+  };
+  try {
+    const all = (await registry.at(recorded.head.hash)).whole;
+    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, record: undefined });
+    const target = await findAgain(call, quiet);
+    const context = without(call, { ...recorded, notices: 0 });
+    const outcome = await target.run({ ...context, notify });
+    if (!(outcome instanceof Suspended))
+      return { end: "It ends here with a result.", said, fuel: 0 };
+    const { fuelUsed: fuel, recorded: { pending } = {} } = outcome;
+    return {
+      end: `It asks for ${pending?.what ?? "input"}, and would wait for the answer.`,
+      said,
+      fuel,
+    };
+  } catch (error) {
+    return { end: `It fails: ${Fault.from(error).message}`, said, fuel: 0 };
+  }
+}
+
+/** The context of a run that can do nothing in the world: it stops at the first question that its record does not answer. */
+function without(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallContext {
+  const { principal, client, id, meta } = call;
+  const stop = () => Promise.reject(new Wait({ kind: "task" }));
+  return {
+    ...{ principal, client, id, meta },
+    recorded,
+    signal: () => new AbortController().signal,
+    notify: () => {},
+    ask: stop,
+    gate: stop,
+  };
 }

@@ -7,7 +7,9 @@ import type { Json } from "../model.ts";
 import type { Recorded } from "../record.ts";
 import type { Suspended, WaitReason } from "../suspension.ts";
 import { freshKeys, type AskKeys } from "./ask-keys.ts";
+import { listerOf } from "./listed-calls.ts";
 import { SealedRows, type Writes } from "./sealed-rows.ts";
+import { HISTORY_TABLE } from "./task-history.ts";
 import { hasTable } from "./tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -33,13 +35,17 @@ export interface Row extends Record<string, SqlStorageValue> {
   handed: number | null;
 }
 
-/** The method and name or URI of a task's call: enough to check scopes. */
-export type Subject = Pick<TaskCall, "method"> & { params: { name?: unknown; uri?: unknown } };
+/** The method and name or URI of a task's call: enough to check scopes; and in whose console it is listed, if in any. */
+export type Subject = Pick<TaskCall, "method"> & {
+  params: { name?: unknown; uri?: unknown };
+  lister?: string | undefined;
+};
 
 /** The subject of a call. */
-const subjectOf = ({ method, params: { name, uri } }: TaskCall): Subject => ({
+const subjectOf = ({ method, params: { name, uri }, principal }: TaskCall): Subject => ({
   method,
   params: { name, uri },
+  lister: listerOf(principal),
 });
 
 /** Encrypted values of a task, by name. */
@@ -112,12 +118,12 @@ export function beginningOf(
 }
 
 /** Of this version; columns are only ever added. */
-export const TASK_SCHEMA = `
+const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
   fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER);
-${SealedRows.texts}${SealedRows.answers}`;
+${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
 
 /** The row of the stored task, if there is one. */
 export function storedTask(sql: SqlStorage): Row | undefined {
@@ -125,6 +131,7 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   const [row] = sql.exec<Row>("SELECT * FROM task").toArray();
   if (row === undefined) return undefined;
   // A task that an older version has stored.
+  sql.exec(HISTORY_TABLE);
   const columns = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER", "handed INTEGER"];
   const missing = columns.filter((column) => row[column.split(" ")[0]!] === undefined);
   if (missing.length === 0) return row;
@@ -132,18 +139,20 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   return sql.exec<Row>("SELECT * FROM task").one();
 }
 
-/** Writes the row of a new task. */
+/** Stores a new task, and returns its row. */
 export function insertTask(
   sql: SqlStorage,
   { principal, owner }: TaskCall,
   row: Pick<Row, "status" | "created" | "ttl" | "notices" | "fuel" | "handed">,
-): void {
+): Row {
   const { status, created, ttl, notices, fuel, handed } = row;
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
   const values = [principal.name, status, ...times, ...owned, fuel, seen, handed];
+  sql.exec(TASK_SCHEMA);
   sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  return sql.exec<Row>("SELECT * FROM task").one();
 }
 
 /** The end of a task whose stored texts cannot be decrypted any more. */

@@ -1,21 +1,30 @@
 import { DurableObject } from "cloudflare:workers";
-import { Fault, logError } from "../errors.ts";
+import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { fittingAnswers, isComplete, unanswered } from "../mcp/wire/answers.ts";
+import { fittingAnswers, isComplete } from "../mcp/wire/answers.ts";
 import type { Json, Principal } from "../model.ts";
 import { Suspended } from "../suspension.ts";
-import type { Answers, Asks } from "../asks.ts";
+import type { Answers } from "../asks.ts";
 import type { Part } from "../parts.ts";
-import type { Registry } from "../servlets/registry.ts";
 import type { Build } from "../builds/build.ts";
-import { noteWaiting, outdatedEnd, replayed } from "./task-replay.ts";
+import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
 import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
 import { timeOf } from "./alarms.ts";
-import type { Uploaded, DetailedTask, Start, TaskCall, TaskObject } from "./task-object.ts";
+import { settled, type Settled } from "./remote-hooks.ts";
+import { Listing, looked } from "./task-console.ts";
+import type {
+  Uploaded,
+  DetailedTask,
+  Look,
+  Looked,
+  Start,
+  TaskCall,
+  TaskObject,
+} from "./task-object.ts";
 import type { Share } from "./shared.ts";
 import { TaskOwners } from "./task-owners.ts";
-import { failuresIn, hasAskedTooOften, hasDeadlines, startDeadlines, waitOf } from "./task-asks.ts";
+import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { Changes, handedOverOf, Reply } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
@@ -35,8 +44,8 @@ export function taskObject(share: Share) {
     readonly #owners: TaskOwners;
     readonly #changes = new Changes();
     #running: AbortController | undefined;
-    /** The registry with which the call that waits can go on. */
-    #goesOnWith: Registry | undefined;
+    readonly #goingOn: GoingOn;
+    readonly #listing: Listing;
     /** Settles when a run ends, or its call waits. */
     readonly #firstRun = Promise.withResolvers<void>();
 
@@ -46,6 +55,9 @@ export function taskObject(share: Share) {
       this.#store = new TaskStore(state.storage, sealer, state.id.toString());
       this.#owners = new TaskOwners(this.#store, state.id.toString(), env);
       this.#serving = serving;
+      const publish = () => state.waitUntil(this.#publish());
+      this.#goingOn = new GoingOn(this.#store, serving, publish);
+      this.#listing = new Listing(this.#store, serving.profiles);
     }
 
     async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
@@ -72,7 +84,7 @@ export function taskObject(share: Share) {
     async get(principal: Principal): Promise<DetailedTask | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
       return this.#readable(async () => {
-        await this.#endOutdated();
+        await this.#goingOn.check();
         return viewOf(this.#store);
       });
     }
@@ -81,16 +93,10 @@ export function taskObject(share: Share) {
       return replayed(this.#store, JSON.parse(build) as Build, this.#serving);
     }
 
-    /** Ends a call whose build is gone, so that its user is not asked in vain. */
-    async #endOutdated(): Promise<void> {
-      const registry = await this.#serving.registry();
-      if (registry === this.#goesOnWith || this.#store.status !== "input_required") return;
-      const end = await outdatedEnd(this.#store, registry);
-      if (end === undefined) this.#goesOnWith = registry;
-      else if (!this.#store.isOver) {
-        await this.#store.end(end);
-        this.ctx.waitUntil(this.#publish());
-      }
+    async look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined> {
+      if (!(await this.#isFor(principal))) return undefined;
+      const parts = { serving: this.#serving, env: this.env };
+      return settled(() => this.#readable(() => looked(this.#store, look, parts)));
     }
 
     /** True for the owner, while its scopes grant what the task calls. */
@@ -109,24 +115,30 @@ export function taskObject(share: Share) {
       return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
     }
 
-    async handedOver(principal: Principal, { since = 0, ms = 0 } = {}) {
-      if (!(await this.#isFor(principal)) || !this.#store.isHandedOver) return undefined;
-      await this.#readable(() => this.#endOutdated());
+    async handedOver(principal: Principal, { since = 0, ms = 0, isAny = false } = {}) {
+      if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
+      await this.#readable(() => this.#goingOn.check());
       await this.#changes.until(this.#store, { since, ms });
       if (!this.#store.exists) return undefined;
       return this.#readable(() => handedOverOf(this.#store, () => this.#serving.registry()));
     }
 
-    async reply(principal: Principal, key: string, result: Json) {
-      if (!(await this.#isFor(principal)) || !this.#store.isHandedOver) return undefined;
+    async reply(principal: Principal, key: string, result: Json, isAny = false) {
+      if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
       const reply = new Reply(key, result);
       const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
       return wrong === undefined ? reply.isInTime && {} : { wrong };
     }
 
-    async cancel(principal: string, isForgotten = false): Promise<boolean> {
+    async cancel(
+      principal: string,
+      { isForgotten = false, isByPerson = false } = {},
+    ): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
-      if (!this.#store.isOver && (isForgotten || !this.#isLinked)) {
+      if (isForgotten) this.#listing.end();
+      // One that its client has ended with a link goes on for a person alone.
+      const isLinked = this.#store.isHandedOver && this.#store.owner === undefined;
+      if (!this.#store.isOver && (isForgotten || isByPerson || !isLinked)) {
         this.#stop();
         await this.#publish();
       }
@@ -138,11 +150,6 @@ export function taskObject(share: Share) {
       if (!(await this.#isFor(principal))) return;
       this.#store.adopt(session);
       this.ctx.waitUntil(this.#publish());
-    }
-
-    /** True if its client has ended the call with a link: it goes on for a person alone. */
-    get #isLinked(): boolean {
-      return this.#store.isHandedOver && this.#store.owner === undefined;
     }
 
     #stop(): void {
@@ -176,7 +183,7 @@ export function taskObject(share: Share) {
         if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
         if (!this.#store.exists) return;
       }
-      if (this.#store.isOver) return storage.setAlarm(this.#store.expires);
+      if (this.#store.isOver) return this.#store.rest(now);
       // The run is still alive.
       if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
       this.#running = new AbortController();
@@ -208,22 +215,14 @@ export function taskObject(share: Share) {
      * Adds the answers that `choose` returns for the open asks; the call continues when all are there. Runs one at a
      * time, so that no answer is lost.
      */
-    #give(
-      choose: (open: Asks, given: Answers) => Answers,
-      { isNotified = false } = {},
-    ): Promise<{ wrong?: string }> {
+    #give(choose: Choose, { isNotified = false } = {}): Promise<{ wrong?: string }> {
       return this.ctx.blockConcurrencyWhile(async () => {
         const waits = await this.#store.waits();
         if (waits?.kind !== "input" || this.#store.isOver) return {};
-        const { asks } = waits;
-        let { given } = waits;
-        try {
-          given = { ...given, ...choose(unanswered(asks, given), given) };
-        } catch (error) {
-          return { wrong: Fault.from(error).message };
-        }
-        if (isComplete(asks, given)) await this.#store.answer(asks, given);
-        else await this.#store.wait({ ...waits, given }, isNotified);
+        const next = waitWith(waits, choose);
+        if ("wrong" in next) return next;
+        if (isComplete(next.asks, next.given)) await this.#store.answer(next.asks, next.given);
+        else await this.#store.wait(next, isNotified);
         this.ctx.waitUntil(this.#publish());
         return {};
       });
@@ -266,17 +265,14 @@ export function taskObject(share: Share) {
     /** Notifies the owners and listeners of the task's progress; false if an owner could not be notified. */
     async #publish(): Promise<boolean> {
       this.#changes.tell();
+      this.ctx.waitUntil(this.#listing.tell());
       if (!this.#store.exists) return true;
       const { owner } = this.#store;
       try {
         const { isHandedOver } = this.#store;
-        const isThere = await this.#owners.notify(async (session, id) => {
-          const progress = await progressOf(this.#store);
-          const isWaiting = await session.progressed(id, progress);
-          if (hasDeadlines(progress.asks))
-            await this.ctx.blockConcurrencyWhile(() => startDeadlines(this.#store, progress.asks));
-          return isWaiting;
-        });
+        const isThere = await this.#owners.progressed((work) =>
+          this.ctx.blockConcurrencyWhile(work),
+        );
         if (!this.#store.exists) return true;
         if (owner !== undefined && isHandedOver) this.#store.release();
         else if (owner?.isHidden === true) {

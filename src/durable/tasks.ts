@@ -9,11 +9,14 @@ import { afterSending } from "../unknown-outcome.ts";
 import type {
   DetailedTask,
   HandedOver,
+  Look,
+  Looked,
   Start,
   TaskCall,
   TaskObject,
   Uploaded,
 } from "./task-object.ts";
+import { unsettled } from "./remote-hooks.ts";
 import { storedCall } from "./task-rows.ts";
 
 /** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
@@ -120,18 +123,25 @@ export class Tasks {
   }
 
   /** Gives it a person's answer; false where this is not asked (any more), undefined for an unknown id. */
-  reply(id: string, key: string, result: Json) {
-    return this.#ask(id, async (task) => task.reply(this.#principal, key, result));
+  reply(id: string, key: string, result: Json, isAny = false) {
+    return this.#ask(id, async (task) => task.reply(this.#principal, key, result, isAny));
+  }
+
+  /** Shows, replays or forks it; undefined for an unknown id. Throws as `looked`. */
+  async look(id: string, look: Look): Promise<Looked | undefined> {
+    const done = await this.#ask(id, async (task) => task.look(this.#principal, look));
+    return done && unsettled(done);
   }
 
   /** False for an unknown id. */
-  async cancel(id: string): Promise<boolean> {
-    return (await this.#ask(id, async (task) => task.cancel(this.#principal.name))) ?? false;
+  async cancel(id: string, isByPerson = false): Promise<boolean> {
+    const { name } = this.#principal;
+    return (await this.#ask(id, async (task) => task.cancel(name, { isByPerson }))) ?? false;
   }
 
   /** Cancels and deletes it. */
   async forget(id: string): Promise<void> {
-    await this.#ask(id, async (task) => task.cancel(this.#principal.name, true));
+    await this.#ask(id, async (task) => task.cancel(this.#principal.name, { isForgotten: true }));
   }
 
   /** Subscribes a session to the task's progress. */

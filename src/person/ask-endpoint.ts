@@ -20,18 +20,22 @@ import {
   type Visit,
 } from "./view.ts";
 
-/** `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other. */
+/**
+ * `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other; also of one whose client
+ * can be asked, which gets no answer of its own then.
+ */
 export const askEndpoint = (request: Request, id: string, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
     keeps: (field) => field === "ask" || /^f\d+$/.test(field),
     async work({ person, form, isOld }) {
       const { people } = page;
       const tasks = page.tasksOf(person.principal);
-      const found = await tasks.handedOver(id);
+      const found = await tasks.handedOver(id, ANY);
       if (found === undefined) return notForYou(people, request);
-      if (form === undefined) return show(found, { id, people, person });
-      if (!isOld) return take(form, found, { id, people, person, tasks, request });
-      return show(found, { id, people, person }, typedAgain(form, found));
+      const call = { id, people, person, request };
+      if (form === undefined) return show(found, call);
+      if (!isOld) return take(form, found, { ...call, tasks });
+      return show(found, call, typedAgain(form, found));
     },
   });
 
@@ -51,7 +55,10 @@ interface Call {
   id: string;
   people: People;
   person: Person;
+  request: Request;
 }
+
+const ANY = { isAny: true };
 
 /** An answer that is shown again, since it was not taken. */
 interface Again {
@@ -63,9 +70,11 @@ interface Again {
 }
 
 /** The first open question, or how the call is. */
-async function show(found: HandedOver, { id, people, person }: Call, again?: Again): Promise<View> {
+async function show(found: HandedOver, call: Call, again?: Again): Promise<View> {
+  const { id, people, person, request } = call;
   const { asks, called, expires, view } = found;
-  const open = Object.entries(asks);
+  // What only a client can answer (sampling, roots) has no page.
+  const open = Object.entries(asks).filter(([, { method }]) => method === "elicitation/create");
   const [key, ask] = open.find(([one]) => one === again?.key) ?? open[0] ?? [];
   if (key === undefined || ask === undefined) {
     const complaints = again?.complaint.general ?? [];
@@ -74,7 +83,7 @@ async function show(found: HandedOver, { id, people, person }: Call, again?: Aga
       body: wordsPage("Thank you", ...complaints, goesOn(view)),
     };
   }
-  const path = ownPathIn(ask.params["url"], new URL(found.url).origin);
+  const path = ownPathIn(ask.params["url"], new URL(request.url).origin);
   if (path !== undefined) return seeOther(`${path}?call=${id}`);
   const fields = fieldsIn(ask);
   const defaults = new Map(fields.map((field) => [field.id, field.default]));
@@ -93,9 +102,11 @@ async function show(found: HandedOver, { id, people, person }: Call, again?: Aga
 }
 
 const goesOn = ({ status }: HandedOver["view"]): string =>
-  status === "working"
-    ? "The call goes on. You can close this page, or reload it to see whether there is another question."
-    : "The call has ended. You can close this page.";
+  status === "input_required"
+    ? "The call waits for its client, which alone can answer. You can close this page."
+    : status === "working"
+      ? "The call goes on. You can close this page, or reload it to see whether there is another question."
+      : "The call has ended. You can close this page.";
 
 const openAsk = ({ asks }: HandedOver, key: string): Ask | undefined =>
   Object.hasOwn(asks, key) ? asks[key] : undefined;
@@ -106,7 +117,7 @@ const fieldsIn = (ask: Ask): Field[] => fieldsOf(schemaIn(ask) ?? {});
 async function take(
   form: URLSearchParams,
   found: HandedOver,
-  visit: Call & { tasks: Tasks; request: Request },
+  visit: Call & { tasks: Tasks },
 ): Promise<View> {
   const { id, people, person, tasks, request } = visit;
   const key = form.get("ask") ?? "";
@@ -126,7 +137,7 @@ async function take(
   if (result === undefined) return refused(400, "Choose one of the buttons.");
   const complaint = complaintOf(ask, result, fields);
   if (complaint !== undefined) return show(found, visit, { status: 422, typed, complaint, key });
-  const taken = await tasks.reply(id, key, result);
+  const taken = await tasks.reply(id, key, result, true);
   if (taken === undefined) return notForYou(people, request);
   if (taken !== false && taken.wrong !== undefined) return refused(422, taken.wrong);
   const next = await nextOf(found, visit);
@@ -143,7 +154,7 @@ async function nextOf(
   const until = Date.now() + limits.nextAskMs;
   let next: HandedOver | undefined = found;
   do {
-    next = await tasks.handedOver(id, { since: next.updated, ms: until - Date.now() });
+    next = await tasks.handedOver(id, { ...ANY, since: next.updated, ms: until - Date.now() });
   } while (next?.view.status === "working" && Date.now() < until);
   return next;
 }
@@ -160,13 +171,13 @@ export async function answered(
   const { origin, pathname, searchParams } = new URL(path, request.url);
   const id = searchParams.get("call");
   const tasks = page.tasksOf(person.principal);
-  const found = id === null ? undefined : await tasks.handedOver(id);
+  const found = id === null ? undefined : await tasks.handedOver(id, ANY);
   if (id === null || found === undefined) return undefined;
   const [key] =
     Object.entries(found.asks).find(
       ([, { params }]) => ownPathIn(params["url"], origin) === pathname,
     ) ?? [];
-  if (key !== undefined) await tasks.reply(id, key, { action });
+  if (key !== undefined) await tasks.reply(id, key, { action }, true);
   await nextOf(found, { id, tasks });
   return seeOther(`/ask/${id}`);
 }

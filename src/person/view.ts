@@ -48,6 +48,8 @@ interface Pages {
   /** The page for anyone, whoever that is; undefined if it is for proven people. */
   open?(): Promise<View | undefined>;
   work(visit: Visit): Promise<View>;
+  /** Makes the response of a page; by default one of the pages without a way to others. */
+  answer?(view: View): Promise<Response>;
 }
 
 /**
@@ -57,7 +59,12 @@ interface Pages {
 export async function pageFor(
   request: Request,
   page: PersonPage,
-  { keeps = () => false, open = async () => undefined, work }: Pages,
+  {
+    keeps = () => false,
+    open = async () => undefined,
+    work,
+    answer = (view) => plain(page, view),
+  }: Pages,
 ): Promise<Response> {
   const made = async (): Promise<View> => {
     demandOwnPage(request);
@@ -86,9 +93,11 @@ export async function pageFor(
     const view = await work({ request, person: signed.person, form, isOld: true });
     return { ...view, headers: { ...view.headers, ...headers } };
   };
-  const { status, body, headers } = await made().catch(refusal);
-  return documentOf(page, body, { status, headers: new Headers(headers) });
+  return answer(await made().catch(refusal));
 }
+
+const plain = (page: PersonPage, { status, body, headers }: View): Promise<Response> =>
+  documentOf(page, body, { status, headers: new Headers(headers) });
 
 /** Has its visitor sign in, and leads on to the path in `?back=`. */
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>

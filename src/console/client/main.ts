@@ -1,4 +1,4 @@
-/** What the start page does besides showing: copies, searches, and loads the client where somebody tries an entry. */
+/** What the pages do besides showing: they copy, search, follow calls, and load the client where somebody tries an entry. */
 import type { Target } from "./targets.ts";
 
 const { mcp = "/mcp" } = document.querySelector<HTMLElement>("[data-mcp]")?.dataset ?? {};
@@ -58,6 +58,9 @@ for (const entry of entries) {
   entry.querySelector(".acts")?.prepend(pressed);
   entry.querySelector(".inside")?.append(place);
 }
+
+const [live, news] = ["#live", "#news"].map((id) => document.querySelector<HTMLElement>(id));
+if (live && news) void import("./live.ts").then(({ follow }) => follow(live, news));
 
 const search = document.querySelector<HTMLInputElement>("#search");
 const found = document.querySelector("#found");

@@ -17,15 +17,21 @@ async function hashOf(key: string): Promise<string> {
 
 const SCOPES = { reader: ["http-status:*"], greeter: ["hello:gre*", "clock:*"] };
 
+/** API_KEYS with a key for each of these names. */
+export const hashed = async (names: readonly string[]): Promise<string> =>
+  JSON.stringify(
+    Object.fromEntries(await Promise.all(names.map(async (one) => [one, await hashOf(one)]))),
+  );
+
 export async function serverOf(
   keys: Record<string, object>,
   settings: object = { SCOPES: JSON.stringify(SCOPES) },
 ) {
-  const hashed = Object.entries(keys).map(async ([name, key]) => [
+  const held = Object.entries(keys).map(async ([name, key]) => [
     name,
     { hash: await hashOf(name), ...key },
   ]);
-  const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(hashed)));
+  const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(held)));
   return createApp(bundle, { ...env, ...settings, API_KEYS });
 }
 

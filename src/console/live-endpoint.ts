@@ -1,0 +1,101 @@
+import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
+import { Fault } from "../errors.ts";
+import { ANONYMOUS } from "../model.ts";
+import { wordsPage } from "../person/ask-page.ts";
+import type { Person } from "../person/people.ts";
+import { pageFor, seeOther, type PersonPage, type View, type Visit } from "../person/view.ts";
+import type { Profiles } from "../durable/profiles.ts";
+import { LIVE_PATH, livePage } from "./live.ts";
+import { callPage, forkPage } from "./timeline.ts";
+
+/** The pages of a person's calls, and the stream of their changes. */
+
+/** Makes the response of a page. */
+type Frame = (view: View) => Promise<Response>;
+
+/** `/console/live`: all of them. */
+export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) =>
+  pageFor(request, page, {
+    answer,
+    async work({ person }) {
+      const { profiles, by } = listFor(request, page, person) ?? {};
+      if (profiles === undefined || by === undefined) return nobody();
+      const calls = await profiles.at(by, async (profile) => profile.listed(by));
+      return { status: 200, body: livePage(calls) };
+    },
+  });
+
+/** `/console/live/ID`: one of them. */
+export const callEndpoint = (request: Request, id: string, page: PersonPage, answer: Frame) =>
+  pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
+
+/** `/console/live/events`: the list, and each call that changes. Throws `unauthorized`, `forbidden`. */
+export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
+  demandOwnOrigin(request);
+  const { person } = page;
+  const { profiles, by } = (person && listFor(request, page, person)) ?? {};
+  if (profiles === undefined || by === undefined)
+    throw new Fault("unauthorized", "Sign in again to see your calls.");
+  const body = await profiles.at(by, async (profile) => profile.watch(by));
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
+  return new Response(body, { headers });
+}
+
+/** Where the calls of this person are listed; undefined for somebody who cannot be told from others. */
+function listFor(
+  request: Request,
+  { profiles }: PersonPage,
+  { principal: { name } }: Person,
+): { profiles: Profiles; by: string } | undefined {
+  const isKnown = name !== ANONYMOUS.name || isLocal(request);
+  return profiles && isKnown ? { profiles, by: name } : undefined;
+}
+
+const nobody = (): View => ({
+  status: 403,
+  body: wordsPage(
+    "No calls are listed here",
+    "This server does not know who is calling, so it cannot tell your calls from those of others.",
+  ),
+});
+
+async function call(visit: Visit & { id: string; page: PersonPage }): Promise<View> {
+  const { request, person, form, isOld, id, page } = visit;
+  const { people } = page;
+  const tasks = page.tasksOf(person.principal);
+  const token = await people.token(person, PLACE, id);
+  const show = async (
+    status: number,
+    replayed?: Parameters<typeof callPage>[0]["replayed"],
+  ): Promise<View> => {
+    const story = (await tasks.look(id, { what: "story" }))?.story;
+    return story === undefined
+      ? { status: 404, body: wordsPage("No such call", GONE) }
+      : { status, body: callPage({ id, story, token, replayed }) };
+  };
+  if (form === undefined || isOld) return show(200);
+  if (!(await people.isToken(form.get("token") ?? "", person, PLACE, id))) return show(403);
+  const numberIn = (field: string) => {
+    const text = form.get(field) ?? "";
+    return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
+  };
+  const [replay, fork, forkNow] = [numberIn("replay"), numberIn("fork"), numberIn("fork-now")];
+  if (replay !== undefined) {
+    const { replay: rehearsal } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
+    return show(200, rehearsal && { entries: replay, rehearsal });
+  }
+  if (fork !== undefined) return { status: 200, body: forkPage(id, fork, token) };
+  if (forkNow !== undefined) {
+    await page.admit?.();
+    const { origin } = new URL(request.url);
+    const looked = await tasks.look(id, { what: "fork", entries: forkNow, origin });
+    return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
+  }
+  if (form.get("do") === "cancel") await tasks.cancel(id, true);
+  return seeOther(`${LIVE_PATH}/${id}`);
+}
+
+const PLACE = "console call";
+
+const GONE =
+  "It may be somebody else's, or nothing of it is stored any more: calls of clients with sessions go as soon as they have ended.";

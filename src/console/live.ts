@@ -1,0 +1,81 @@
+import { html } from "hono/html";
+import { shown, type Markup } from "../document.ts";
+import { isEnded, type Listed } from "../durable/listed-calls.ts";
+
+/** The calls and sessions of a person, as they change. */
+
+export const LIVE_PATH = "/console/live";
+export const EVENTS_PATH = `${LIVE_PATH}/events`;
+
+/** The groups of the list, in their order; the script moves rows between them. */
+const GROUPS = [
+  {
+    id: "waiting",
+    title: "Waiting for an answer",
+    has: ({ kind, status }: Listed) => kind === "call" && status === "input_required",
+  },
+  {
+    id: "working",
+    title: "Going on",
+    has: ({ kind, status }: Listed) => kind === "call" && status === "working",
+  },
+  { id: "sessions", title: "Sessions", has: ({ kind }: Listed) => kind === "session" },
+  {
+    id: "ended",
+    title: "Ended",
+    has: (one: Listed) => one.kind === "call" && isEnded(one),
+  },
+];
+
+export const STATUS: Record<string, string> = {
+  input_required: "needs an answer",
+  working: "goes on",
+  completed: "has ended",
+  failed: "has failed",
+  cancelled: "was cancelled",
+};
+
+export const livePage = (calls: readonly Listed[]): Markup =>
+  html`<h2>Live</h2>
+    <p>
+      Your calls that outlive their request, and your sessions. A call is listed until nothing of it
+      is stored any more.
+    </p>
+    <p id="news" role="status" class="dim">Reload the page to see changes.</p>
+    <div id="live" data-events="${EVENTS_PATH}">
+      ${GROUPS.map(({ id, title, has }) => {
+        const own = calls.filter(has);
+        return html`<section aria-labelledby="${id}">
+          <h3 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h3>
+          <ul class="calls" data-group="${id}">
+            ${own.map(row)}
+          </ul>
+        </section>`;
+      })}
+      <template>${row(undefined)}</template>
+    </div>`;
+
+/** A row of the list; without a call, the one that the script fills. */
+function row(call: Listed | undefined): Markup {
+  const { id = "", name = "", waits = "", updated = 0, kind = "call", status = "" } = call ?? {};
+  const isCall = kind === "call";
+  const link = isCall ? html`href="${LIVE_PATH}/${id}"` : "";
+  return html`<li data-id="${id}">
+    <a data-name ${link}>${shown(name)}</a>
+    <span class="badge" data-status>${isCall ? (STATUS[status] ?? status) : "open"}</span>
+    <a data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}>Answer</a>
+    <time class="dim" data-time datetime="${new Date(updated).toISOString()}"
+      >${new Date(updated).toUTCString()}</time
+    >
+    <span class="waits" data-waits>${shown(waits)}</span>
+  </li>`;
+}
+
+export const liveStyle = `
+  .calls { list-style: none; padding: 0; margin: .4rem 0 1.4rem; }
+  .calls li { border-top: 1px solid var(--line); padding: .5rem 0; content-visibility: auto; contain-intrinsic-size: auto 3.4rem;
+    overflow-wrap: anywhere; }
+  .calls:empty::after { content: "None."; color: var(--dim); } .waits { display: block; }
+  .line { padding-left: 1.4rem; } .line li { margin: .5rem 0; } .line .acts { margin-top: .2rem; }
+  .line details pre { max-height: 20rem; }
+`;

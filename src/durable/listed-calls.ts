@@ -1,0 +1,130 @@
+import { limits } from "../limits.ts";
+import { Connection } from "../mcp/wire/connection.ts";
+import { ANONYMOUS, type Principal } from "../model.ts";
+import type { Sealer } from "./vault.ts";
+
+/** The calls and sessions of a person, as the console lists them. */
+
+/** A call that outlives its request, or a session. */
+export interface Listed {
+  id: string;
+  kind: "call" | "session";
+  /** What is called; the client of a session. */
+  name: string;
+  /** The status of its task; a session is `working` while it is listed. */
+  status: string;
+  /** What it waits for, in words. */
+  waits?: string;
+  /** Unix times in ms: when it began, when it last changed, and from when on nothing of it is stored. */
+  created: number;
+  updated: number;
+  until: number;
+}
+
+/**
+ * Under which name the calls of a caller are listed; undefined for callers that nobody can tell from others, unless they
+ * are on this machine.
+ */
+export function listerOf({ name, address = "" }: Principal): string | undefined {
+  if (name !== ANONYMOUS.name) return name;
+  // As `networkOf` names the loopback addresses.
+  return address.startsWith("127.") || address === "0:0:0:0" ? ANONYMOUS.name : undefined;
+}
+
+export const LISTED_TABLE = `
+CREATE TABLE IF NOT EXISTS listed (id TEXT PRIMARY KEY, until INTEGER NOT NULL, updated INTEGER NOT NULL, ended INTEGER NOT NULL,
+  sealed BLOB NOT NULL);`;
+
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  sealed: ArrayBuffer;
+}
+
+export const isEnded = ({ status }: Pick<Listed, "status">): boolean =>
+  status !== "working" && status !== "input_required";
+
+/** The list of one person, sealed in an object's SQLite, and the pages that show it. */
+export class ListedCalls {
+  readonly #sql: SqlStorage;
+  readonly #watching = new Set<Connection>();
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Lists a call as it is now. Of too many the oldest leave the list, first those that have ended. */
+  async put(listed: Listed, sealer: Sealer): Promise<void> {
+    const { id, until, updated } = listed;
+    const sealed = await sealer.seal(encoder.encode(JSON.stringify(listed)), placeOf(id));
+    const ended = isEnded(listed) ? 1 : 0;
+    // An older message may come later; what has ended stays so.
+    const { rowsWritten } = this.#sql.exec(
+      `INSERT INTO listed VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET until = excluded.until,
+       updated = excluded.updated, ended = excluded.ended, sealed = excluded.sealed
+       WHERE excluded.updated >= updated AND excluded.ended >= ended`,
+      ...[id, until, updated, ended, sealed],
+    );
+    if (rowsWritten > 0) this.#tell(eventOf([listed]));
+    this.#sql.exec(
+      `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?)`,
+      limits.listedCalls,
+    );
+  }
+
+  drop(id: string): void {
+    this.#sql.exec("DELETE FROM listed WHERE id = ?", id);
+    this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
+  }
+
+  /** The newest first. */
+  async all(sealer: Sealer): Promise<Listed[]> {
+    const rows = this.#sql
+      .exec<Row>("SELECT id, sealed FROM listed WHERE until > ? ORDER BY updated DESC", Date.now())
+      .toArray();
+    const all = await Promise.all(
+      rows.map(async ({ id, sealed }) => {
+        const opened = await sealer.open(new Uint8Array(sealed), placeOf(id));
+        return opened && (JSON.parse(decoder.decode(opened)) as Listed);
+      }),
+    );
+    return all.filter((one) => one !== undefined);
+  }
+
+  /** The ids of calls that have not ended. */
+  open(): string[] {
+    return this.#sql
+      .exec<{ id: string }>("SELECT id FROM listed WHERE ended = 0")
+      .toArray()
+      .map(({ id }) => id);
+  }
+
+  /** An event stream: the whole list, then each call that changes. Of too many the oldest breaks off. */
+  async watch(sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
+    const all = eventOf(await this.all(sealer));
+    const connection: Connection = new Connection({
+      keepAliveMs: limits.listenKeepAliveMs,
+      life: { ms: limits.callStreamMs, ending: () => `retry: ${limits.retryMs}\n\n` },
+      onOver: () => this.#watching.delete(connection),
+    });
+    this.#watching.add(connection);
+    connection.writeAny(`retry: ${limits.retryMs}\nevent: all\n${all}`);
+    const [oldest] = this.#watching;
+    if (this.#watching.size > limits.consoleStreams) oldest?.close();
+    return connection.body;
+  }
+
+  #tell(event: string): void {
+    for (const one of this.#watching) one.write(event);
+  }
+
+  dropOld(): void {
+    this.#sql.exec("DELETE FROM listed WHERE until <= ?", Date.now());
+  }
+}
+
+const eventOf = (calls: readonly Listed[]): string => `data: ${JSON.stringify(calls)}\n\n`;
+
+const placeOf = (id: string): string => `listed ${id}`;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
