@@ -93,14 +93,13 @@ export const forkPage = (id: string, entries: number, token: string): Markup =>
       <button name="do" value="">Go back</button>
     </form>`;
 
-const acts = (entries: number): Markup =>
-  html`<span class="acts"
-    ><button name="replay" value="${entries}" aria-label="Replay with the first ${entries} answers">
-      Replay to here</button
-    ><button name="fork" value="${entries}" aria-label="Fork after ${entries} answers">
-      Fork from here
-    </button></span
+const acts = (entries: number): Markup => {
+  const behind = html`<span class="unseen"> (after ${entries} answers)</span>`;
+  return html`<span class="acts"
+    ><button name="replay" value="${entries}">Replay to here${behind}</button
+    ><button name="fork" value="${entries}">Fork from here${behind}</button></span
   >`;
+};
 
 function changeIn(what: string, before: string | undefined): Markup {
   if (what !== "run") return html`It ${STATUS[what] ?? shown(what)}.`;

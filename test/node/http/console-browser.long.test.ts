@@ -2,15 +2,12 @@ import { hash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { barriers, realBrowser } from "./real-browser.ts";
+import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
 /** The start page in a real browser: how to connect, what there is, and trying it. */
 
 const { browser, why } = await realBrowser();
-
-/** Pictures of the pages, to look at after a run. */
-const PICTURES = ".bundle/screenshots";
 
 const KEYS = { ada: "key-of-ada", bob: "key-of-bob" };
 const assets = ".bundle/assets";
@@ -25,29 +22,11 @@ const keyed = await serving({
   },
 });
 
-const DRESSES: Record<string, BrowserContextOptions> = {
-  light: { viewport: { width: 1100, height: 900 }, colorScheme: "light" },
-  dark: { viewport: { width: 1100, height: 900 }, colorScheme: "dark" },
-  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light" },
-};
+const open = (path = "/", { at = server, ...options }: Opened = {}) =>
+  opened(browser!, new URL(path, at.url).href, options);
 
 interface Opened extends BrowserContextOptions {
   at?: typeof server;
-}
-
-/** What the browser has complained about since the page was opened: scripts, policies, what did not load. */
-const complaints = new WeakMap<Page, string[]>();
-
-async function open(path = "/", { at = server, ...options }: Opened = {}): Promise<Page> {
-  const context = await browser!.newContext(options);
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const page = await context.newPage();
-  const all: string[] = [];
-  complaints.set(page, all);
-  page.on("pageerror", ({ message }) => all.push(message));
-  page.on("console", (one) => one.type() === "error" && all.push(one.text()));
-  await page.goto(new URL(path, at.url).href);
-  return page;
 }
 
 /** The form of an entry, once its client is connected. */

@@ -1,6 +1,11 @@
 import chromium from "@sparticuz/chromium";
 import axe from "axe-core";
-import { chromium as playwright, type Browser, type Page } from "playwright-core";
+import {
+  chromium as playwright,
+  type Browser,
+  type BrowserContextOptions,
+  type Page,
+} from "playwright-core";
 import { afterAll } from "vitest";
 
 /** A real browser, for the tests of a file; or why there is none on this machine. */
@@ -28,4 +33,34 @@ export async function barriers(page: Page): Promise<string[]> {
   return violations.map(
     ({ id, nodes }) => `${id}: ${JSON.stringify(nodes.map((one) => one.html))}`,
   );
+}
+
+/** Pictures of the pages, to look at after a run. */
+export const PICTURES = ".bundle/screenshots";
+
+/** How people look at pages. */
+export const DRESSES: Record<string, BrowserContextOptions> = {
+  light: { viewport: { width: 1100, height: 900 }, colorScheme: "light" },
+  dark: { viewport: { width: 1100, height: 900 }, colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light" },
+};
+
+/** What the browser has complained about since the page was opened: scripts, policies, what did not load. */
+export const complaints = new WeakMap<Page, string[]>();
+
+/** A page in a window of its own. */
+export async function opened(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext(options);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  const all: string[] = [];
+  complaints.set(page, all);
+  page.on("pageerror", ({ message }) => all.push(message));
+  page.on("console", (one) => one.type() === "error" && all.push(one.text()));
+  await page.goto(address);
+  return page;
 }

@@ -1,0 +1,166 @@
+import { hash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { BrowserContextOptions } from "playwright-core";
+import { describe, expect, test, vi } from "vitest";
+import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
+import { serving } from "./serving.ts";
+
+/** The list of a person's calls in a real browser, as they change; and the page of a call. */
+
+const { browser, why } = await realBrowser();
+
+const NAMES = ["ada", "bob", "eve", "dana", "dora", "dirk", "kim", "ola", "many"];
+const server = await serving({
+  assets: ".bundle/assets",
+  variables: {
+    API_KEYS: JSON.stringify(Object.fromEntries(NAMES.map((one) => [one, hash("sha256", one)]))),
+  },
+});
+
+const META = "io.modelcontextprotocol";
+const VERSION = "2026-07-28";
+const CAPABILITIES = {
+  elicitation: { form: {} },
+  extensions: { [`${META}/tasks`]: {} },
+};
+
+/** Begins a plan of the test guest as a task of this person; gives its id. */
+async function planned(name: string, ...steps: object[]): Promise<string> {
+  const _meta = {
+    [`${META}/protocolVersion`]: VERSION,
+    [`${META}/clientCapabilities`]: CAPABILITIES,
+  };
+  const params = { name: "plan_always", arguments: { steps }, _meta };
+  const response = await fetch(server.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      authorization: `Bearer ${name}`,
+      "mcp-protocol-version": VERSION,
+      "mcp-method": "tools/call",
+      "mcp-name": "plan_always",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  const { result, error } = (await response.json()) as any;
+  if (error !== undefined) throw new Error(JSON.stringify(error));
+  return result.taskId;
+}
+
+const ELICIT = { do: "elicit", message: "Who is it for?" };
+const HOUR = { do: "sleep", ms: 3_600_000 };
+
+/** The list, of a person who has signed in there. */
+async function listOf(name: string, options: BrowserContextOptions = {}) {
+  const page = await opened(browser!, new URL("/console/live", server.url).href, options);
+  await page.getByLabel("API key").fill(name);
+  await page.getByRole("button", { name: "Continue" }).click();
+  const follows = () => page.getByText("This list follows your calls.").waitFor();
+  if (options.javaScriptEnabled !== false) await follows();
+  const group = (id: string) => page.locator(`[data-group=${id}] li`);
+  return { page, group, follows };
+}
+
+describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  const people: Record<string, string> = { light: "dana", dark: "dora", phone: "dirk" };
+  describe.each(Object.keys(DRESSES))("the pages, %s", (dress) => {
+    test("have no barrier, no overflow, and nothing that the browser complains about", async () => {
+      const name = people[dress]!;
+      const id = await planned(name, { do: "config" }, ELICIT);
+      await planned(name, { ...HOUR, message: "x".repeat(400) });
+      const { page, group } = await listOf(name, DRESSES[dress]);
+      await expect.poll(() => group("waiting").count()).toBe(1);
+      await mkdir(PICTURES, { recursive: true });
+      const width = async () => page.evaluate("document.documentElement.scrollWidth");
+      await page.screenshot({ path: `${PICTURES}/live-${dress}.png`, fullPage: true });
+      expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
+      await page.getByRole("link", { name: "plan_always" }).first().click();
+      await page.getByText("Timeline").waitFor();
+      await page.goto(new URL(`/console/live/${id}`, server.url).href);
+      await page.getByRole("button", { name: "Replay to here (after 1 answers)" }).click();
+      await page.getByText("It asks for elicitation/create").waitFor();
+      await page.screenshot({ path: `${PICTURES}/call-${dress}.png`, fullPage: true });
+      expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
+      expect(complaints.get(page)).toEqual([]);
+      const bare = await listOf(name, { ...DRESSES[dress], bypassCSP: true });
+      expect(await barriers(bare.page)).toEqual([]);
+      await bare.page.goto(new URL(`/console/live/${id}`, server.url).href);
+      expect(await barriers(bare.page)).toEqual([]);
+    });
+  });
+
+  test("a call moves as it begins, waits, is answered and ends, without a reload; and only its person sees it", async () => {
+    const [ada, bob] = [await listOf("ada"), await listOf("bob")];
+    await planned("ada", ELICIT);
+    await ada.group("waiting").first().waitFor();
+    const news = ada.page.locator("#news");
+    await expect.poll(() => news.textContent()).toBe("plan_always needs an answer.");
+    expect(await ada.group("waiting").first().textContent()).toContain("Who is it for?");
+    await ada.page.evaluate("window.isSame = true");
+    const form = await ada.page.context().newPage();
+    const href = await ada.page.getByRole("link", { name: "Answer" }).getAttribute("href");
+    await form.goto(new URL(href!, server.url).href);
+    await form.getByRole("textbox").fill("Ada");
+    await form.getByRole("button", { name: /accept|send|submit/i }).click();
+    await form.getByText("Thank you").waitFor();
+    await ada.group("ended").first().waitFor();
+    expect(await ada.group("waiting").count()).toBe(0);
+    expect(await ada.page.evaluate("window.isSame")).toBe(true);
+    expect(await bob.page.locator("#live li").count()).toBe(0);
+  });
+
+  test("a restart of the server in the middle connects again, and misses nothing", async () => {
+    const eve = await listOf("eve");
+    await server.restart();
+    await planned("eve", HOUR);
+    await expect.poll(() => eve.group("working").count(), { timeout: 20_000 }).toBe(1);
+  });
+
+  test("a sign-in that is over leads back to the same place", async () => {
+    const { page, follows } = await listOf("kim");
+    await page.context().clearCookies();
+    await server.restart();
+    await page.getByRole("link", { name: "Sign in again" }).click({ timeout: 20_000 });
+    await page.getByLabel("API key").fill("kim");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await follows();
+    expect(new URL(page.url()).pathname).toBe("/console/live");
+  });
+
+  test("without script it is a printout that can be answered, cancelled and forked", async () => {
+    const id = await planned("ola", ELICIT);
+    const { page, group } = await listOf("ola", { javaScriptEnabled: false });
+    await vi.waitFor(async () => {
+      await page.reload();
+      expect(await group("waiting").count()).toBe(1);
+    });
+    await page.getByRole("link", { name: "plan_always" }).click();
+    await page.getByRole("button", { name: "Fork from here (after 0 answers)" }).first().click();
+    await page.getByText("requests are sent again").waitFor();
+    await page.getByRole("button", { name: "Fork the call" }).click();
+    await page.getByText("Timeline").waitFor();
+    expect(new URL(page.url()).pathname).not.toContain(id);
+    await page.getByRole("button", { name: "Cancel the call" }).click();
+    await page.getByText("was cancelled").first().waitFor();
+  });
+
+  test("a thousand calls stay smooth: no long task while they change", async () => {
+    for (let nth = 0; nth < 40; nth++)
+      await Promise.all(Array.from({ length: 25 }, () => planned("many", HOUR)));
+    const { page, group } = await listOf("many");
+    await expect.poll(() => group("working").count()).toBe(1000);
+    await page.evaluate(`{
+      window.long = [];
+      new PerformanceObserver((list) => window.long.push(...list.getEntries().map(({ duration }) => duration)))
+        .observe({ type: "longtask" });
+    }`);
+    await Promise.all(Array.from({ length: 20 }, () => planned("many", ELICIT)));
+    await expect.poll(() => group("waiting").count()).toBe(20);
+    await page.mouse.wheel(0, 5000);
+    const long = (await page.evaluate("window.long")) as number[];
+    console.log(`long tasks among 1,000 calls: ${JSON.stringify(long)} ms`);
+    // How long they take is this machine's; that there are few is the page's.
+    expect(long.length).toBeLessThan(5);
+  }, 120_000);
+});
