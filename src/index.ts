@@ -15,5 +15,6 @@ export const {
   Session,
   States,
   Task,
+  Usage,
 } = durableObjects(bundle);
 export default createApp(bundle, env);

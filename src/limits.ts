@@ -385,6 +385,12 @@ export const limits = {
   endedJournalMs: 3_600_000,
   /** Characters of a call's result that its page shows: what people read, and not what they search. */
   shownEndCharacters: 20_000,
+  /**
+   * Names of servlets, tools and callers that are counted by themselves in each minute, hour and day: with 600 bytes
+   * each, counters take 20 MB at most. And how long an isolate collects counts before it sends them.
+   */
+  usageNames: 100,
+  usageMs: 10_000,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,
   /** Options of a choice that are shown one below the other; more become a list. */

@@ -12,6 +12,7 @@ import type { Principal } from "../model.ts";
 import { refOf, type Bundle, type PreparedServlet } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { Registry } from "../servlets/registry.ts";
+import { countingIn } from "../usage/counting.ts";
 import { bucketOf, installsOf, loaderOf } from "./bindings.ts";
 import type { Build } from "./build.ts";
 import { Installer } from "./installer.ts";
@@ -38,7 +39,7 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
-    const configured = deploymentOf(settings, env);
+    const configured = { ...deploymentOf(settings, env), count: countingIn(env) };
     this.providers = providersOf(settings, configured.variables);
     const names = new Set(this.providers.keys());
     const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;

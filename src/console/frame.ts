@@ -1,5 +1,7 @@
 import { html } from "hono/html";
 import { documentOf, type Markup, type Site } from "../document.ts";
+import type { CallerQuota, Principal } from "../model.ts";
+import type { Person } from "../person/people.ts";
 
 /** What all pages of the console have in common: the way to each other, and their style. */
 
@@ -31,6 +33,22 @@ export interface ConsoleSite extends Site {
   /** The path at which the script calls this server for the visitor. */
   mcp: string;
 }
+
+/** Somebody at the console. */
+export interface Visitor {
+  /** As a caller; undefined for nobody in particular where callers must be known. */
+  caller: Principal | undefined;
+  /** As who has signed in; undefined where nobody need, or has. */
+  person: Person | undefined;
+  /** True for one who may operate the server. */
+  isOperator: boolean;
+}
+
+/** Answers a request for a page, counted as one of its visitor. */
+export type Visited = (
+  raw: Request,
+  answer: (visitor: Visitor, quota: CallerQuota) => Promise<Response>,
+) => Promise<Response>;
 
 interface Shown {
   status?: number;

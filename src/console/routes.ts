@@ -8,14 +8,22 @@ import { callerKey } from "../callers.ts";
 import type { Site } from "../document.ts";
 import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
-import type { CallerQuota, Principal } from "../model.ts";
-import type { People, Person } from "../person/people.ts";
+import type { Principal } from "../model.ts";
+import type { People } from "../person/people.ts";
 import type { PersonPage, View } from "../person/view.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { assetsOf, SCRIPT_PATH } from "./assets.ts";
-import { CONSOLE_MCP_PATH, consolePage, PAGES, type ConsoleSite } from "./frame.ts";
+import {
+  CONSOLE_MCP_PATH,
+  consolePage,
+  PAGES,
+  type ConsoleSite,
+  type Visited,
+  type Visitor,
+} from "./frame.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint } from "./live-endpoint.ts";
 import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
+import { addOperatorPages } from "./operator-routes.ts";
 import { startPage } from "./page.ts";
 
 /** The routes of the console, and who may open its pages. */
@@ -37,16 +45,6 @@ export interface ConsoleParts {
   answerMcp(request: Request, principal: Principal): Promise<Response>;
 }
 
-/** Somebody at the console. */
-export interface Visitor {
-  /** As a caller; undefined for nobody in particular where callers must be known. */
-  caller: Principal | undefined;
-  /** As who has signed in; undefined where nobody need, or has. */
-  person: Person | undefined;
-  /** True for one who may operate the server. */
-  isOperator: boolean;
-}
-
 /** Adds the routes of the console. */
 export function addConsole(app: Hono, parts: ConsoleParts): void {
   const { env, settings, authenticator, rateLimiter, serving, people } = parts;
@@ -60,25 +58,25 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     return { caller: person && people?.callerOf(person), person, isOperator };
   }
 
-  const siteFor = ({ caller }: Visitor): ConsoleSite => ({
+  const siteFor = ({ caller, isOperator }: Visitor): ConsoleSite => ({
     ...parts.site,
     version: settings.SERVER_VERSION,
     visitor: isOpen ? undefined : caller?.name,
-    pages: parts.paged && caller ? ["Start", "Live"] : ["Start"],
+    pages: [
+      "Start",
+      ...(parts.paged && caller ? (["Live"] as const) : []),
+      ...(isOperator ? (["Usage"] as const) : []),
+    ],
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
     mcp: isOpen ? "/mcp" : CONSOLE_MCP_PATH,
   });
 
-  /** Answers a request for a page, counted as one of its visitor. */
-  async function visited(
-    raw: Request,
-    answer: (visitor: Visitor, quota: CallerQuota) => Promise<Response>,
-  ): Promise<Response> {
+  const visited: Visited = async (raw, answer) => {
     const visitor = await visitorOf(raw);
     const { quota, until } = rateLimiter.enter(callerKey(visitor.caller ?? anonymousAt(raw)), raw);
     return until(answer(visitor, quota));
-  }
+  };
 
   app.on("GET", [PAGES.Start, "/mcp"], async (c, next) => {
     const wantsPage = c.req.path === "/" || (c.req.header("accept") ?? "").includes("text/html");
@@ -129,6 +127,8 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       ),
     );
   }
+
+  addOperatorPages(app, { env, visited, siteFor });
 
   // The script of the pages, as the person who has signed in there.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {

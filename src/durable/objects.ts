@@ -11,6 +11,7 @@ import { sessionObject } from "./session.ts";
 import { shareOf } from "./shared.ts";
 import { statesObject } from "./states.ts";
 import { taskObject } from "./task.ts";
+import { Usage } from "../usage/usage-object.ts";
 
 /** The Durable Object classes of a Worker that serves this bundle, under the names that wrangler.toml has. */
 export function durableObjects(bundle: Bundle) {
@@ -28,5 +29,6 @@ export function durableObjects(bundle: Bundle) {
     Session: sessionObject(bundle, share),
     States: statesObject(share),
     Task: taskObject(share),
+    Usage,
   };
 }

@@ -87,7 +87,7 @@ async function replay(
   { build, deployment }: { build: PreparedServlet; deployment: Deployment },
 ): Promise<string | undefined> {
   const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
-  const registry = new Registry({ servlets: [build] }, { ...deployment, record: undefined });
+  const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNSEEN });
   try {
     const outcome = await (await findAgain(call, registry)).run(without(call, ofBuild));
     if (!(outcome instanceof Suspended)) return "It would end without what it waits for.";
@@ -113,7 +113,7 @@ export async function rehearsed(
   };
   try {
     const all = (await registry.at(recorded.head.hash)).whole;
-    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, record: undefined });
+    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, ...UNSEEN });
     const target = await findAgain(call, quiet);
     const context = without(call, { ...recorded, notices: 0 });
     const outcome = await target.run({ ...context, notify });
@@ -143,3 +143,6 @@ function without(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallCont
     gate: stop,
   };
 }
+
+/** Such a run is neither logged nor counted. */
+const UNSEEN = { record: undefined, count: undefined };

@@ -4,7 +4,7 @@ import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
 import { accountAsker } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { logRun, type Deployment } from "./deployment.ts";
+import { watchRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { secretAsker } from "./secret-asks.ts";
@@ -30,7 +30,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
-  const { record, runLoaded } = deployment;
+  const { record, count, runLoaded } = deployment;
   const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;
   const program = bundled.module && programOf(bundled, deployment);
   return dialects[bundled.dialect].connect({
@@ -55,9 +55,9 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               seed: call.input?.seed,
               keeper,
             }));
-      if (record === undefined) return ending;
+      if (record === undefined && count === undefined) return ending;
       const about = { servlet: bundled.name, export: name, given: input.length, began };
-      return logRun(about, call, { record, ending });
+      return watchRun(about, call, { record, count, ending });
     },
   });
 }

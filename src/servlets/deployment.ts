@@ -1,3 +1,4 @@
+import type { CountedRun } from "../usage/counts.ts";
 import { Fault } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Lists, Principal } from "../model.ts";
@@ -94,6 +95,8 @@ export interface Deployment {
   log(servlet: string, level: LogLevel, text: string): void;
   /** Where and how runs are logged; absent if they are not. */
   record?: Recording | undefined;
+  /** Counts each run that has ended; absent if they are not counted. */
+  count?: ((run: CountedRun) => void) | undefined;
   /**
    * `fresh` makes a new instance for each call, whatever the manifests say; `checked` compares each restored
    * instance with a new one.
@@ -127,13 +130,18 @@ export interface Deployment {
   world?: World;
 }
 
-/** Writes a line to the run log when a run of a servlet ends; `began` is in Unix ms. */
-export async function logRun(
+/** Writes a line to the run log when a run of a servlet ends, and counts it; `began` is in Unix ms. */
+export async function watchRun(
   { began, ...about }: Pick<RunLine, "servlet" | "export" | "given"> & { began: number },
-  { principal, client, subject, recorded }: CallContext,
-  { record, ending }: { record: Recording; ending: Promise<Ending> },
+  { principal, client, subject, recorded, fuelUsed = 0 }: CallContext,
+  { record, count, ending }: Pick<Deployment, "record" | "count"> & { ending: Promise<Ending> },
 ): Promise<Ending> {
-  const log = (outcome: string, gave = 0) => {
+  const tell = (outcome: string, { gave = 0, fuel = 0 } = {}) => {
+    const ms = Date.now() - began;
+    // The address of a resource may say something of its caller, and there are any number.
+    const tool = subject === undefined || subject.includes(":") ? about.export : subject;
+    count?.({ servlet: about.servlet, tool, caller: principal.name, outcome, ms, fuel });
+    if (record === undefined) return;
     const line = {
       time: new Date(began).toISOString(),
       principal: principal.name,
@@ -141,7 +149,7 @@ export async function logRun(
       subject,
       ...about,
       outcome,
-      ms: Date.now() - began,
+      ms,
       gave,
       replayed: recorded?.entries.length ?? 0,
     };
@@ -150,13 +158,21 @@ export async function logRun(
   try {
     const ended = await ending;
     const outcome = ended.kind === "suspended" ? "waits" : ended.kind;
-    log(outcome, ended.kind === "returned" ? (ended.output?.length ?? 0) : 0);
+    tell(outcome, { gave: gaveIn(ended), fuel: Math.max(0, fuelIn(ended) - fuelUsed) });
     return ended;
   } catch (error) {
-    log(Fault.from(error).code);
+    tell(Fault.from(error).code);
     throw error;
   }
 }
+
+const gaveIn = (ended: Ending): number =>
+  ended.kind === "returned" ? (ended.output?.length ?? 0) : 0;
+
+const fuelIn = (ended: Ending): number => {
+  if (ended.kind === "suspended") return ended.suspended.fuelUsed;
+  return ended.kind === "returned" ? ended.fuelUsed : 0;
+};
 
 /** A printable line, whatever characters the names contain. */
 const textOf = (line: RunLine): string =>

@@ -16,6 +16,7 @@ export const {
   Session,
   States,
   Task,
+  Usage,
 } = durableObjects(bundle);
 
 /** Storage of its own, for tests: that of objects with facets cannot be listed with others (\`listDurableObjectIds\`). */

@@ -1,0 +1,56 @@
+import { html } from "hono/html";
+import type { Markup } from "../document.ts";
+
+/** Charts as pictures in a page's text, without script. */
+
+/** A bar of a chart; a part of its height is drawn in the color of errors. */
+export interface Bar {
+  /** What it is about, in words. */
+  label: string;
+  value: number;
+  wrong: number;
+}
+
+const [WIDTH, HEIGHT] = [720, 160];
+
+/** Bars over time; `title` says what they show, for those who do not see them. */
+export function barChart(title: string, bars: readonly Bar[]): Markup {
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const step = WIDTH / Math.max(1, bars.length);
+  const high = (value: number) => (value / most) * HEIGHT;
+  return html`<figure>
+    <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">
+      ${bars.map(({ label, value, wrong }, nth) => {
+        const [x, wide] = [(nth * step).toFixed(1), (step * 0.8).toFixed(1)];
+        const bar = (of: number, className: string) =>
+          html`<rect
+            class="${className}"
+            x="${x}"
+            y="${(HEIGHT - high(of)).toFixed(1)}"
+            width="${wide}"
+            height="${high(of).toFixed(1)}"
+          />`;
+        return html`<g
+          ><title>${label}</title>${bar(value, "bar")} ${wrong > 0 ? bar(wrong, "bad") : ""}</g
+        >`;
+      })}
+      <line class="ground" x1="0" x2="${WIDTH}" y1="${HEIGHT + 0.5}" y2="${HEIGHT + 0.5}" />
+    </svg>
+    <figcaption class="dim">${title}. The highest bar is ${most.toLocaleString("en")}.</figcaption>
+  </figure>`;
+}
+
+/** A part of a whole, as a bar beside a number. */
+export const share = (value: number, most: number): Markup =>
+  html`<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="bar" width="${((value / Math.max(1, most)) * 100).toFixed(1)}" height="8" />
+  </svg>`;
+
+export const chartStyle = `
+  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
+  .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
+  .number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; }
+  .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }
+  .big dd { font-size: 1.4rem; margin: 0; } .big dt { font-weight: 400; color: var(--dim); }
+  .choices { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
+`;

@@ -1,0 +1,67 @@
+import type { Hono } from "hono";
+import { html } from "hono/html";
+import type { Markup } from "../document.ts";
+import { usageOf } from "../usage/counting.ts";
+import { chartStyle } from "./charts.ts";
+import {
+  consolePage,
+  PAGES,
+  SIGN_IN_PATH,
+  type ConsoleSite,
+  type Visited,
+  type Visitor,
+} from "./frame.ts";
+import { questionIn, usagePage } from "./usage.ts";
+
+/** The pages for operators. */
+
+/** Dependencies of these pages. */
+interface OperatorParts {
+  env: object;
+  visited: Visited;
+  siteFor(visitor: Visitor): ConsoleSite;
+}
+
+/** Adds the routes of these pages. */
+export function addOperatorPages(app: Hono, { env, visited, siteFor }: OperatorParts): void {
+  app.get(PAGES.Usage, ({ req: { raw } }) =>
+    visited(raw, async (visitor, quota) => {
+      const site = siteFor(visitor);
+      if (!visitor.isOperator) return refused(site, visitor, "Usage");
+      await quota.admit?.();
+      const usage = usageOf(env)?.();
+      if (usage === undefined) return consolePage(site, "Usage", unbound);
+      const question = questionIn(raw.url);
+      const report = await usage.report(question.over, question.by);
+      const { total: month } =
+        question.over === "month" ? report : await usage.report("month", question.by);
+      const body = usagePage(question, report, month, Date.now());
+      return consolePage(site, "Usage", body, { extraStyle: chartStyle });
+    }),
+  );
+}
+
+const unbound = html`<h2>Usage</h2>
+  <p>
+    Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
+    <code>wrangler.toml</code>, and deploy again.
+  </p>`;
+
+/** The page for those who may not operate the server. */
+function refused(site: ConsoleSite, { person }: Visitor, at: keyof typeof PAGES) {
+  if (person === undefined && site.hasSignIn) {
+    const back = encodeURIComponent(PAGES[at]);
+    return new Response(null, {
+      status: 303,
+      headers: { location: `${SIGN_IN_PATH}?back=${back}` },
+    });
+  }
+  return consolePage(site, at, forOperators, { status: 403 });
+}
+
+const forOperators: Markup = html`<h2>This page is for operators</h2>
+  <p>
+    Sign in as the owner, or with a key that has the scope <code>operator</code>:
+    <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no
+    authentication, open it on its own machine.
+  </p>`;

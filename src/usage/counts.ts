@@ -1,0 +1,123 @@
+/** Counters of runs, which can be added up. */
+
+/** A run of a servlet that has ended. */
+export interface CountedRun {
+  servlet: string;
+  /** The tool or prompt, or the export where it has no name. */
+  tool: string;
+  caller: string;
+  /** `returned`, `waits`, or anything else for an error. */
+  outcome: string;
+  /** How long it took. */
+  ms: number;
+  fuel: number;
+}
+
+/** What runs are counted by. */
+export const DIMENSIONS = ["servlet", "tool", "caller"] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** Sums of some runs. */
+export interface Sums {
+  runs: number;
+  errors: number;
+  /** Runs that stopped to wait: for an answer, a time, or room. */
+  waits: number;
+  fuel: number;
+  /** How many runs took so long, in buckets: see `bucketOf`. */
+  times: number[];
+}
+
+/** Two buckets for each doubling, from 1 ms to twelve minutes. */
+const BUCKETS = 40;
+
+/** The bucket of a time: the first is for less than a millisecond, the others for at most 2^(n/2) ms. */
+export const bucketOf = (ms: number): number =>
+  ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms)));
+
+export const noSums = (): Sums => ({
+  runs: 0,
+  errors: 0,
+  waits: 0,
+  fuel: 0,
+  times: Array.from({ length: BUCKETS }, () => 0),
+});
+
+export function addRun(sums: Sums, { outcome, ms, fuel }: CountedRun): void {
+  sums.runs++;
+  if (outcome === "waits") sums.waits++;
+  else if (outcome !== "returned") sums.errors++;
+  sums.fuel += fuel;
+  sums.times[bucketOf(ms)]!++;
+}
+
+export function addSums(to: Sums, more: Sums): void {
+  to.runs += more.runs;
+  to.errors += more.errors;
+  to.waits += more.waits;
+  to.fuel += more.fuel;
+  for (const [nth, count] of more.times.entries()) to.times[nth]! += count;
+}
+
+/** The time in ms that this part of the runs stayed below, to within a factor of 1.4; undefined without runs. */
+export function timeOf({ times, runs }: Sums, part: number): number | undefined {
+  let left = part * runs;
+  if (runs === 0) return undefined;
+  for (const [nth, count] of times.entries()) {
+    left -= count;
+    if (left <= 0) return nth === 0 ? 1 : 2 ** (nth / 2);
+  }
+  return 2 ** (BUCKETS / 2);
+}
+
+/** Sums of one name of a dimension. */
+export interface Counted {
+  by: Dimension;
+  name: string;
+  sums: Sums;
+}
+
+/** What names share that are too many to be counted by themselves. */
+export const OTHERS = "(others)";
+
+/** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
+export class Counts {
+  readonly #most: number;
+  #total = noSums();
+  #named = newNames();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(run: CountedRun): void {
+    addRun(this.#total, run);
+    for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
+  }
+
+  /** All that was counted since the last time; undefined if that is nothing. */
+  take(): { total: Sums; named: Counted[] } | undefined {
+    const total = this.#total;
+    if (total.runs === 0) return undefined;
+    const named = DIMENSIONS.flatMap((by) =>
+      [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
+    );
+    this.#total = noSums();
+    this.#named = newNames();
+    return { total, named };
+  }
+
+  #sumsOf(by: Dimension, given: string): Sums {
+    const known = this.#named[by];
+    const name = known.has(given) || known.size < this.#most ? given : OTHERS;
+    let sums = known.get(name);
+    if (sums === undefined) known.set(name, (sums = noSums()));
+    return sums;
+  }
+}
+
+const newNames = (): Record<Dimension, Map<string, Sums>> => ({
+  servlet: new Map(),
+  tool: new Map(),
+  caller: new Map(),
+});
