@@ -390,6 +390,11 @@ export const limits = {
    * each, counters take 20 MB at most. And how long an isolate collects counts before it sends them.
    */
   usageNames: 100,
+  /** Different errors of servlets that operators are shown, and characters of each. */
+  shownErrors: 50,
+  errorExcerpt: 300,
+  /** How late a server may know that a key was revoked. */
+  keyCheckMs: 5000,
   usageMs: 10_000,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,
@@ -495,6 +500,9 @@ export const limits = {
   /** Values in one completion: the protocol's own bound. */
   completionValues: 100,
 } satisfies Record<string, number>;
+
+/** The limits before any were configured. */
+export const usualLimits: Readonly<typeof limits> = { ...limits };
 
 /** Replaces limits by configured values. */
 export function configureLimits(others: Partial<Record<keyof typeof limits, number>>): void {

@@ -10,6 +10,7 @@ import {
   type AuthorizationServerOptions,
 } from "./authorization-server.ts";
 import type { Fetch } from "./fetch-json.ts";
+import { RevokedKeys, revokedKey } from "./key-records.ts";
 import { challengeOf, metadataOf, resourceOf } from "./metadata.ts";
 import { demandOwnOrigin, isLocal, isLoopback } from "./origin.ts";
 import { anonymousAt, bearerIn, ownerOf, type Known } from "./principal.ts";
@@ -22,6 +23,8 @@ export interface Authenticator {
   isOpen: boolean;
   /** True if anyone on the internet may call at this URL although the configuration does not say so. */
   isExposed(url: string): boolean;
+  /** The keys that operators have revoked. */
+  revoked: Pick<RevokedKeys, "has">;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
   /** Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
@@ -55,6 +58,7 @@ export function createAuthenticator(
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const remembered = new TokenMemory();
+  const revoked = new RevokedKeys(env);
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
   async function holderOf(token: string, request: Request): Promise<Known> {
@@ -102,15 +106,19 @@ export function createAuthenticator(
         `The Authorization header is missing. Send Authorization: Bearer with ${what}.`,
       );
     }
-    const known = remembered.get(token, request.url);
-    if (known !== undefined) return known;
-    const holder = await holderOf(token, request);
-    remembered.set(token, request.url, holder);
-    return holder.principal;
+    let known = remembered.get(token, request.url);
+    if (known === undefined) {
+      known = await holderOf(token, request);
+      remembered.set(token, request.url, known);
+    }
+    const { principal, key } = known;
+    if (key !== undefined && (await revoked.has(key))) throw revokedKey(principal.name);
+    return principal;
   }
 
   return {
     isOpen,
+    revoked,
     isExposed: (url) => isOpen && settings.AUTH !== "none" && !isLoopback(new URL(url).hostname),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     authorization,

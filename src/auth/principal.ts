@@ -29,6 +29,8 @@ export interface Known {
   principal: Principal;
   /** Unix time in ms when the token expires; Infinity if never. */
   expires: number;
+  /** The hash of an API key, in hex. */
+  key?: string;
 }
 
 /**
@@ -47,5 +49,5 @@ export function ownerOf(token: string, keys: readonly ApiKey[]): Known | undefin
       `The API key ${name} has expired. Make another with npm run keys -- create.`,
     );
   }
-  return { principal: { name, ...(scopes && { scopes }) }, expires };
+  return { principal: { name, ...(scopes && { scopes }) }, expires, key: found.hash.toHex() };
 }

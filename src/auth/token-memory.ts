@@ -1,28 +1,27 @@
 import { limits } from "../limits.ts";
-import type { Principal } from "../model.ts";
 import type { Known } from "./principal.ts";
 
 /**
- * Principals of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
+ * Owners of tokens that this isolate has verified, so that a call costs no hash and no signature. The time of a
  * look-up reveals nothing: V8 hashes strings with a random seed.
  */
 export class TokenMemory {
   readonly #known = new Map<string, Known>();
 
-  get(token: string, url: string): Principal | undefined {
+  get(token: string, url: string): Known | undefined {
     const key = keyOf(token, url);
     const found = this.#known.get(key);
-    if (found === undefined || found.expires > Date.now()) return found?.principal;
+    if (found === undefined || found.expires > Date.now()) return found;
     this.#known.delete(key);
     return undefined;
   }
 
   /** Above the limit, drops the oldest. */
-  set(token: string, url: string, { principal, expires }: Known): void {
+  set(token: string, url: string, known: Known): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= limits.tokenMemory && oldest !== undefined) this.#known.delete(oldest);
-    const ends = Math.min(expires, Date.now() + limits.tokenMemoryMs);
-    this.#known.set(keyOf(token, url), { principal, expires: ends });
+    const ends = Math.min(known.expires, Date.now() + limits.tokenMemoryMs);
+    this.#known.set(keyOf(token, url), { ...known, expires: ends });
   }
 }
 

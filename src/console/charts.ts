@@ -47,7 +47,7 @@ export const share = (value: number, most: number): Markup =>
   </svg>`;
 
 export const chartStyle = `
-  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
+  h3 { margin-top: 1.8rem; } .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
   .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
   .number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; }
   .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }

@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import { documentOf, type Markup, type Site } from "../document.ts";
 import type { CallerQuota, Principal } from "../model.ts";
 import type { Person } from "../person/people.ts";
+import type { PersonPage } from "../person/view.ts";
 
 /** What all pages of the console have in common: the way to each other, and their style. */
 
@@ -43,6 +44,12 @@ export interface Visitor {
   /** True for one who may operate the server. */
   isOperator: boolean;
 }
+
+/** Answers as a page for a person. */
+export type Paged = (
+  raw: Request,
+  endpoint: (page: PersonPage) => Promise<Response>,
+) => Promise<Response>;
 
 /** Answers a request for a page, counted as one of its visitor. */
 export type Visited = (

@@ -2,28 +2,36 @@ import type { Hono } from "hono";
 import { html } from "hono/html";
 import type { Markup } from "../document.ts";
 import { usageOf } from "../usage/counting.ts";
+import type { View } from "../person/view.ts";
 import { chartStyle } from "./charts.ts";
 import {
   consolePage,
   PAGES,
+  type Paged,
   SIGN_IN_PATH,
   type ConsoleSite,
   type Visited,
   type Visitor,
 } from "./frame.ts";
+import { operateEndpoint, type Operated } from "./operate-endpoint.ts";
+import { operateStyle } from "./operate.ts";
 import { questionIn, usagePage } from "./usage.ts";
 
 /** The pages for operators. */
 
 /** Dependencies of these pages. */
-interface OperatorParts {
-  env: object;
+interface OperatorParts extends Pick<Operated, "env" | "settings" | "serving"> {
   visited: Visited;
+  visitorOf(raw: Request): Promise<Visitor>;
+  /** As in `ConsoleParts`. */
+  paged: Paged | undefined;
   siteFor(visitor: Visitor): ConsoleSite;
 }
 
 /** Adds the routes of these pages. */
-export function addOperatorPages(app: Hono, { env, visited, siteFor }: OperatorParts): void {
+export function addOperatorPages(app: Hono, parts: OperatorParts): void {
+  const { env, visited, visitorOf, siteFor, paged } = parts;
+
   app.get(PAGES.Usage, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
       const site = siteFor(visitor);
@@ -37,6 +45,19 @@ export function addOperatorPages(app: Hono, { env, visited, siteFor }: OperatorP
         question.over === "month" ? report : await usage.report("month", question.by);
       const body = usagePage(question, report, month, Date.now());
       return consolePage(site, "Usage", body, { extraStyle: chartStyle });
+    }),
+  );
+
+  if (paged === undefined) return;
+  app.on(["GET", "POST"], PAGES.Operate, ({ req: { raw } }) =>
+    paged(raw, async (page) => {
+      const visitor = await visitorOf(raw);
+      const site = siteFor(visitor);
+      const { isOperator } = visitor;
+      const answer = ({ body, ...how }: View) =>
+        consolePage(site, "Operate", body, { ...how, extraStyle: operateStyle });
+      const refusal = { status: 403, body: forOperators };
+      return operateEndpoint(raw, { ...parts, page, isOperator, refused: refusal, answer });
     }),
   );
 }

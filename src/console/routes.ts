@@ -10,7 +10,7 @@ import type { Settings } from "../env.ts";
 import { Fault } from "../errors.ts";
 import type { Principal } from "../model.ts";
 import type { People } from "../person/people.ts";
-import type { PersonPage, View } from "../person/view.ts";
+import type { View } from "../person/view.ts";
 import { scopeFor } from "../servlets/scopes.ts";
 import { assetsOf, SCRIPT_PATH } from "./assets.ts";
 import {
@@ -18,6 +18,7 @@ import {
   consolePage,
   PAGES,
   type ConsoleSite,
+  type Paged,
   type Visited,
   type Visitor,
 } from "./frame.ts";
@@ -37,10 +38,8 @@ export interface ConsoleParts {
   rateLimiter: RateLimiter;
   serving: Serving;
   people: People | undefined;
-  /** Answers as a page for a person; undefined where there are none. */
-  paged:
-    | ((raw: Request, endpoint: (page: PersonPage) => Promise<Response>) => Promise<Response>)
-    | undefined;
+  /** Undefined where no pages are for people. */
+  paged: Paged | undefined;
   /** Answers a message of MCP. */
   answerMcp(request: Request, principal: Principal): Promise<Response>;
 }
@@ -66,6 +65,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
       "Start",
       ...(parts.paged && caller ? (["Live"] as const) : []),
       ...(isOperator ? (["Usage"] as const) : []),
+      ...(isOperator && parts.paged ? (["Operate"] as const) : []),
     ],
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
@@ -128,7 +128,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     );
   }
 
-  addOperatorPages(app, { env, visited, siteFor });
+  addOperatorPages(app, { env, settings, serving, visited, visitorOf, paged, siteFor });
 
   // The script of the pages, as the person who has signed in there.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {

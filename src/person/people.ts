@@ -1,5 +1,6 @@
 import type { Authenticator } from "../auth/authenticator.ts";
 import { isLoopback } from "../auth/origin.ts";
+import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { ownerOf } from "../auth/principal.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
@@ -47,7 +48,7 @@ const FORM_PLACE = "person's form";
  */
 export class People {
   readonly #settings: Settings;
-  readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed">;
+  readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "revoked">;
   readonly #sealer: Sealer;
   readonly #limiter: SignInLimiter | undefined;
   readonly #issuers: IssuerSignIn;
@@ -55,7 +56,7 @@ export class People {
   constructor(
     settings: Settings,
     env: object,
-    by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed">; sealer: Sealer },
+    by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "revoked">; sealer: Sealer },
   ) {
     const attempts = namespaceOf<Counter>(env, "ATTEMPTS");
     this.#settings = settings;
@@ -118,6 +119,8 @@ export class People {
     const { name: of, credential, nonce, until } = proof;
     const known = this.#credentialOf(of);
     if (until < Date.now() || known === undefined) return undefined;
+    if (known.key !== undefined && (await this.#authenticator.revoked.has(known.key)))
+      return undefined;
     if (credential !== (await digest(known.secret))) return undefined;
     return { principal: known.principal, nonce };
   }
@@ -188,13 +191,17 @@ export class People {
 
   async #nameOf(entered: string): Promise<string | undefined> {
     const key = ownerOf(entered.trim(), apiKeysOf(this.#settings));
-    if (key !== undefined) return key.principal.name;
+    if (key !== undefined) {
+      const { name } = key.principal;
+      if (await this.#authenticator.revoked.has(key.key!)) throw revokedKey(name);
+      return name;
+    }
     const { OWNER_PASSPHRASE: hashed } = this.#settings;
     return hashed !== undefined && (await isPassphrase(entered, hashed)) ? OWNER : undefined;
   }
 
   /** The secret by which this principal is proven, hashed as it is configured, and what it may do. */
-  #credentialOf(name: string): { principal: Principal; secret: string } | undefined {
+  #credentialOf(name: string): { principal: Principal; secret: string; key?: string } | undefined {
     const { OWNER_PASSPHRASE: passphrase } = this.#settings;
     if (name === OWNER) return passphrase ? { principal: { name }, secret: passphrase } : undefined;
     const issuer = this.#issuers.of(name);
@@ -202,7 +209,8 @@ export class People {
     const key = apiKeysOf(this.#settings).find((one) => one.name === name);
     if (key === undefined || (key.expires ?? Infinity) <= Date.now()) return undefined;
     const principal = { name, ...(key.scopes && { scopes: key.scopes }) };
-    return { principal, secret: key.hash.toHex() };
+    const secret = key.hash.toHex();
+    return { principal, secret, key: secret };
   }
 }
 

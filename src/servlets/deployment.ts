@@ -1,5 +1,6 @@
 import type { CountedRun } from "../usage/counts.ts";
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Lists, Principal } from "../model.ts";
 import { printable, printableJson } from "../text.ts";
@@ -136,11 +137,12 @@ export async function watchRun(
   { principal, client, subject, recorded, fuelUsed = 0 }: CallContext,
   { record, count, ending }: Pick<Deployment, "record" | "count"> & { ending: Promise<Ending> },
 ): Promise<Ending> {
-  const tell = (outcome: string, { gave = 0, fuel = 0 } = {}) => {
+  const tell = (outcome: string, { gave = 0, fuel = 0, message = "" } = {}) => {
     const ms = Date.now() - began;
     // The address of a resource may say something of its caller, and there are any number.
     const tool = subject === undefined || subject.includes(":") ? about.export : subject;
-    count?.({ servlet: about.servlet, tool, caller: principal.name, outcome, ms, fuel });
+    const run = { servlet: about.servlet, tool, caller: principal.name, outcome, ms, fuel };
+    count?.(message === "" ? run : { ...run, message: message.slice(0, limits.errorExcerpt) });
     if (record === undefined) return;
     const line = {
       time: new Date(began).toISOString(),
@@ -158,10 +160,12 @@ export async function watchRun(
   try {
     const ended = await ending;
     const outcome = ended.kind === "suspended" ? "waits" : ended.kind;
-    tell(outcome, { gave: gaveIn(ended), fuel: Math.max(0, fuelIn(ended) - fuelUsed) });
+    const message = ended.kind === "trapped" ? ended.message : "";
+    tell(outcome, { message, gave: gaveIn(ended), fuel: Math.max(0, fuelIn(ended) - fuelUsed) });
     return ended;
   } catch (error) {
-    tell(Fault.from(error).code);
+    const { code, message } = Fault.from(error);
+    tell(code, { message: NOT_OF_CALLERS.has(code) ? message : "" });
     throw error;
   }
 }
@@ -179,3 +183,6 @@ const textOf = (line: RunLine): string =>
   printable(
     `${line.time} ${line.principal}: ${line.servlet} ${line.subject ?? line.export} ${line.outcome} after ${line.ms} ms, ${line.given} in, ${line.gave} out`,
   );
+
+/** Faults of servlets and of this server: others are about what callers have sent. */
+const NOT_OF_CALLERS = new Set(["internal", "servlet_failed", "unavailable", "too_many"]);

@@ -24,7 +24,7 @@ export function countingIn(env: object): ((run: CountedRun) => void) | undefined
     await scheduler.wait(limits.usageMs);
     const taken = counts.take();
     dueAt = 0;
-    if (taken) await usage().add(taken.total, taken.named);
+    if (taken) await usage().add(taken.total, taken.named, taken.errors);
   };
   return (run) => {
     counts.add(run);

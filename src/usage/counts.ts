@@ -11,6 +11,19 @@ export interface CountedRun {
   /** How long it took. */
   ms: number;
   fuel: number;
+  /** Of an error that is not the servlet's own word to its caller. */
+  message?: string;
+}
+
+/** An error of runs, and how often it was. */
+export interface CountedError {
+  servlet: string;
+  tool: string;
+  outcome: string;
+  message: string;
+  count: number;
+  /** Unix time in ms. */
+  last: number;
 }
 
 /** What runs are counted by. */
@@ -85,6 +98,7 @@ export class Counts {
   readonly #most: number;
   #total = noSums();
   #named = newNames();
+  #errors = new Map<string, CountedError>();
 
   constructor(most: number) {
     this.#most = most;
@@ -93,10 +107,19 @@ export class Counts {
   add(run: CountedRun): void {
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
+    if (run.message !== undefined) this.#addError(run, run.message);
+  }
+
+  #addError({ servlet, tool, outcome }: CountedRun, message: string): void {
+    const key = [servlet, tool, outcome, message].join("\n");
+    const { count = 0 } = this.#errors.get(key) ?? {};
+    if (count === 0 && this.#errors.size >= this.#most) return;
+    const last = Date.now();
+    this.#errors.set(key, { servlet, tool, outcome, message, count: count + 1, last });
   }
 
   /** All that was counted since the last time; undefined if that is nothing. */
-  take(): { total: Sums; named: Counted[] } | undefined {
+  take(): { total: Sums; named: Counted[]; errors: CountedError[] } | undefined {
     const total = this.#total;
     if (total.runs === 0) return undefined;
     const named = DIMENSIONS.flatMap((by) =>
@@ -104,7 +127,9 @@ export class Counts {
     );
     this.#total = noSums();
     this.#named = newNames();
-    return { total, named };
+    const errors = [...this.#errors.values()];
+    this.#errors = new Map();
+    return { total, named, errors };
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

@@ -1,6 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../limits.ts";
-import { addSums, noSums, OTHERS, type Counted, type Dimension, type Sums } from "./counts.ts";
+import type { KeyRecord, KeyRecordsObject } from "../auth/key-records.ts";
+import {
+  addSums,
+  noSums,
+  OTHERS,
+  type Counted,
+  type CountedError,
+  type Dimension,
+  type Sums,
+} from "./counts.ts";
 
 /** How long a page looks back, and in which steps; times in ms. */
 export const SPANS = {
@@ -21,7 +30,9 @@ export interface Report {
 
 /** RPC interface of the counters of a server. */
 export interface UsageObject extends Rpc.DurableObjectBranded {
-  add(total: Sums, named: Counted[]): Promise<void>;
+  add(total: Sums, named: Counted[], errors: CountedError[]): Promise<void>;
+  /** The errors of servlets, the newest first. */
+  errors(): Promise<CountedError[]>;
   report(span: Span, by: Dimension): Promise<Report>;
 }
 
@@ -33,10 +44,16 @@ interface Row extends Record<string, SqlStorageValue> {
 
 const TABLE = `
 CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL,
-  sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;`;
+  sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
+  count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
+CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
 
-/** The counters of all isolates, by minute, hour and day. What is older than a span is deleted. */
-export class Usage extends DurableObject implements UsageObject {
+/**
+ * What operators see of a server: the counters of all isolates by minute, hour and day, without those older than a span;
+ * the last errors; and when keys were used, or revoked.
+ */
+export class Usage extends DurableObject implements UsageObject, KeyRecordsObject {
   readonly #sql = this.ctx.storage.sql;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -44,7 +61,7 @@ export class Usage extends DurableObject implements UsageObject {
     this.#sql.exec(TABLE);
   }
 
-  async add(total: Sums, named: Counted[]): Promise<void> {
+  async add(total: Sums, named: Counted[], errors: CountedError[]): Promise<void> {
     const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
@@ -53,7 +70,57 @@ export class Usage extends DurableObject implements UsageObject {
         for (const { by, name, sums } of named) this.#addTo({ span, start, by, name }, sums);
         this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
       }
+      for (const one of errors) {
+        const row = [one.servlet, one.tool, one.outcome, one.message, one.count, one.last];
+        this.#sql.exec(
+          `INSERT INTO errors VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+           count = count + excluded.count, last = excluded.last`,
+          ...row,
+        );
+      }
+      this.#sql.exec(
+        "DELETE FROM errors WHERE rowid IN (SELECT rowid FROM errors ORDER BY last DESC LIMIT -1 OFFSET ?)",
+        limits.shownErrors,
+      );
     });
+  }
+
+  async errors(): Promise<CountedError[]> {
+    return this.#sql
+      .exec<CountedError & Record<string, SqlStorageValue>>(
+        "SELECT * FROM errors ORDER BY last DESC",
+      )
+      .toArray();
+  }
+
+  async keysUsed(used: Record<string, number>): Promise<string[]> {
+    for (const [key, at] of Object.entries(used)) {
+      this.#sql.exec(
+        "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
+        ...[key, at],
+      );
+    }
+    return this.#sql
+      .exec<{ key: string }>("SELECT key FROM keys WHERE revoked IS NOT NULL")
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  async keyRecords(): Promise<KeyRecord[]> {
+    return this.#sql
+      .exec<KeyRecord & Record<string, SqlStorageValue>>("SELECT key, used, revoked, by FROM keys")
+      .toArray();
+  }
+
+  async revokeKey(key: string, by: string): Promise<void> {
+    this.#sql.exec(
+      "INSERT INTO keys (key, revoked, by) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET revoked = excluded.revoked, by = excluded.by",
+      ...[key, Date.now(), by],
+    );
+  }
+
+  async restoreKey(key: string): Promise<void> {
+    this.#sql.exec("UPDATE keys SET revoked = NULL, by = NULL WHERE key = ?", key);
   }
 
   #addTo(of: { span: string; start: number; by: string; name: string }, sums: Sums): void {

@@ -61,7 +61,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   person: ["accounts", "auth", "durable", "servlets", ...LEAVES],
   servlets: ["usage", "wasm", ...LEAVES],
   schema: LEAVES,
-  usage: LEAVES,
+  usage: ["auth", ...LEAVES],
   files: ["limits.ts"],
   wasm: LEAVES,
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],

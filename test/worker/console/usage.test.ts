@@ -88,7 +88,7 @@ describe("counters of the server", () => {
       const named = Array.from({ length: 100 }, (_, nth) => ({
         ...{ by: "caller" as const, name: `made-up-${part}-${nth}`, sums },
       }));
-      await usage.add({ ...noSums(), runs: 100 }, named);
+      await usage.add({ ...noSums(), runs: 100 }, named, []);
     }
     const rows = await runInDurableObject(usage, (_one, { storage }) =>
       storage.sql
@@ -106,7 +106,7 @@ describe("counters of the server", () => {
       const old = JSON.stringify({ ...noSums(), runs: 1 });
       storage.sql.exec("INSERT INTO counts VALUES ('hour', 60000, 'tool', 'old', ?)", old);
     });
-    await usage.add({ ...noSums(), runs: 1 }, []);
+    await usage.add({ ...noSums(), runs: 1 }, [], []);
     const left = await runInDurableObject(usage, (_one, { storage }) =>
       storage.sql.exec("SELECT * FROM counts WHERE start = 60000").toArray(),
     );

@@ -1,0 +1,287 @@
+import { html } from "hono/html";
+import type { KeyRecord } from "../auth/key-records.ts";
+import type { InstalledVersion } from "../builds/installs-object.ts";
+import { shown, type Markup } from "../document.ts";
+import type { CountedError } from "../usage/counts.ts";
+
+/** The page on which operators see how the server is, and change what it serves and who may call. */
+
+/** A servlet that is served. */
+export interface ServedServlet {
+  name: string;
+  hash: string;
+  dialect: string;
+  /** For whom it keeps memory and files. */
+  state: string;
+  /** In words. */
+  from: string;
+  tools: number;
+  /** Its runs in the last hour; undefined where they are not counted. */
+  runs: { runs: number; errors: number } | undefined;
+}
+
+/** An API key, with what is known of its use. */
+export type ShownKey = {
+  name: string;
+  scopes: readonly string[] | undefined;
+  /** Unix time in ms. */
+  expires: number | undefined;
+} & KeyRecord;
+
+/** What the page shows. */
+export interface Overview {
+  servlets: ServedServlet[];
+  /** Why the lists of some servlet cannot be read. */
+  problem: string | undefined;
+  /** Undefined where nothing can be installed. */
+  installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
+  installable: { name: string; hash: string; by: string }[];
+  keys: ShownKey[];
+  /** Undefined where the binding USAGE is missing. */
+  errors: CountedError[] | undefined;
+  limits: { name: string; value: number; usual: number }[];
+  token: string;
+  /** What was just done. */
+  done: string | undefined;
+}
+
+export function operatePage(all: Overview): Markup {
+  return html`<h2>Operate</h2>
+    ${all.done === undefined ? "" : html`<p class="note" role="status">${shown(all.done)}</p>`}
+    ${servletsOf(all)} ${installedOf(all)} ${keysOf(all)} ${errorsOf(all.errors)}
+    ${limitsOf(all.limits)}`;
+}
+
+/** A button that does something. */
+const button = (token: string, label: string, of: Record<string, string>): Markup =>
+  html`<form method="post" class="one">
+    <input type="hidden" name="token" value="${token}" />
+    ${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    <button>${label}</button>
+  </form>`;
+
+const table = (caption: string, columns: readonly string[], rows: readonly Markup[]): Markup =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="${caption}">
+    <table>
+      <caption class="unseen">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map((one) => html`<th scope="col">${one}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+
+const servletsOf = ({ servlets, problem }: Overview): Markup =>
+  html`<h3>Servlets</h3>
+    ${
+      problem === undefined
+        ? html`<p>All lists can be read.</p>`
+        : html`<p class="note wrong" role="alert">
+            Some lists cannot be read: ${shown(problem)} Look at the log (npx wrangler tail), and
+            mend or uninstall the servlet.
+          </p>`
+    }
+    ${table(
+      "Servlets that are served",
+      ["Servlet", "From", "Entries", "Keeps state for", "Last hour", "Hash"],
+      servlets.map(
+        ({ name, hash, dialect, state, from, tools, runs }) =>
+          html`<tr>
+            <th scope="row">${shown(name)} <span class="badge">${dialect}</span></th>
+            <td>${from}</td>
+            <td>${tools}</td>
+            <td>${state === "call" ? "nobody" : state}</td>
+            <td class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}">
+              ${runs === undefined ? "" : `${runs.runs} runs, ${runs.errors} errors`}
+            </td>
+            <td><code>${hash.slice(0, 12)}</code></td>
+          </tr>`,
+      ),
+    )}`;
+
+function installedOf({ installed, installable, token }: Overview): Markup {
+  if (installed === undefined) {
+    return html`<h3>Installed</h3>
+      <p>
+        Nothing can be installed here: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
+        <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
+        <code>wrangler.toml</code>.
+      </p>`;
+  }
+  return html`<h3>Installed</h3>
+    <p>
+      A servlet comes from a file or a registry by
+      <code>npm run servlets -- install NAME --to URL</code>; those that were published here can be
+      installed at once.
+    </p>
+    ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
+    ${installed.map(({ name, current, versions }) =>
+      table(
+        `Versions of ${shown(name)}`,
+        [shown(name), "Installed", "By", "Hash", "What to do"],
+        versions.map(
+          ({ version, installed: at, by, hash }) =>
+            html`<tr>
+              <th scope="row">version ${version}</th>
+              <td><time datetime="${at}">${at}</time></td>
+              <td>${shown(by)}</td>
+              <td><code>${hash.slice(0, 12)}</code></td>
+              <td>
+                ${
+                  version === current
+                    ? button(token, `Uninstall ${shown(name)}`, { do: "ask-uninstall", name })
+                    : button(token, `Roll ${shown(name)} back to ${version}`, {
+                        ...{ do: "rollback", name, version: String(version) },
+                        seen: String(current ?? 0),
+                      })
+                }
+              </td>
+            </tr>`,
+        ),
+      ),
+    )}
+    ${
+      installable.length === 0
+        ? ""
+        : html`<h4>Published, and not served</h4>
+            <ul>
+              ${installable.map(
+                ({ name, by, hash }) =>
+                  html`<li>
+                    ${shown(name)}, by ${shown(by)}
+                    ${button(token, `Install ${shown(name)}`, { do: "ask-install", name, hash })}
+                  </li>`,
+              )}
+            </ul>`
+    }`;
+}
+
+function keysOf({ keys, token }: Overview): Markup {
+  const when = (at: number | null | undefined, never: string) =>
+    at === null || at === undefined
+      ? never
+      : html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
+  return html`<h3>Keys</h3>
+    <p>
+      Make one by <code>npm run keys -- create NAME</code>. A revoked key is refused within seconds
+      everywhere; calls that it has begun go on. Remove it from the configuration, too:
+      <code>npm run keys -- revoke NAME</code>.
+    </p>
+    ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
+    ${
+      keys.length === 0
+        ? ""
+        : table(
+            "API keys",
+            ["Key", "Scopes", "Expires", "Last used", "What to do"],
+            keys.map(
+              ({ name, scopes, expires, used, revoked, by, key }) =>
+                html`<tr>
+                  <th scope="row">${shown(name)}</th>
+                  <td>
+                    ${scopes === undefined ? "all but operator" : shown(scopes.join(", ")) || "none"}
+                  </td>
+                  <td>${when(expires, "never")}</td>
+                  <td>${when(used, "never")}</td>
+                  <td>
+                    ${
+                      revoked === null
+                        ? button(token, `Revoke ${shown(name)}`, { do: "ask-revoke", name, key })
+                        : html`Revoked by ${shown(by ?? "")}, ${when(revoked, "")}
+                          ${button(token, `Restore ${shown(name)}`, { do: "restore", name, key })}`
+                    }
+                  </td>
+                </tr>`,
+            ),
+          )
+    }`;
+}
+
+/** What operators do about an error. */
+const ADVICE: Record<string, string> = {
+  trapped:
+    "The servlet's own fault. The log has its stack: npx wrangler tail. Roll back to an older version, or mend it.",
+  internal:
+    "A fault of this server. The log has it: npx wrangler tail. Report it if it comes again.",
+  servlet_failed: "The servlet gave what may not be given, or did not repeat itself. Mend it.",
+  unavailable: "Something that the server needs did not answer, or a binding is missing.",
+  too_many: "A limit was reached. If callers are right to call so often, raise it in LIMITS.",
+};
+
+function errorsOf(errors: readonly CountedError[] | undefined): Markup {
+  if (errors === undefined) {
+    return html`<h3>Errors</h3>
+      <p>
+        None are kept: bind the Durable Object <code>USAGE</code> in <code>wrangler.toml</code>.
+      </p>`;
+  }
+  return html`<h3>Errors</h3>
+    ${
+      errors.length === 0
+        ? html`<p class="dim">None.</p>`
+        : table(
+            "The last errors of servlets",
+            ["Last", "Of", "What", "How often"],
+            errors.map(
+              ({ servlet, tool, outcome, message, count, last }) =>
+                html`<tr>
+                  <td>
+                    <time datetime="${new Date(last).toISOString()}"
+                      >${new Date(last).toUTCString()}</time
+                    >
+                  </td>
+                  <th scope="row">${shown(tool)} of ${shown(servlet)}</th>
+                  <td>${shown(message)} <span class="dim">${ADVICE[outcome] ?? ""}</span></td>
+                  <td>${count}</td>
+                </tr>`,
+            ),
+          )
+    }`;
+}
+
+const limitsOf = (all: Overview["limits"]): Markup =>
+  html`<h3>Limits</h3>
+    <p>
+      What they are for stands in <code>docs/configuration.md</code>; the variable
+      <code>LIMITS</code> changes them.
+    </p>
+    <details>
+      <summary>All limits in force</summary>
+      ${table(
+        "Limits in force",
+        ["Limit", "Value", "Usually"],
+        all.map(
+          ({ name, value, usual }) =>
+            html`<tr>
+              <th scope="row"><code>${name}</code></th>
+              <td>${value.toLocaleString("en")}</td>
+              <td>
+                ${value === usual ? "the same" : html`<strong>${usual.toLocaleString("en")}</strong>`}
+              </td>
+            </tr>`,
+        ),
+      )}
+    </details>`;
+
+/** The page that says what an action does, before it is done. */
+export const agreePage = (
+  title: string,
+  lines: readonly string[],
+  { token, label, of }: { token: string; label: string; of: Record<string, string> },
+): Markup =>
+  html`<h2>${shown(title)}</h2>
+    <ul>
+      ${lines.map((one) => html`<li>${shown(one)}</li>`)}
+    </ul>
+    ${button(token, label, of)}
+    <p><a href="/console/operate">Go back</a></p>`;
+
+export const operateStyle = `
+  h3 { margin-top: 1.8rem; } .one { display: inline-block; } .one button { width: auto; padding: .2rem .7rem; margin: 0; }
+`;

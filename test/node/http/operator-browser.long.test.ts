@@ -1,0 +1,106 @@
+import { mkdir } from "node:fs/promises";
+import type { BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { built, serveLoading } from "./installing.ts";
+import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
+
+/** The pages for operators in a real browser: usage, and what is served. */
+
+const { browser, why } = await realBrowser();
+
+let server: Awaited<ReturnType<typeof serveLoading>>;
+beforeAll(async () => {
+  const variables = { LIMITS: JSON.stringify({ usageMs: 100 }) };
+  server = await serveLoading({ assets: ".bundle/assets", variables });
+});
+afterAll(() => server.close());
+
+/** The operator's key, as in `serveLoading`. */
+const KEY = "esk_operator";
+
+const SOURCE = (word: string) => `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: {
+  shout: { description: "Shouts.", input: { type: "object", properties: {} }, handler: () => "${word}" },
+} });`;
+
+/** Calls a tool some times, as the operator. */
+async function called(name: string, args: object, times: number): Promise<void> {
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
+  for (let nth = 0; nth < times; nth++) {
+    const response = await fetch(server.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${KEY}`,
+      },
+      body: JSON.stringify(body),
+    });
+    await response.text();
+  }
+}
+
+async function at(path: string, options: BrowserContextOptions = {}) {
+  const page = await opened(browser!, new URL(`/sign-in?back=${path}`, server.url).href, options);
+  await page.getByLabel("API key").fill(KEY);
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("heading", { level: 2 }).first().waitFor();
+  expect(new URL(page.url()).pathname).toBe(path);
+  return page;
+}
+
+describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
+  test.each(Object.keys(DRESSES))(
+    "the pages have no barrier and no overflow: %s",
+    async (dress) => {
+      await called("greet", { name: "Ada" }, 5);
+      await mkdir(PICTURES, { recursive: true });
+      for (const path of ["/console/usage", "/console/operate"]) {
+        const page = await at(path, DRESSES[dress]);
+        const name = path.split("/").at(-1);
+        if (name === "usage")
+          await expect
+            .poll(async () => (await page.reload(), page.textContent("main")))
+            .toContain("greet");
+        await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
+        const width = await page.evaluate("document.documentElement.scrollWidth");
+        expect(width).toBe(DRESSES[dress]!.viewport!.width);
+        expect(complaints.get(page)).toEqual([]);
+        expect(await barriers(await at(path, { ...DRESSES[dress], bypassCSP: true }))).toEqual([]);
+      }
+    },
+  );
+
+  test("what was published is installed, rolled back and uninstalled by clicks, also without script", async () => {
+    await server.operator.put(await built("loud", SOURCE("HEY")), "build");
+    const page = await at("/console/operate", { javaScriptEnabled: false });
+    const main = page.locator("main");
+    const click = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    await click("Install loud");
+    expect(await main.textContent()).toContain("It will be served to all callers");
+    await click("Install loud");
+    await page.getByText("The servlet is installed").waitFor();
+    await server.operator.put(await built("loud", SOURCE("HO")), "build");
+    await page.reload();
+    await click("Install loud");
+    await click("Install loud");
+    await click("Roll loud back to 1");
+    await page.getByText("The older version is served").waitFor();
+    await click("Uninstall loud");
+    await click("Uninstall loud");
+    await page.getByText("The servlet is uninstalled").waitFor();
+    expect(await page.getByRole("button", { name: "Uninstall loud" }).count()).toBe(0);
+  });
+
+  test("the charts change with what is chosen", async () => {
+    await called("greet", { name: "Ada" }, 1);
+    const page = await at("/console/usage");
+    await page.getByRole("link", { name: "month" }).click();
+    await page.getByRole("link", { name: "caller" }).click();
+    expect(new URL(page.url()).search).toBe("?over=month&by=caller");
+    await expect
+      .poll(async () => (await page.reload(), page.textContent("table")))
+      .toContain("operator");
+    expect(await page.locator("svg.chart g").count()).toBe(30);
+  });
+});
