@@ -86,7 +86,6 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   }
   if (fork !== undefined) return { status: 200, body: forkPage(id, fork, token) };
   if (forkNow !== undefined) {
-    await page.admit?.();
     const { origin } = new URL(request.url);
     const looked = await tasks.look(id, { what: "fork", entries: forkNow, origin });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);

@@ -90,14 +90,6 @@ export class ListedCalls {
     return all.filter((one) => one !== undefined);
   }
 
-  /** The ids of calls that have not ended. */
-  open(): string[] {
-    return this.#sql
-      .exec<{ id: string }>("SELECT id FROM listed WHERE ended = 0")
-      .toArray()
-      .map(({ id }) => id);
-  }
-
   /** An event stream: the whole list, then each call that changes. Of too many the oldest breaks off. */
   async watch(sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
     const all = eventOf(await this.all(sealer));

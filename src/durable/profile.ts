@@ -139,12 +139,17 @@ export function profileObject(share: Share) {
 
     async forgetAll(principal: string): Promise<void> {
       const tasks = tasksOf(this.env)?.({ name: principal }, async () => {});
-      const calls = this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray();
+      const calls = this.#sql
+        .exec<{ id: string }>("SELECT id FROM calls UNION SELECT id FROM listed")
+        .toArray();
       for (let at = 0; at < calls.length; at += limits.shownCalls) {
         const some = calls.slice(at, at + limits.shownCalls);
         await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
         // Where there are more than one request may reach, the next goes on from here.
-        for (const { id } of some) this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
+        for (const { id } of some) {
+          this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
+          this.#listed.drop(id);
+        }
       }
       await this.#accounts(principal).forgetAll();
       await this.ctx.storage.deleteAll();

@@ -144,5 +144,10 @@ function without(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallCont
   };
 }
 
-/** Such a run is neither logged nor counted. */
-const UNSEEN = { record: undefined, count: undefined };
+/** Such a run is neither logged nor counted, and what its servlet keeps is not there: it begins with nothing. */
+const UNSEEN: Partial<Deployment> = {
+  log: () => {},
+  record: undefined,
+  count: undefined,
+  runStateful: undefined,
+};

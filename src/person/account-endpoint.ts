@@ -169,12 +169,12 @@ function accountPage(account: {
 const forgetPage = (token: string): Markup =>
   html`<h1>Forget everything?</h1>
     <p class="note wrong">
-      This deletes your secrets, connected accounts, questions, the calls that go on without a
-      client, and all memory and files that servlets keep for you. It cannot be undone.
+      This deletes your secrets, connected accounts, questions, your calls that go on, and all
+      memory and files that servlets keep for you. It cannot be undone.
     </p>
     <p>
-      Sessions and tasks of your clients end by themselves within ${limits.taskMs / 86_400_000}
-      days.
+      Sessions of your clients, and calls beyond the last ${limits.listedCalls}, end by themselves
+      within ${limits.taskMs / 86_400_000} days.
     </p>
     <form method="post">
       <input type="hidden" name="token" value="${token}" />

@@ -106,11 +106,13 @@ export interface Deployment {
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
   /** Runs an export of a servlet that keeps state, in the object with that state; without it, each call starts with new state. */
-  runStateful?(
-    servlet: PreparedServlet,
-    run: { export: string; input: string },
-    call: CallContext,
-  ): Promise<Ending>;
+  runStateful?:
+    | ((
+        servlet: PreparedServlet,
+        run: { export: string; input: string },
+        call: CallContext,
+      ) => Promise<Ending>)
+    | undefined;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
   listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Lists>;
   /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own. */

@@ -58,10 +58,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       for (const path of ["/console/usage", "/console/operate"]) {
         const page = await at(path, DRESSES[dress]);
         const name = path.split("/").at(-1);
-        if (name === "usage")
-          await expect
-            .poll(async () => (await page.reload(), page.textContent("main")))
-            .toContain("greet");
+        // Usage shows it a moment later.
+        await expect
+          .poll(async () => (await page.reload(), page.textContent("main")))
+          .toContain(name === "usage" ? "greet" : "hello");
         await page.screenshot({ path: `${PICTURES}/${name}-${dress}.png`, fullPage: true });
         const width = await page.evaluate("document.documentElement.scrollWidth");
         expect(width).toBe(DRESSES[dress]!.viewport!.width);

@@ -130,6 +130,20 @@ describe("the list", () => {
   });
 });
 
+test("who is forgotten has no calls any more: those that waited are gone, with their journals", async () => {
+  const { taskId, task } = await planned(BOB, ELICIT);
+  const bob = await person(BOB);
+  await listWith(bob, "needs an answer");
+  const { hidden } = await bob.fetch("/account");
+  const asked = await bob.send("/account", { ...hidden, do: "forget-me" });
+  const done = await bob.send("/account", { ...asked.hidden, do: "forget-all" });
+  expect(done.text).toContain("You are forgotten");
+  expect(await task()).toBeUndefined();
+  const again = await person(BOB);
+  expect((await again.fetch("/console/live")).html).not.toContain(taskId);
+  expect((await again.fetch(`/console/live/${taskId}`)).status).toBe(404);
+});
+
 describe("events", () => {
   test("tell the whole list, then each call that changes", async () => {
     const { taskId } = await planned(MALLORY, ELICIT);
@@ -188,6 +202,29 @@ describe("the page of a call", () => {
     );
     expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain("It asks for");
     fetched.mockRestore();
+  });
+
+  test("replays a call of a servlet that keeps state without changing it", async () => {
+    const note = async (text: string) => {
+      const headers = { authorization: `Bearer ${ADA}`, "cf-connecting-ip": newAddress() };
+      const params = { name: "counting-note", arguments: {} };
+      const { result } = await send("tools/call", params, { server, capabilities: {}, headers });
+      const { id } = result!["structuredContent"];
+      const ada = await person(ADA);
+      await ada.answer(`/ask/${id}`, { f0: text });
+      await vi.waitFor(async () =>
+        expect((await ada.fetch(`/console/live/${id}`)).text).toContain("has ended"),
+      );
+      return id as string;
+    };
+    const first = await note("one");
+    const ada = await person(ADA);
+    const path = `/console/live/${first}`;
+    const { hidden } = await ada.fetch(path);
+    const replayed = await ada.send(path, { ...hidden, replay: "1" });
+    expect(replayed.text).toContain("It ends here with a result");
+    const second = await ada.fetch(`/console/live/${await note("two")}`);
+    expect(second.text).toContain(`"one two"`);
   });
 
   test("forks a call that has ended, once its person has read what that does", async () => {
