@@ -390,6 +390,8 @@ export const limits = {
    * each, counters take 20 MB at most. And how long an isolate collects counts before it sends them.
    */
   usageNames: 100,
+  /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
+  usageObjects: 10_000,
   /** Different errors of servlets that operators are shown, and characters of each. */
   shownErrors: 50,
   errorExcerpt: 300,

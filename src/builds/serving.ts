@@ -30,6 +30,8 @@ export class Serving {
   readonly installer: Installer | undefined;
   /** Absent where no person can open pages. */
   readonly profiles: Profiles | undefined;
+  /** Absent where nothing is counted. */
+  readonly counting: ReturnType<typeof countingIn>;
   /** Where callers have accounts, by name. */
   readonly providers: ReadonlyMap<string, Provider>;
   readonly #bundle: Bundle;
@@ -39,7 +41,8 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
-    const configured = { ...deploymentOf(settings, env), count: countingIn(env) };
+    this.counting = countingIn(env);
+    const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
     this.providers = providersOf(settings, configured.variables);
     const names = new Set(this.providers.keys());
     const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;

@@ -25,7 +25,7 @@ export function questionIn(url: string): Question {
 /** `month` is what the estimate of the bill is made of. */
 export function usagePage(question: Question, report: Report, month: Sums, now: number): Markup {
   const { over, by } = question;
-  const { total, named } = report;
+  const { total, named, bytes } = report;
   const most = named[0]?.sums.runs ?? 0;
   return html`<h2>Usage</h2>
     <p>
@@ -35,7 +35,7 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
     ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}
     ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
     <dl class="big">
-      ${figures(total).map(
+      ${figures(total, bytes).map(
         ([name, value]) =>
           html`<div>
             <dt>${name}</dt>
@@ -57,10 +57,10 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
         </thead>
         <tbody>
           ${named.map(
-            ({ name, sums }) =>
+            ({ name, sums, bytes: stored }) =>
               html`<tr>
                 <th scope="row">${shown(name)} ${share(sums.runs, most)}</th>
-                ${figures(sums).map(([, value]) => html`<td class="number">${value}</td>`)}
+                ${figures(sums, stored).map(([, value]) => html`<td class="number">${value}</td>`)}
               </tr>`,
           )}
         </tbody>
@@ -75,16 +75,17 @@ const milliseconds = (value: number | undefined): string =>
   value === undefined ? "" : `${number(value)} ms`;
 
 /** Sums as numbers for people, by name. */
-const figures = (sums: Sums): [name: string, value: string][] => [
+const figures = (sums: Sums, bytes: number): [name: string, value: string][] => [
   ["Runs", number(sums.runs)],
   ["Errors", number(sums.errors)],
   ["Waits", number(sums.waits)],
   ["Half within", milliseconds(timeOf(sums, 0.5))],
   ["95 % within", milliseconds(timeOf(sums, 0.95))],
   ["Fuel", number(sums.fuel)],
+  ["Kept now", bytes === 0 ? "0" : `${(bytes / 1_048_576).toFixed(1)} MiB`],
 ];
 
-const COLUMNS = figures(noSums()).map(([name]) => name);
+const COLUMNS = figures(noSums(), 0).map(([name]) => name);
 
 function choices(
   label: string,

@@ -137,6 +137,10 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       return build ?? bundle.servlets.find((one) => one.name === name);
     }
 
+    #stored(servlet: string, caller = "", bytes = 0): void {
+      this.#share.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
+    }
+
     async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
       await this.#turns.take(signal);
       try {
@@ -171,6 +175,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       // Another version may have started with empty memory, and so with other lists.
       const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
       if (hasChanged || isOther) this.#lists = undefined;
+      if (stored !== undefined) this.#stored(servlet.name, caller, stored);
       if (stored !== undefined && this.#room.isTooLargeFor(stored)) {
         this.ctx.waitUntil(this.#room.shrink(stored).catch(report));
       }
@@ -178,10 +183,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     }
 
     /** Postpones the deletion of state whose caller may never come back: that of a session, or of an anonymous caller. */
-    async #postponeDeletion(
-      { manifest }: PreparedServlet,
-      caller: string | undefined,
-    ): Promise<void> {
+    async #postponeDeletion({ manifest }: PreparedServlet, caller?: string): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
       const { storage } = this.ctx;
@@ -257,9 +259,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
       // State whose key is gone cannot be opened, and must be deletable.
       const places = await this.#places?.catch(() => undefined);
       places?.own.drop();
-      this.#places = undefined;
-      this.#lists = undefined;
-      this.#until = undefined;
+      this.#places = this.#lists = this.#until = undefined;
+      this.#stored("");
       await this.#room.release(() => {
         deleteFacet(this.ctx);
         return this.ctx.storage.deleteAll();

@@ -93,12 +93,30 @@ export interface Counted {
 /** What names share that are too many to be counted by themselves. */
 export const OTHERS = "(others)";
 
+/** What an object stores for servlets that keep state: all of it, at the time. */
+export interface Stored {
+  object: string;
+  servlet: string;
+  /** Empty for what all callers share. */
+  caller: string;
+  bytes: number;
+}
+
+/** All that an isolate has counted. */
+export interface Taken {
+  total: Sums;
+  named: Counted[];
+  errors: CountedError[];
+  stored: Stored[];
+}
+
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
 export class Counts {
   readonly #most: number;
   #total = noSums();
   #named = newNames();
   #errors = new Map<string, CountedError>();
+  #stored = new Map<string, Stored>();
 
   constructor(most: number) {
     this.#most = most;
@@ -118,10 +136,18 @@ export class Counts {
     this.#errors.set(key, { servlet, tool, outcome, message, count: count + 1, last });
   }
 
+  /** Of too many objects the others are told another time, when they store something again. */
+  setStored(stored: Stored): void {
+    if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
+      this.#stored.set(stored.object, stored);
+  }
+
   /** All that was counted since the last time; undefined if that is nothing. */
-  take(): { total: Sums; named: Counted[]; errors: CountedError[] } | undefined {
+  take(): Taken | undefined {
     const total = this.#total;
-    if (total.runs === 0) return undefined;
+    const stored = [...this.#stored.values()];
+    this.#stored = new Map();
+    if (total.runs === 0 && stored.length === 0) return undefined;
     const named = DIMENSIONS.flatMap((by) =>
       [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
     );
@@ -129,7 +155,7 @@ export class Counts {
     this.#named = newNames();
     const errors = [...this.#errors.values()];
     this.#errors = new Map();
-    return { total, named, errors };
+    return { total, named, errors, stored };
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

@@ -5,10 +5,10 @@ import {
   addSums,
   noSums,
   OTHERS,
-  type Counted,
   type CountedError,
   type Dimension,
   type Sums,
+  type Taken,
 } from "./counts.ts";
 
 /** How long a page looks back, and in which steps; times in ms. */
@@ -24,13 +24,15 @@ export interface Report {
   /** In order of time; steps without runs are absent. `start` in Unix ms. */
   steps: { start: number; sums: Sums }[];
   total: Sums;
-  /** The most used names, by runs. */
-  named: { name: string; sums: Sums }[];
+  /** The most used names, by runs, with the bytes that are stored for each now; none for tools. */
+  named: { name: string; sums: Sums; bytes: number }[];
+  /** Bytes that are stored now by servlets that keep state. */
+  bytes: number;
 }
 
 /** RPC interface of the counters of a server. */
 export interface UsageObject extends Rpc.DurableObjectBranded {
-  add(total: Sums, named: Counted[], errors: CountedError[]): Promise<void>;
+  add(taken: Taken): Promise<void>;
   /** The errors of servlets, the newest first. */
   errors(): Promise<CountedError[]>;
   report(span: Span, by: Dimension): Promise<Report>;
@@ -47,6 +49,7 @@ CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, b
   sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
   count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
+CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
 
 /**
@@ -61,7 +64,7 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
     this.#sql.exec(TABLE);
   }
 
-  async add(total: Sums, named: Counted[], errors: CountedError[]): Promise<void> {
+  async add({ total, named, errors, stored }: Taken): Promise<void> {
     const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
@@ -70,6 +73,15 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
         for (const { by, name, sums } of named) this.#addTo({ span, start, by, name }, sums);
         this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
       }
+      for (const { object, servlet, caller, bytes } of stored) {
+        const row = [object, servlet, caller, bytes];
+        this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
+      }
+      this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
+      this.#sql.exec(
+        "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
+        limits.usageObjects,
+      );
       for (const one of errors) {
         const row = [one.servlet, one.tool, one.outcome, one.message, one.count, one.last];
         this.#sql.exec(
@@ -164,9 +176,26 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
       addSums(all, sums);
       named.set(name, all);
     }
+    const bytes = this.#bytesBy(by);
+    for (const name of bytes.keys()) if (!named.has(name)) named.set(name, noSums());
     const sorted = [...named]
-      .map(([name, sums]) => ({ name, sums }))
+      .map(([name, sums]) => ({ name, sums, bytes: bytes.get(name) ?? 0 }))
       .toSorted((a, b) => b.sums.runs - a.sums.runs);
-    return { steps, total, named: sorted.slice(0, limits.usageNames + 1) };
+    const { sum } = this.#sql
+      .exec<{ sum: number }>("SELECT IFNULL(SUM(bytes), 0) AS sum FROM stored")
+      .one();
+    return { steps, total, named: sorted.slice(0, limits.usageNames + 1), bytes: sum };
+  }
+
+  /** The largest, by name; nothing for tools. */
+  #bytesBy(by: Dimension): Map<string, number> {
+    if (by === "tool") return new Map();
+    const rows = this.#sql
+      .exec<{ name: string; bytes: number }>(
+        `SELECT ${by} AS name, SUM(bytes) AS bytes FROM stored WHERE ${by} <> '' GROUP BY ${by} ORDER BY 2 DESC LIMIT ?`,
+        limits.usageNames,
+      )
+      .toArray();
+    return new Map(rows.map(({ name, bytes }) => [name, bytes]));
   }
 }

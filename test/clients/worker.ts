@@ -16,5 +16,6 @@ export const {
   Session,
   States,
   Task,
+  Usage,
 } = durableObjects(bundle);
 export default createApp(bundle, env);

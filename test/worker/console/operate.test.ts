@@ -76,7 +76,8 @@ describe("the page", () => {
     const server = await served(["boss-2"]);
     const evil = "<script>alert(1)</script>\u202e";
     const error = { servlet: "hello", tool: evil, outcome: "trapped", message: evil };
-    await usageOf(env)!().add(noSums(), [], [{ ...error, count: 3, last: Date.now() }]);
+    const errors = [{ ...error, count: 3, last: Date.now() }];
+    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
     expect(text).toContain("<script>alert(1)</script>\\u{202e}");
     expect(text).toContain("Roll back to an older version");
@@ -92,7 +93,7 @@ describe("the page", () => {
       ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last + nth },
       message: `error ${nth}`,
     }));
-    await usage.add(noSums(), [], errors);
+    await usage.add({ total: noSums(), named: [], errors, stored: [] });
     const kept = await usage.errors();
     expect(kept.length).toBe(limits.shownErrors);
     expect(kept[0]!.message).toBe("error 499");

@@ -16,6 +16,7 @@ import {
 import { estimate } from "../../../src/usage/prices.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
+import { newCaller, operate } from "../operator/client.ts";
 import { browser } from "../person/browser.ts";
 
 /** What runs come to: the counters of an isolate, those of the server, and their page. */
@@ -75,6 +76,7 @@ test("the estimate of a month charges what is above the plan", () => {
 
 describe("counters of the server", () => {
   const objectOf = () => usageOf(env)!();
+  const taken = { total: noSums(), named: [], errors: [], stored: [] };
   afterEach(() =>
     runInDurableObject(objectOf(), (_one, { storage }) => {
       storage.sql.exec("DELETE FROM counts");
@@ -88,7 +90,7 @@ describe("counters of the server", () => {
       const named = Array.from({ length: 100 }, (_, nth) => ({
         ...{ by: "caller" as const, name: `made-up-${part}-${nth}`, sums },
       }));
-      await usage.add({ ...noSums(), runs: 100 }, named, []);
+      await usage.add({ ...taken, total: { ...noSums(), runs: 100 }, named });
     }
     const rows = await runInDurableObject(usage, (_one, { storage }) =>
       storage.sql
@@ -106,11 +108,31 @@ describe("counters of the server", () => {
       const old = JSON.stringify({ ...noSums(), runs: 1 });
       storage.sql.exec("INSERT INTO counts VALUES ('hour', 60000, 'tool', 'old', ?)", old);
     });
-    await usage.add({ ...noSums(), runs: 1 }, [], []);
+    await usage.add({ ...taken, total: { ...noSums(), runs: 1 } });
     const left = await runInDurableObject(usage, (_one, { storage }) =>
       storage.sql.exec("SELECT * FROM counts WHERE start = 60000").toArray(),
     );
     expect(left).toEqual([]);
+  });
+});
+
+describe("what servlets keep", () => {
+  test("is known by servlet and caller, and goes when it is deleted", async () => {
+    const { usageMs } = limits;
+    onTestFinished(() => configureLimits({ usageMs }));
+    configureLimits({ usageMs: 20 });
+    const caller = newCaller();
+    await caller.file("fill", { path: "/data/big", text: "2" });
+    const bytesOf = async (by: "servlet" | "caller", name: string) =>
+      (await usageOf(env)!().report("hour", by)).named.find((one) => one.name === name)?.bytes ?? 0;
+    await vi.waitFor(async () =>
+      expect(await bytesOf("caller", `address ${caller.address}`)).toBeGreaterThan(2_000_000),
+    );
+    expect(await bytesOf("servlet", "filing")).toBeGreaterThan(2_000_000);
+    await operate(`state/filing?${caller.scope}`, { method: "DELETE" });
+    await vi.waitFor(async () =>
+      expect(await bytesOf("caller", `address ${caller.address}`)).toBe(0),
+    );
   });
 });
 
