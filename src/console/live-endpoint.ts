@@ -87,7 +87,9 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   if (fork !== undefined) return { status: 200, body: forkPage(id, fork, token) };
   if (forkNow !== undefined) {
     const { origin } = new URL(request.url);
-    const looked = await tasks.look(id, { what: "fork", entries: forkNow, origin });
+    // A new call takes the scopes that the person has proven; looking at one's own takes none.
+    const own = page.tasksOf(people.callerOf(person));
+    const looked = await own.look(id, { what: "fork", entries: forkNow, origin });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
   }
   if (form.get("do") === "cancel") await tasks.cancel(id, true);

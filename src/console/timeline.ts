@@ -54,7 +54,7 @@ export function callPage({ id, story, token, replayed }: Shown): Markup {
     ${argumentsOf(called.arguments)} ${replayed === undefined ? "" : replayOf(replayed)}
     <h3 id="timeline">Timeline</h3>
     <p>
-      What the servlet asked of the world, and what came back.
+      What the servlet asked of the world, and what you have answered.
       ${
         hasJournal
           ? "A replay runs the call again up to an answer, where it can do nothing in the world. A fork is another call that goes on from there."
@@ -110,7 +110,7 @@ function changeIn(what: string, before: string | undefined): Markup {
 
 const answerOf = (answer: string | undefined): Markup =>
   answer === undefined
-    ? html`(not shown: it may be a secret)`
+    ? html`(it is the servlet's, and not shown)`
     : html`<details>
         <summary>What came back</summary>
         <pre tabindex="0">${shown(answer)}</pre>

@@ -142,11 +142,11 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
     changes,
     entries: entries.map(({ what, at, answer }) => ({
       ...{ what, at, characters: answer.length },
-      ...(!KEPT_BACK.test(what) && { answer: answer.slice(0, limits.pageCharacters) }),
+      ...(ANSWERED.test(what) && { answer: answer.slice(0, limits.pageCharacters) }),
     })),
     hasJournal: call !== undefined && begun !== undefined,
   };
 }
 
-/** Answers of the world that are never shown: secrets, tokens, configuration. */
-const KEPT_BACK = /^(secret|account|config)\b/;
+/** What callers have answered themselves. Other answers may have secrets, or what the servlet keeps from its callers. */
+const ANSWERED = /^(elicitation|sampling|roots)\//;

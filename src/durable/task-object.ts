@@ -103,7 +103,7 @@ export interface Story {
   /** The name or URI of what was called; its servlet and arguments, as long as the journal is stored. */
   called: { servlet: string; name: string; arguments: Record<string, string> };
   changes: TaskChange[];
-  /** The first entries of the journal. The beginnings of answers, but of no secrets. */
+  /** The first entries of the journal. The beginnings of answers that the caller has given. */
   entries: { what: string; at: number; characters: number; answer?: string }[];
   /** True while it can be replayed and forked. */
   hasJournal: boolean;

@@ -176,7 +176,7 @@ describe("the page of a call", () => {
     await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toContain("Answer 1 to config");
-    expect(text).toContain("(not shown: it may be a secret)");
+    expect(text).toContain("(it is the servlet's, and not shown)");
     expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters What came back .*Ada/);
     expect(text.match(/The servlet ran/g)?.length).toBe(2);
     expect(text).toContain('"Ada"');
