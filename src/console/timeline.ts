@@ -64,7 +64,7 @@ export function callPage({ id, story, token, replayed }: Shown): Markup {
     <form method="post">
       ${field}
       <ol class="line">
-        ${steps.map(({ at, body }) => html`<li><span class="dim">${sinceThen(at - began)}</span> ${body}</li>`)}
+        ${steps.map(({ at, body }, nth) => html`<li><span class="dim">+${duration(at - began)}</span> ${body} ${took(at, steps[nth - 1]?.at)}</li>`)}
       </ol>
       ${entries.length === limits.shownEntries ? html`<p>Later answers are not shown.</p>` : ""}
       ${hasJournal ? acts(entries.length) : ""}
@@ -155,11 +155,17 @@ ${printableText(text.slice(0, limits.shownEndCharacters))}${isCut ? "…" : ""}<
 const time = (at: number): Markup =>
   html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
-/** A time since the beginning: `+1.204 s`, `+2 h 5 min`. */
-function sinceThen(ms: number): string {
-  if (ms < 60_000) return `+${(ms / 1000).toFixed(3)} s`;
+/** How long a step took: the time since the step before it. */
+const took = (at: number, before: number | undefined): Markup =>
+  before === undefined
+    ? html``
+    : html`<span class="dim">(${duration(at - before)} after the step before)</span>`;
+
+/** `1.204 s`, `4 min 10 s`, `2 h 5 min`. */
+function duration(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1000).toFixed(3)} s`;
   const minutes = Math.floor(ms / 60_000);
   return minutes < 60
-    ? `+${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
-    : `+${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    ? `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -176,6 +176,7 @@ describe("the page of a call", () => {
     await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toContain("Answer 1 to config");
+    expect(text).toMatch(/\d\.\d{3} s after the step before/);
     expect(text).toContain("(it is the servlet's, and not shown)");
     expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters What came back .*Ada/);
     expect(text.match(/The servlet ran/g)?.length).toBe(2);
