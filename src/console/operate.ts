@@ -98,7 +98,7 @@ const servletsOf = ({ servlets, problem }: Overview): Markup =>
             <td>${tools}</td>
             <td>${state === "call" ? "nobody" : state}</td>
             <td class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}">
-              ${runs === undefined ? "" : `${runs.runs} runs, ${runs.errors} errors`}
+              ${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}
             </td>
             <td><code>${hash.slice(0, 12)}</code></td>
           </tr>`,

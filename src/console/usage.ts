@@ -110,7 +110,7 @@ function barsOf({ over }: Question, { steps }: Report, now: number) {
   return Array.from({ length: ms / step }, (_, nth) => {
     const start = last - ms + (nth + 1) * step;
     const { runs, errors } = sums.get(start) ?? noSums();
-    const label = `${new Date(start).toUTCString()}: ${number(runs)} runs, ${number(errors)} errors`;
+    const label = `${new Date(start).toUTCString()}: runs: ${number(runs)}, errors: ${number(errors)}`;
     return { label, value: runs, wrong: errors };
   });
 }
