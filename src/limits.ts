@@ -378,6 +378,12 @@ export const limits = {
   callLooks: 10,
   /** Calls and sessions that a person's console lists: half a MB of memory and disk. */
   listedCalls: 1000,
+  /**
+   * Characters of markup of all that the start page shows of servlets, shared among them: the page is held a few times
+   * while it is made, and phones must show it. And of one table of a schema.
+   */
+  exploreCharacters: 4 * 1024 * 1024,
+  tableCharacters: 100_000,
   /** Event streams of one person's console: as many windows as one has open. */
   consoleStreams: 20,
   /** Entries and changes of a call that its timeline shows, and how long its journal stays after the call has ended. */

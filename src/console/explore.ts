@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../document.ts";
+import { limits } from "../limits.ts";
 import type { Tool } from "../model.ts";
 import { printable, printableText } from "../text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
@@ -26,11 +27,32 @@ interface Entry {
   name: string;
   about: string;
   badges: string[];
-  details?: Markup;
+  details?(): Markup;
+}
+
+/** The markups of these items, until they have `room` characters together. */
+function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
+  const made: Markup[] = [];
+  let left = room;
+  for (const item of items) {
+    if (left <= 0) break;
+    const one = make(item);
+    left -= String(one).length;
+    made.push(one);
+  }
+  return { made, left };
 }
 
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   const of = entriesBy({ catalog, scopeOf });
+  // Each has its share of the room, and what those before it have left over.
+  let room = limits.exploreCharacters;
+  const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
+    const share = Math.floor(room / (servlets.length - nth));
+    const section = servletSection(servlet, of.get(servlet) ?? [], share);
+    room = Math.max(0, room - String(section).length);
+    return section;
+  });
   return html`<section aria-labelledby="explore">
     <h2 id="explore">Explore</h2>
     <p id="search-place" hidden>
@@ -38,7 +60,7 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
       <input id="search" type="search" autocomplete="off" />
       <span id="found" role="status"></span>
     </p>
-    ${servlets.toSorted(ownLast).map((servlet) => servletSection(servlet, of.get(servlet) ?? []))}
+    ${sections}
   </section>`;
 }
 
@@ -66,7 +88,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
       rules: [],
       about: one.description ?? "",
     }));
-    const details = table("Arguments", { rows, isCut: false });
+    const details = () => table("Arguments", { rows, isCut: false });
     add(servlet, own, {
       kind: "prompt",
       name,
@@ -95,8 +117,9 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
 
 function toolEntry(tool: Tool, servlet: PreparedServlet): Entry {
   const { name, title, description, inputSchema, outputSchema } = tool;
-  const details = html`${table("Arguments", rowsOf(inputSchema))}
-  ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
+  const details = () =>
+    html`${table("Arguments", rowsOf(inputSchema))}
+    ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
   return { kind: "tool", name, about, badges: badgesOf(tool, servlet), details };
 }
@@ -115,13 +138,19 @@ function badgesOf({ annotations = {}, execution }: Tool, { manifest }: PreparedS
   return [...Object.entries(said).flatMap(([words, is]) => (is ? [words] : [])), ...accounts];
 }
 
-function servletSection({ name, manifest: { description } }: PreparedServlet, entries: Entry[]) {
+function servletSection(
+  { name, manifest: { description } }: PreparedServlet,
+  entries: readonly Entry[],
+  room: number,
+) {
   const id = anchorOf("servlet", name);
+  const { made } = within(entries, room, entryDetails);
+  const more = entries.length - made.length;
   return html`<section class="servlet" aria-labelledby="${id}">
     <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
-    ${description === undefined ? "" : html`<p class="dim">${words(description)}</p>`}
-    ${entries.length === 0 ? html`<p class="dim">It offers nothing here.</p>` : ""}
-    ${entries.map(entryDetails)}
+    ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
+    ${entries.length === 0 ? html`<p class="dim">It offers nothing here.</p>` : ""} ${made}
+    ${more === 0 ? "" : html`<p class="dim">And ${more} more, which clients see.</p>`}
   </section>`;
 }
 
@@ -137,7 +166,7 @@ function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
       <span class="first dim">${shown(first)}</span>
     </summary>
     <div id="${id}" class="inside">
-      ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details ?? ""}
+      ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details?.() ?? ""}
       <p class="acts">${anchor(id, name)}</p>
     </div>
   </details>`;
@@ -152,9 +181,9 @@ const anchor = (id: string, name: string): Markup =>
     ><span aria-hidden="true">#</span><span class="unseen">Link to ${shown(name)}</span></a
   >`;
 
-const words = (text: string): string => {
-  const whole = printableText(text.slice(0, CHARACTERS));
-  return text.length > CHARACTERS ? `${whole} …` : whole;
+const words = (text: string, most = CHARACTERS): string => {
+  const whole = printableText(text.slice(0, most));
+  return text.length > most ? `${whole} …` : whole;
 };
 
 function table(
@@ -162,6 +191,7 @@ function table(
   { rows, isCut }: { rows: readonly SchemaRow[]; isCut: boolean },
 ): Markup {
   if (rows.length === 0) return html`<p class="dim">${caption}: none.</p>`;
+  const { made } = within(rows, limits.tableCharacters, tableRow);
   return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0">
     <table>
       <caption>
@@ -175,22 +205,21 @@ function table(
         </tr>
       </thead>
       <tbody>
-        ${rows.map(
-          ({ path, type, isRequired, rules, about }) =>
-            html`<tr>
-              <th scope="row">
-                <code>${shown(path)}</code
-                >${isRequired ? html` <span class="badge">needed</span>` : ""}
-              </th>
-              <td>${shown(type)}</td>
-              <td>
-                ${words(about)}
-                ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => one.slice(0, 300)).join("; "))}</span>`}
-              </td>
-            </tr>`,
-        )}
+        ${made}
       </tbody>
     </table>
-    ${isCut ? html`<p class="dim">There is more: the tool's schema has it.</p>` : ""}
+    ${isCut || made.length < rows.length ? html`<p class="dim">There is more: the tool's schema has it.</p>` : ""}
   </div>`;
 }
+
+const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>
+  html`<tr>
+    <th scope="row">
+      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">needed</span>` : ""}
+    </th>
+    <td>${shown(type)}</td>
+    <td>
+      ${words(about)}
+      ${rules.length === 0 ? "" : html`<span class="dim">${printable(rules.map((one) => one.slice(0, 300)).join("; "))}</span>`}
+    </td>
+  </tr>`;

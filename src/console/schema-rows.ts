@@ -39,8 +39,11 @@ function addMembers(schema: unknown, { table, path, depth }: Place): void {
     needed.has(name),
   ]);
   // The items of a list of simple values are told by the list's type.
-  if (isObject(items) && ("properties" in items || "items" in items))
-    addMembers(items, { table, path: `${path}[]`, depth });
+  if (isObject(items) && ("properties" in items || "items" in items)) {
+    const below = depth + ("items" in items ? 1 : 0);
+    if (below > DEPTH) table.isCut = true;
+    else addMembers(items, { table, path: `${path}[]`, depth: below });
+  }
   for (const [at, member, isRequired] of members) {
     if (depth >= DEPTH || table.rows.length >= ROWS) {
       table.isCut = true;
@@ -54,18 +57,21 @@ function addMembers(schema: unknown, { table, path, depth }: Place): void {
   }
 }
 
-/** A type in words: `string`, `list of number`, `one of 3`. */
-function typeOf({ type, items, enum: values, anyOf, oneOf, $ref, const: only }: Json): string {
+/** A type in words: `string`, `list of number`, `one of`. A servlet may write anything, as deep as it likes. */
+function typeOf(schema: Json, depth = 0): string {
+  const { type, items, enum: values, anyOf, oneOf, $ref, const: only } = schema;
+  const of = (one: unknown) => (isObject(one) && depth < DEPTH ? typeOf(one, depth + 1) : "any");
   if (Array.isArray(values)) return "one of";
   if (only !== undefined) return "always";
-  if (type === "array") return isObject(items) ? `list of ${typeOf(items)}` : "list";
-  if (Array.isArray(type)) return type.join(" or ");
+  if (type === "array") return isObject(items) ? `list of ${of(items)}` : "list";
+  if (Array.isArray(type))
+    return type
+      .slice(0, VALUES)
+      .filter((one) => typeof one === "string")
+      .join(" or ");
   if (typeof type === "string") return type;
   const options = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
-  if (options !== undefined)
-    return [...new Set(options.map((one) => (isObject(one) ? typeOf(one) : "any")))]
-      .slice(0, VALUES)
-      .join(" or ");
+  if (options !== undefined) return [...new Set(options.slice(0, VALUES).map(of))].join(" or ");
   return typeof $ref === "string" ? "see the schema" : "any";
 }
 

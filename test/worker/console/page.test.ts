@@ -67,6 +67,36 @@ describe("the start page", () => {
     expect(text).toContain("reads only");
   });
 
+  test("is there for the others where one servlet fills it, or describes its tools senselessly", async () => {
+    const long = { type: "string", description: "\u202e".repeat(20_000) };
+    const members = Array.from({ length: 100 }, (_, at) => [`m${at}`, long] as const);
+    let list: Json = { type: "string" };
+    for (let level = 0; level < 20_000; level++) list = { type: "array", items: list };
+    const odd = [
+      { type: [{ toString: 1 }, "number"] },
+      { anyOf: [{ type: [[], { valueOf: 1 }] }] },
+      list,
+    ];
+    const schemas = [
+      ...odd.map((one) => ({ one })),
+      ...Array(30).fill(Object.fromEntries(members)),
+    ];
+    const hello = bundle.servlets.find(({ name }) => name === "hello")!;
+    const tools = schemas.map((properties: Json, nth) => {
+      const schema = { type: "object" as const, properties };
+      return { ...hello.lists!.tools[0]!, name: `t${nth}`, inputSchema: schema };
+    });
+    const hostile = { ...hello, name: "a", lists: { ...hello.lists!, tools } };
+    const other = { ...hello, name: "b" };
+    const server = createApp({ servlets: [hostile, other] }, env);
+    const { html, text, status } = await browser(server).fetch("/");
+    expect(status).toBe(200);
+    expect(html.length).toBeLessThan(5 * 1024 * 1024);
+    // Booleans: a failure need not print megabytes.
+    expect(/And \d+ more, which clients see/.test(text)).toBe(true);
+    expect(html.includes('data-name="greet"')).toBe(true);
+  });
+
   test("says in words what a tool may do, and what it needs", async () => {
     const { text } = await pageOf(
       { annotations: { destructiveHint: true, openWorldHint: true } },
