@@ -39,6 +39,10 @@ export const printableJson = (value: unknown): string =>
       .join(""),
   );
 
+/** A text as one word of a shell. Host names, too, may have quotes and `$()` in them. */
+export const shellWord = (text: string): string =>
+  /^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
 /** Causes that a trace lists at most. */
 const CAUSES = 10;
 

@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Markup } from "../document.ts";
+import { shellWord } from "../text.ts";
 
 /** How each client is told of this server: what the section "Connect" of the start page shows. */
 
@@ -78,7 +79,7 @@ export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
       id: "claude-code",
       name: "Claude Code",
       body: snippet(
-        `claude mcp add --transport http ${short} ${url}${flag("--header")}`,
+        `claude mcp add --transport http ${short} ${shellWord(url)}${flag("--header")}`,
         "Command for Claude Code",
       ),
     },
@@ -127,7 +128,7 @@ export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
       id: "curl",
       name: "curl",
       body: snippet(
-        `curl ${url} -H 'content-type: application/json' -H 'accept: application/json'${flag("-H")} \\
+        `curl ${shellWord(url)} -H 'content-type: application/json' -H 'accept: application/json'${flag("-H")} \\
   -d '${call}'`,
         "Command with curl",
       ),

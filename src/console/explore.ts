@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import type { HtmlEscapedString } from "hono/utils/html";
 import { shown, type Markup } from "../document.ts";
 import { limits } from "../limits.ts";
 import type { Tool } from "../model.ts";
@@ -30,6 +31,9 @@ interface Entry {
   details?(): Markup;
 }
 
+/** In characters. No markup of this page waits for anything, so all are texts. */
+const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
+
 /** The markups of these items, until they have `room` characters together. */
 function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
   const made: Markup[] = [];
@@ -37,7 +41,7 @@ function within<T>(items: readonly T[], room: number, make: (item: T) => Markup)
   for (const item of items) {
     if (left <= 0) break;
     const one = make(item);
-    left -= String(one).length;
+    left -= lengthOf(one);
     made.push(one);
   }
   return { made, left };
@@ -50,7 +54,7 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
     const section = servletSection(servlet, of.get(servlet) ?? [], share);
-    room = Math.max(0, room - String(section).length);
+    room = Math.max(0, room - lengthOf(section));
     return section;
   });
   return html`<section aria-labelledby="explore">

@@ -108,7 +108,7 @@ function ownAddress({ url }: Request): string {
   const { origin, searchParams } = new URL(url);
   const back = URL.parse(searchParams.get("back") ?? "/", origin);
   // The whole address: a path such as `//host` would lead elsewhere.
-  if (back?.origin === origin) return back.href;
+  if (back?.href.startsWith(`${origin}/`)) return back.href;
   throw new Fault("invalid_params", "This link leads to another server. Open the page by hand.");
 }
 

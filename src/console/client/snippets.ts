@@ -1,3 +1,4 @@
+import { shellWord } from "../../text.ts";
 import type { Json } from "./mcp.ts";
 
 /** A call as a program, by the language's name. */
@@ -8,13 +9,11 @@ export function snippetsOf(url: string, name: string, given: Json): Record<strin
     method: "tools/call",
     params: { name, arguments: given },
   };
-  // In single quotes a shell reads everything but the quote as it is.
-  const quoted = JSON.stringify(request).replaceAll("'", `'\\''`);
   const tool = JSON.stringify(name);
   const json = JSON.stringify(given, null, 2);
   return {
-    curl: `curl ${url} -H 'content-type: application/json' -H 'accept: application/json' \\
-  -d '${quoted}'`,
+    curl: `curl ${shellWord(url)} -H 'content-type: application/json' -H 'accept: application/json' \\
+  -d ${shellWord(JSON.stringify(request))}`,
     TypeScript: `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 const client = new Client({ name: "me", version: "1.0.0" });

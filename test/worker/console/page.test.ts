@@ -115,6 +115,14 @@ describe("the start page", () => {
   });
 });
 
+test("commands to copy run nothing but themselves, whatever the host is called", async () => {
+  const visitor = browser(serverWith({}), "http://$(id)';id;'.localhost:8787");
+  const url = `'http://$(id)'\\'';id;'\\''.localhost:8787/mcp'`;
+  const { text } = await visitor.fetch("/");
+  expect(text).toContain(`claude mcp add --transport http edge-servlets ${url}`);
+  expect(text).toContain(`curl ${url} -H`);
+});
+
 const JSON_TYPE = { "content-type": "application/json", accept: "application/json" };
 
 test("assets are scripts, by their names alone", async () => {
@@ -158,6 +166,8 @@ describe("where callers must be known, the page", () => {
       "https://evil.example/",
       "\\\\evil.example",
       "javascript:1",
+      "blob:http://localhost:8787/x",
+      "http://ada:pass@localhost:8787/x",
     ]) {
       const page = await visitor.fetch(`/sign-in?back=${encodeURIComponent(back)}`);
       expect(page.status).toBe(400);
