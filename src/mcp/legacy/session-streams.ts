@@ -33,8 +33,12 @@ export class SessionStreams {
   readonly #open = new Map<number, Connection>();
   /** These and earlier ones with unread bytes, oldest first. */
   #connections: Connection[] = [];
-  /** Settles when all earlier messages are stored and sent. */
+  /** Number of the newest event that a crash cannot lose: clients must know no later one. */
+  #durable: number;
+  /** Settles when all earlier messages are inserted. */
   #last = Promise.resolve();
+  /** Settles when all inserted messages are durable and written. */
+  #written = Promise.resolve();
 
   constructor(
     store: SessionStore,
@@ -44,6 +48,7 @@ export class SessionStreams {
     this.#store = store;
     this.#storage = storage;
     this.#events = new SessionEvents(store, storage.sql);
+    this.#durable = store.exists ? this.#events.newest : 0;
     this.#goesOn = goesOn;
     this.#tag = id.toString().slice(0, 12);
   }
@@ -54,8 +59,12 @@ export class SessionStreams {
   }
 
   /** Settles when the message is durable, and written to its connection if there is one. */
-  send(stream: number, message: string, { isMinor = false, texts, also }: SendOptions = {}) {
-    return this.#inTurn(async () => {
+  async send(
+    stream: number,
+    message: string,
+    { isMinor = false, texts, also }: SendOptions = {},
+  ): Promise<void> {
+    await this.#inTurn(async () => {
       // The number is assigned here, where messages are written one after the other.
       const seq = this.#events.newest + 1;
       const name = SessionEvents.nameOf(seq);
@@ -67,10 +76,23 @@ export class SessionStreams {
         write();
         also?.();
       });
-      connection?.write(this.#event(stream, seq, message));
-      this.#relieve();
       this.#events.trim(message.length);
+      this.#afterwards(() => {
+        this.#durable = seq;
+        connection?.write(this.#event(stream, seq, message));
+        this.#relieve();
+      });
     });
+    await this.#written;
+  }
+
+  /**
+   * Does this when all that was stored before is durable. workerd holds a response back until then, but not the later
+   * bytes of its body: a crash could lose an event whose id the client knows.
+   */
+  #afterwards(write: () => void): void {
+    const written = Promise.all([this.#storage.sync(), this.#written]).then(write);
+    this.#written = written.catch(() => {}); // The object is reset where its storage fails.
   }
 
   /** The response that is the stream of a POST. */
@@ -101,6 +123,7 @@ export class SessionStreams {
     this.#open.get(stream)?.close();
     const connection = this.#connect(stream, after);
     void this.#inTurn(async () => {
+      await this.#written;
       this.#relieve();
       await this.#repeat(stream, after, connection);
       if (!connection.isOpen) return;
@@ -113,7 +136,10 @@ export class SessionStreams {
 
   /** Closes a stream after its last message. */
   finish(stream: number): Promise<void> {
-    return this.#inTurn(async () => this.#open.get(stream)?.close());
+    return this.#inTurn(async () => {
+      await this.#written;
+      this.#open.get(stream)?.close();
+    });
   }
 
   /** Closes all streams of a session that has ended. */
@@ -122,8 +148,9 @@ export class SessionStreams {
   }
 
   /** Settles when all sent messages are durable. */
-  settled(): Promise<void> {
-    return this.#last;
+  async settled(): Promise<void> {
+    await this.#last;
+    await this.#written;
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -165,7 +192,7 @@ export class SessionStreams {
    * reconnect with. Without a new id from each connection go-sdk gives up after five; the event has a name of its own
    * and no data, so that no client takes it for a message.
    */
-  #ending(stream: number, seen = this.#events.newest): string {
+  #ending(stream: number, seen = this.#durable): string {
     const retry = `retry: ${this.#retryMs(stream === OWN)}\n\n`;
     return this.#primes ? retry : `event: end\nid: ${this.#freshId(stream, seen)}\n${retry}`;
   }

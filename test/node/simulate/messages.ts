@@ -50,11 +50,15 @@ export function transferred(value: unknown, from: Actor, to: Actor, post: Post):
   return structuredClone(value);
 }
 
+/**
+ * The stream on its way to another actor. Its chunks leave at once: workerd sends the bytes of a stream that is written
+ * in JavaScript before what the object has stored is confirmed.
+ */
 function streamed(
   source: ReadableStream<Uint8Array>,
   from: Actor,
   to: Actor,
-  { scheduler, leave }: Post,
+  { scheduler }: Post,
 ): ReadableStream<Uint8Array> {
   const line = new Line(scheduler, () => to);
   const reader = source.getReader();
@@ -77,13 +81,10 @@ function streamed(
           for (;;) {
             const { done, value } = await reader.read();
             if (!from.isAlive) return;
-            leave(from, () => {
-              if (!from.isAlive) return;
-              line.send(done ? "the stream ends" : "a chunk", () => {
-                if (isOver) return;
-                if (done) end(() => controller.close());
-                else controller.enqueue(value);
-              });
+            line.send(done ? "the stream ends" : "a chunk", () => {
+              if (isOver) return;
+              if (done) end(() => controller.close());
+              else controller.enqueue(value);
             });
             if (done) return;
           }

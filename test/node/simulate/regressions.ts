@@ -94,6 +94,12 @@ const FAILED: [what: string, client: Call["client"], program: Step[], faults: Pa
     [http("POST")],
     { deaths: { CallRecord: 0.1 }, budget: 3 },
   ],
+  [
+    "a client receives a message that its session has not stored yet, and reconnects with its id",
+    "session",
+    [...Array.from({ length: 30 }, (): Step => ({ do: "progress" })), elicit],
+    { deaths: { Session: 0.04 }, budget: 6 },
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
 

@@ -89,6 +89,12 @@ export class Storage {
       getAlarm: own(async () => this.#alarm),
       deleteAlarm: own(async () => this.#setAlarm(null)),
       deleteAll: own(async () => this.#deleteAll()),
+      sync: own(
+        () =>
+          new Promise<void>((resolve) => {
+            this.leave(() => this.#scheduler.after(0, "stored", actor, resolve));
+          }),
+      ),
       kv: {
         get: own((key: string) => {
           if (!this.has("_kv")) return undefined;
