@@ -1,8 +1,7 @@
-import { env } from "cloudflare:workers";
-import { createApp } from "./app.ts";
 import { bundle } from "./bundle.gen.ts";
-import { durableObjects } from "./durable/objects.ts";
+import { createWorker } from "./worker.ts";
 
+const { worker, objects } = createWorker(bundle);
 export const {
   Profile,
   Attempts,
@@ -16,5 +15,5 @@ export const {
   States,
   Task,
   Usage,
-} = durableObjects(bundle);
-export default createApp(bundle, env);
+} = objects;
+export default worker;

@@ -46,6 +46,9 @@ export interface Principal {
 /** The scope of those who operate the server: what servlets keep for anybody. No other scope includes it. */
 export const OPERATOR_SCOPE = "operator";
 
+/** The variables and secrets any of which makes the server require authentication. */
+export const CLOSING = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
+
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 

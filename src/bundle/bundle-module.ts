@@ -1,6 +1,7 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
+import { isInstalled } from "./own.ts";
 import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
 
 /** The module that the Worker imports; the same bytes for the same members. `runner` has the paths of `runnerScripts`. */
@@ -9,7 +10,9 @@ export function bundleSource(
   out: string,
   runner?: RunnerScripts,
 ): string {
-  const toSource = relative(dirname(out), "src") || ".";
+  const types = isInstalled
+    ? "edge-servlets"
+    : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, lists, definitions, archives } = member;
     const { $schema: _, ...manifest } = found.manifest;
@@ -39,7 +42,7 @@ export function bundleSource(
       : [`import patch${at} from ${from(prepared.patch.path)};`]),
   ]);
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
-import type { Bundle } from ${JSON.stringify(path(`${toSource}/servlets/bundle.ts`))};
+import type { Bundle } from ${JSON.stringify(types)};
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
 export const bundle: Bundle = { ${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };

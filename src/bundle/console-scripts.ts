@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { readIfThere, writeWhole } from "./cache.ts";
+import { OWN_EXTENSION } from "./own.ts";
 
 /** The script of the pages, as assets of the deployment. */
 
@@ -11,7 +12,7 @@ const CLIENT = join(import.meta.dirname, "../console/client");
 export async function consoleScripts(assets: string): Promise<void> {
   const folder = join(assets, "console");
   const { outputFiles } = await build({
-    entryPoints: { main: join(CLIENT, "main.ts") },
+    entryPoints: { main: join(CLIENT, `main${OWN_EXTENSION}`) },
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -23,9 +24,9 @@ export async function consoleScripts(assets: string): Promise<void> {
     jsx: "automatic",
     jsxImportSource: "hono/jsx/dom",
     alias: {
-      "@modelcontextprotocol/client/_shims": join(CLIENT, "shims.ts"),
+      "@modelcontextprotocol/client/_shims": join(CLIENT, `shims${OWN_EXTENSION}`),
       // For keys of clients that sign in by them.
-      jose: join(CLIENT, "shims.ts"),
+      jose: join(CLIENT, `shims${OWN_EXTENSION}`),
     },
   });
   await mkdir(folder, { recursive: true });

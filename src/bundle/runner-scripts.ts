@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { build } from "esbuild";
 import { readIfThere, sha256, writeWhole } from "./cache.ts";
+import { OWN_EXTENSION } from "./own.ts";
 
 /** The platform that the scripts are written for: that of wrangler.toml. */
 export const COMPATIBILITY_DATE = "2026-09-01";
@@ -15,15 +16,15 @@ export interface RunnerScripts {
 /** Writes the scripts to the cache. */
 export async function runnerScripts(cache: string): Promise<RunnerScripts> {
   const [script, stateScript] = await Promise.all([
-    scriptOf("runner.ts", cache),
-    scriptOf("state-runner.ts", cache),
+    scriptOf("runner", cache),
+    scriptOf("state-runner", cache),
   ]);
   return { script, stateScript };
 }
 
 async function scriptOf(name: string, cache: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(import.meta.dirname, "../builds", name)],
+    entryPoints: [join(import.meta.dirname, "../builds", name + OWN_EXTENSION)],
     bundle: true,
     write: false,
     format: "esm",

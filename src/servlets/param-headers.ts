@@ -14,7 +14,9 @@ interface ParamHeader {
  * Arguments of a tool that are repeated in headers: properties with `x-mcp-header`, at any depth of `properties`.
  * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
  */
-export const paramHeaders = oncePer((tool: Tool) => inSchema(tool.inputSchema, []));
+export const paramHeaders: (tool: Tool) => ParamHeader[] = oncePer((tool: Tool) =>
+  inSchema(tool.inputSchema, []),
+);
 
 function inSchema(schema: unknown, path: string[]): ParamHeader[] {
   if (!isObject(schema) || !isObject(schema["properties"])) return [];

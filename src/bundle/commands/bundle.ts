@@ -2,7 +2,7 @@
  * Makes the bundle that the Worker serves: `node src/bundle/commands/bundle.ts [--out FILE] [FOLDER…]`.
  * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set.
  */
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { manifestSchema } from "../../servlets/manifest.ts";
@@ -11,21 +11,27 @@ import { bundleSource, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeWhole } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
+import { isInstalled } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { runnerScripts } from "../runner-scripts.ts";
 import { table } from "./table.ts";
+import { demandComplete, ownConfig } from "./upgrade.ts";
 
-/** The folder that wrangler.toml names. */
+/** The folder of assets, and the project's entry file, which wrangler.toml names. */
 const ASSETS = ".bundle/assets";
+const ENTRY = ".bundle/worker.ts";
 
 const { values, positionals } = parseArgs({
-  options: { out: { type: "string", default: "src/bundle.gen.ts" } },
+  options: {
+    out: { type: "string", default: isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts" },
+  },
   allowPositionals: true,
 });
 const folders = positionals.length > 0 ? positionals : servletFolders();
 
 const began = performance.now();
 try {
+  if (isInstalled) demandComplete();
   const members = await makeBundle({
     folders,
     cache: ".bundle",
@@ -33,10 +39,13 @@ try {
   });
   const before = new TextDecoder().decode(await readIfThere(values.out));
   await writeIfNew(values.out, bundleSource(members, values.out, await runnerScripts(".bundle")));
-  await writeIfNew(
-    join(import.meta.dirname, "../servlet.schema.json"),
-    `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
-  );
+  if (isInstalled) await writeIfNew(ENTRY, entrySource(relative(dirname(ENTRY), values.out)));
+  else {
+    await writeIfNew(
+      join(import.meta.dirname, "../servlet.schema.json"),
+      `${JSON.stringify(z.toJSONSchema(manifestSchema), null, 2)}\n`,
+    );
+  }
   await consoleScripts(ASSETS);
   console.log(table(members));
   for (const name of newBuilds(members, before)) {
@@ -51,6 +60,19 @@ try {
   if (process.env["WRANGLER_COMMAND"] === "dev")
     console.error("The server goes on with the last one.");
   else process.exitCode = 1;
+}
+
+/** The entry file of a project: the Worker of its bundle. */
+function entrySource(bundle: string): string {
+  const classes = ownConfig().durable_objects.bindings.map(({ class_name }) => class_name);
+  return `// Written by \`edge-servlets bundle\`.
+import { createWorker } from "edge-servlets";
+import { bundle } from "./${bundle.replaceAll("\\", "/")}";
+
+const { worker, objects } = createWorker(bundle);
+export const { ${classes.toSorted().join(", ")} } = objects;
+export default worker;
+`;
 }
 
 /** Leaves a file alone that would stay the same: writing it would wake its watchers. */

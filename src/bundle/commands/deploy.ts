@@ -2,13 +2,12 @@
  * Deploys the bundle: `npm run deploy -- [ARGUMENT…]`, with the arguments of `wrangler deploy`. First the builds of the
  * bundle go into the bucket that wrangler.toml binds as BUILDS, so that calls that wait can go on with them later.
  */
-import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import * as z from "zod";
+import { CLOSING } from "../../model.ts";
 import { printableText } from "../../text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
@@ -16,6 +15,7 @@ import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { Refusal } from "../refusal.ts";
 import { inTurns } from "../work.ts";
 import { servletFolders } from "./folders.ts";
+import { wrangler } from "./wrangler.ts";
 
 const CACHE = ".bundle";
 /** Says when a key was put into a bucket, and with what: another build may have the code of one before. */
@@ -27,6 +27,7 @@ const FRESH_MS = 20 * 3_600_000;
 const AT_ONCE = 4;
 
 const configSchema = z.object({
+  vars: z.record(z.string(), z.unknown()).default({}),
   account_id: z.string().optional(),
   r2_buckets: z.array(
     z.object({
@@ -37,6 +38,8 @@ const configSchema = z.object({
   ),
   worker_loaders: z.array(z.object({ binding: z.string() })),
 });
+
+const secretsSchema = z.array(z.object({ name: z.string() }));
 
 const args = process.argv.slice(2);
 const string = { type: "string" } as const;
@@ -151,26 +154,33 @@ async function putObject(put: string[]): Promise<void> {
   );
 }
 
-/** Runs wrangler; gives its exit code. */
-function wrangler(own: string[], output: "inherit" | ((chunk: string) => void)): Promise<number> {
-  const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
-  const child = spawn(process.execPath, [join(folder, "bin/wrangler.js"), ...own], {
-    stdio: output === "inherit" ? "inherit" : ["ignore", "pipe", "pipe"],
-  });
-  if (output !== "inherit") {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding("utf8").on("data", output);
-    }
-  }
-  return new Promise((done, fail) => {
-    child.once("error", fail);
-    child.once("close", (code) => done(code ?? 1));
-  });
+/** Says where anybody will be able to call the server, unless that is intended. */
+async function warnIfOpen(): Promise<void> {
+  const { vars } = configuration();
+  const secrets = values["dry-run"] === true ? [] : await secretNames();
+  const names = new Set([...Object.keys(vars), ...secrets]);
+  if (vars["AUTH"] === "none" || CLOSING.some((name) => names.has(name))) return;
+  const unless = values["dry-run"] === true ? ", unless its secrets have one" : "";
+  console.error(
+    `note: anybody may call this server: it has none of ${CLOSING.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (docs/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
+  );
+}
+
+/** Names of the secrets of the deployed Worker; none where there is no such Worker yet. */
+async function secretNames(): Promise<string[]> {
+  let said = "";
+  const code = await wrangler(
+    ["secret", "list", "--format", "json", ...target],
+    (chunk) => (said += chunk),
+  );
+  const list = code === 0 ? secretsSchema.safeParse(JSON.parse(said)) : undefined;
+  return list?.success === true ? list.data.map(({ name }) => name) : [];
 }
 
 try {
   if (values["dry-run"] !== true && values.help !== true) await keepBuilds();
-  process.exitCode = await wrangler(["deploy", ...args], "inherit");
+  if (values.help !== true) await warnIfOpen();
+  process.exitCode = await wrangler(["deploy", ...args]);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`\nNothing was deployed.\n${error.message}`);

@@ -7,11 +7,14 @@ import { promisify } from "node:util";
 import { decode } from "@jridgewell/sourcemap-codec";
 import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { isInstalled, OWN_EXTENSION, OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
 
 const run = promisify(execFile);
 const sdk = resolve(import.meta.dirname, "../..", "sdk");
+/** The extension of the types of its modules. */
+const TYPES = isInstalled ? ".d.ts" : ".ts";
 const tsc = join(
   dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
   "bin/tsc",
@@ -83,7 +86,7 @@ __host.output(JSON.stringify(__servlet.exports));`,
 export async function kitScript(): Promise<Loaded> {
   const [prelude, { outputFiles }] = await Promise.all([
     readFile(join(import.meta.dirname, "prelude.js"), "utf8"),
-    build({ ...OPTIONS, entryPoints: [join(sdk, "kit.ts")], minify: true }),
+    build({ ...OPTIONS, entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)], minify: true }),
   ]);
   return { name: "kit.js", text: `${prelude}${outputFiles[0]!.text}` };
 }
@@ -91,7 +94,7 @@ export async function kitScript(): Promise<Loaded> {
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;
 
-const zodMini = join(sdk, "zod-mini.ts");
+const zodMini = join(sdk, `zod-mini${OWN_EXTENSION}`);
 const KIT = "kit";
 /** The names that each module of the kit exports. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
@@ -112,7 +115,7 @@ const ownPackage: Plugin = {
     }));
     // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
     on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: zodMini }));
-    on.onResolve({ filter: /^\.\/schema\.ts$/ }, ({ importer }) =>
+    on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
       importer === zodMini ? { path: "servlet", namespace: KIT } : undefined,
     );
   },
@@ -184,9 +187,8 @@ export async function checkTypes(
 }
 
 function typesConfig(entries: string[]): object {
-  const root = resolve(import.meta.dirname, "../../..");
   return {
-    extends: join(root, "tsconfig.base.json"),
+    extends: join(OWN_FOLDER, "tsconfig.base.json"),
     compilerOptions: {
       module: "preserve",
       moduleResolution: "bundler",
@@ -198,8 +200,8 @@ function typesConfig(entries: string[]): object {
       noUnusedLocals: false,
       noUnusedParameters: false,
       paths: {
-        "edge-servlets/servlet": [join(sdk, "servlet.ts")],
-        "edge-servlets/files": [join(sdk, "files.ts")],
+        "edge-servlets/servlet": [join(sdk, `servlet${TYPES}`)],
+        "edge-servlets/files": [join(sdk, `files${TYPES}`)],
       },
     },
     files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],

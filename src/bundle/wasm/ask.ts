@@ -6,6 +6,7 @@ import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../model.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import type { Prepared } from "./prepare.ts";
+import { OWN_EXTENSION } from "../own.ts";
 
 /** A servlet to be asked how it starts and, where it is `listed`, what it lists. */
 export interface ListQuestion {
@@ -81,7 +82,7 @@ const aboutOf = (question: ListQuestion) => ({
 
 async function runtime(): Promise<string> {
   const built = await build({
-    entryPoints: [join(import.meta.dirname, "ask-worker.ts")],
+    entryPoints: [join(import.meta.dirname, `ask-worker${OWN_EXTENSION}`)],
     bundle: true,
     write: false,
     format: "esm",

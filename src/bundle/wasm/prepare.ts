@@ -20,6 +20,7 @@ import {
 } from "./check.ts";
 import { tracked } from "./tracking.ts";
 import { starter, startFunctions } from "./start.ts";
+import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A file of the cache. */
@@ -151,21 +152,21 @@ async function ingredients(): Promise<string> {
   const own = [
     KERNEL,
     ...[
-      "prepare.ts",
-      "binary.ts",
-      "bytes.ts",
-      "fuel.ts",
-      "instructions.ts",
-      "prices.ts",
-      "paths.ts",
-      "payments.ts",
-      "function-body.ts",
-      "tracking.ts",
-      "marking.ts",
-      "symbols.ts",
-      "../../wasm/marks.ts",
-      "start.ts",
-    ].map((name) => join(import.meta.dirname, name)),
+      "prepare",
+      "binary",
+      "bytes",
+      "fuel",
+      "instructions",
+      "prices",
+      "paths",
+      "payments",
+      "function-body",
+      "tracking",
+      "marking",
+      "symbols",
+      "../../wasm/marks",
+      "start",
+    ].map((name) => join(import.meta.dirname, name + OWN_EXTENSION)),
   ];
   const texts = await Promise.all(own.map((file) => readFile(file, "utf8")));
   return sha256(

@@ -10,6 +10,7 @@ import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
+import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A script that was loaded into an engine. */
@@ -52,7 +53,7 @@ export async function snapshot(
 
 const decoder = new TextDecoder();
 /** How patches are written is part of what they depend on. */
-const ownText = readFile(join(import.meta.dirname, "../../wasm/patch.ts"), "utf8");
+const ownText = readFile(join(import.meta.dirname, `../../wasm/patch${OWN_EXTENSION}`), "utf8");
 
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 /** Compiled once for all servlets of an engine. */

@@ -15,11 +15,16 @@ export default defineServlet({ tools: {
   greet: { description: "Greets.", input: { type: "object" }, handler: () => "hello" },
 } });`;
 
+/** For tests that run wrangler some ten times, in ms. */
+const SLOW = 240_000;
+
 let folder: string;
 let api: Server;
 /** The requests to the API in order, without those for the bucket's objects. */
 let asked: string[];
 let objects: Map<string, Buffer>;
+/** Names of the secrets of the Worker that is deployed. */
+let secrets: string[];
 /** Objects that the API still takes. */
 let room: number;
 /** The bucket of this test: what was put into one is remembered in .bundle/. */
@@ -27,7 +32,7 @@ let bucket: string;
 
 beforeEach(async () => {
   bucket = `builds-${randomUUID()}`;
-  [asked, objects, room] = [[], new Map(), Infinity];
+  [asked, objects, room, secrets] = [[], new Map(), Infinity, []];
   api = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -38,9 +43,12 @@ beforeEach(async () => {
       const isTaken = key !== undefined && request.method === "PUT" && objects.size < room;
       if (isTaken) objects.set(decodeURIComponent(key), Buffer.concat(chunks));
       else asked.push(`${request.method} ${pathname}`);
-      response.writeHead(isTaken ? 200 : 403, { "content-type": "application/json" });
-      const errors = isTaken ? [] : [{ code: 10_000, message: "the API refuses it" }];
-      response.end(JSON.stringify({ success: isTaken, errors, messages: [], result: {} }));
+      const areSecrets = pathname === "/accounts/acc/workers/scripts/deployed/secrets";
+      const success = isTaken || areSecrets;
+      const result = areSecrets ? secrets.map((name) => ({ name, type: "secret_text" })) : {};
+      response.writeHead(success ? 200 : 403, { "content-type": "application/json" });
+      const errors = success ? [] : [{ code: 10_000, message: "the API refuses it" }];
+      response.end(JSON.stringify({ success, errors, messages: [], result }));
     });
   });
   await new Promise<void>((done) => api.listen(0, "127.0.0.1", done));
@@ -84,43 +92,51 @@ async function deploy(bindings: string, ...args: string[]) {
   });
 }
 
-test("puts the builds of the bundle into the bucket before the Worker is deployed", async () => {
-  await deploy(BUCKET() + LOADER);
-  // Then wrangler has gone on to the Worker, which this API refuses.
-  expect(asked.filter((one) => one.includes("/workers/"))).not.toEqual([]);
-  const keys = [...objects.keys()];
-  const json = keys.find((key) => key.startsWith("builds/"))!;
-  const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
-  expect(build).toMatchObject({ name: "greeter", lists: { tools: [{ name: "greet" }] } });
-  const parts = Object.values(build.parts).map((digest) => `parts/${digest}`);
-  expect(keys.toSorted()).toEqual([`builds/${build.hash}.json`, ...parts].toSorted());
-  for (const key of parts) {
-    const digest = createHash("sha256").update(objects.get(key)!).digest("hex");
-    expect(key).toBe(`parts/${digest}`);
-  }
-  // A key is not put again, but with another manifest the same code is another build.
-  objects.clear();
-  await deploy(BUCKET() + LOADER);
-  expect([...objects.keys()]).toEqual([]);
-  await writeFile(join(folder, "servlets/greeter/servlet.json"), '{"prefix":"my"}');
-  await deploy(BUCKET() + LOADER);
-  expect([...objects.keys()]).toEqual([`builds/${build.hash}.json`]);
-});
+test(
+  "puts the builds of the bundle into the bucket before the Worker is deployed",
+  async () => {
+    await deploy(BUCKET() + LOADER);
+    // Then wrangler has gone on to the Worker, which this API refuses.
+    expect(asked.filter((one) => one.includes("/workers/"))).not.toEqual([]);
+    const keys = [...objects.keys()];
+    const json = keys.find((key) => key.startsWith("builds/"))!;
+    const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
+    expect(build).toMatchObject({ name: "greeter", lists: { tools: [{ name: "greet" }] } });
+    const parts = Object.values(build.parts).map((digest) => `parts/${digest}`);
+    expect(keys.toSorted()).toEqual([`builds/${build.hash}.json`, ...parts].toSorted());
+    for (const key of parts) {
+      const digest = createHash("sha256").update(objects.get(key)!).digest("hex");
+      expect(key).toBe(`parts/${digest}`);
+    }
+    // A key is not put again, but with another manifest the same code is another build.
+    objects.clear();
+    await deploy(BUCKET() + LOADER);
+    expect([...objects.keys()]).toEqual([]);
+    await writeFile(join(folder, "servlets/greeter/servlet.json"), '{"prefix":"my"}');
+    await deploy(BUCKET() + LOADER);
+    expect([...objects.keys()]).toEqual([`builds/${build.hash}.json`]);
+  },
+  SLOW,
+);
 
-test("an upload that fails stops the deploy, and the next goes on from there", async () => {
-  room = 2;
-  const failed = await deploy(BUCKET() + LOADER);
-  expect(failed.code).toBe(1);
-  expect(failed.said).toMatch(/the API refuses it[^]*wrangler r2 bucket create/);
-  expect(asked.filter((one) => one.includes("/workers/"))).toEqual([]);
-  const before = [...objects.keys()];
-  room = Infinity;
-  objects.clear();
-  await deploy(BUCKET() + LOADER);
-  expect(before).toHaveLength(2);
-  expect([...objects.keys()].filter((key) => before.includes(key))).toEqual([]);
-  expect(objects.size).toBe(2);
-});
+test(
+  "an upload that fails stops the deploy, and the next goes on from there",
+  async () => {
+    room = 2;
+    const failed = await deploy(BUCKET() + LOADER);
+    expect(failed.code).toBe(1);
+    expect(failed.said).toMatch(/the API refuses it[^]*wrangler r2 bucket create/);
+    expect(asked.filter((one) => one.includes("/workers/"))).toEqual([]);
+    const before = [...objects.keys()];
+    room = Infinity;
+    objects.clear();
+    await deploy(BUCKET() + LOADER);
+    expect(before).toHaveLength(2);
+    expect([...objects.keys()].filter((key) => before.includes(key))).toEqual([]);
+    expect(objects.size).toBe(2);
+  },
+  SLOW,
+);
 
 test("a dry run puts nothing", async () => {
   expect(await deploy(BUCKET() + LOADER, "--dry-run")).toMatchObject({ code: 0 });
@@ -155,4 +171,22 @@ test("a configuration and a bundle that are not valid stop the deploy", async ()
     said: expect.stringMatching(/Nothing was deployed[^]*servlet\.json/),
   });
   expect([objects.size, asked]).toEqual([0, []]);
+});
+
+test.each([
+  ["nothing that requires authentication", "", [], true],
+  ["other variables and secrets", '[vars]\nRUN_LOG = "json"\n', ["STATE_KEY"], true],
+  ["a secret that requires it", "", ["OWNER_PASSPHRASE"], false],
+  ["a variable that requires it", "[vars]\nAPI_KEYS = '{}'\n", [], false],
+  ["public access that is intended", '[vars]\nAUTH = "none"\n', [], false],
+])("%s: the deploy says whether anybody may call", async (_what, config, names, isOpen) => {
+  secrets = names;
+  const { said } = await deploy(config);
+  expect(said.includes("note: anybody may call this server")).toBe(isOpen);
+});
+
+test("a dry run says so too, from the variables alone", async () => {
+  const { said } = await deploy("", "--dry-run");
+  expect(said).toContain("note: anybody may call this server");
+  expect(asked).toEqual([]);
 });

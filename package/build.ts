@@ -1,0 +1,184 @@
+/**
+ * Makes the packages that npm gets, in `.bundle/packages`: `npm run package`. Each is a folder to publish, and a
+ * tarball of it.
+ *
+ * `edge-servlets` has the sources compiled one to one, so that paths between them hold, and depends on the packages that
+ * they import. `create-edge-servlets` has what makes a project, and needs none.
+ */
+import { execFileSync } from "node:child_process";
+import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const OUT = join(ROOT, ".bundle/packages");
+/** What the commands start that no file imports. */
+const STARTED = ["node"];
+/** The platform's, the names under which wasm imports, and the package itself. */
+const NOT_PACKAGES = /^(node:|cloudflare:|edge-servlets|extism:|guest$|qjs$|\.)/;
+
+interface Manifest {
+  version: string;
+  description: string;
+  license: string;
+  engines: object;
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+}
+
+const text = (path: string) => readFile(join(ROOT, path), "utf8");
+const project = JSON.parse(await text("package.json")) as Manifest;
+const { version, license, engines } = project;
+const versions: Record<string, string> = { ...project.devDependencies, ...project.dependencies };
+
+await rm(OUT, { recursive: true, force: true });
+const main = join(OUT, "edge-servlets");
+const create = join(OUT, "create-edge-servlets");
+const dist = join(main, "dist");
+
+compile(dist);
+await copyOthers();
+await cp(join(ROOT, "package/worker.d.ts"), join(dist, "worker.d.ts"));
+await fillTemplate();
+for (const file of ["LICENSE", "CHANGELOG.md", "docs", "tsconfig.base.json", "wrangler.toml"]) {
+  await cp(join(ROOT, file), join(main, file), { recursive: true });
+}
+await cp(join(ROOT, "package/README.md"), join(main, "README.md"));
+await cp(join(ROOT, "package/bin"), join(main, "bin"), { recursive: true });
+await writeManifest(main, {
+  name: "edge-servlets",
+  version,
+  description: project.description,
+  license,
+  type: "module",
+  bin: { "edge-servlets": "bin/edge-servlets.js" },
+  exports: {
+    ".": exported("worker"),
+    "./servlet": exported("sdk/servlet"),
+    "./files": exported("sdk/files"),
+    "./testing": exported("testing/index"),
+    "./package.json": "./package.json",
+  },
+  engines,
+  dependencies: await imported(),
+});
+await makeCreate();
+for (const folder of [main, create]) {
+  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", OUT], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const [{ filename, size, entryCount }] = JSON.parse(packed) as [
+    { filename: string; size: number; entryCount: number },
+  ];
+  console.log(
+    `${relative(ROOT, join(OUT, filename))}: ${entryCount} files, ${Math.round(size / 1024)} KB`,
+  );
+}
+
+function exported(module: string) {
+  return { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` };
+}
+
+function compile(folder: string): void {
+  const tsc = join(
+    dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
+    "bin/tsc",
+  );
+  for (const config of ["tsconfig.json", "tsconfig.types.json"]) {
+    const args = [tsc, "-p", join(ROOT, "package", config), "--outDir", folder];
+    execFileSync(process.execPath, args, { stdio: "inherit" });
+  }
+}
+
+/** Copies the sources that are not compiled. */
+async function copyOthers(): Promise<void> {
+  for await (const file of glob("src/**/*", { cwd: ROOT, withFileTypes: true })) {
+    const path = relative(join(ROOT, "src"), join(file.parentPath, file.name));
+    const isCompiled = /\.tsx?$/.test(path) && !path.endsWith(".d.ts");
+    if (!file.isFile() || isCompiled || /tsconfig\.json$|README\.md$|\.bin$/.test(path)) continue;
+    await mkdir(dirname(join(dist, path)), { recursive: true });
+    await cp(join(ROOT, "src", path), join(dist, path));
+  }
+}
+
+/** The packages that the compiled files import, and their versions here. */
+async function imported(): Promise<Record<string, string>> {
+  const names = new Set(STARTED);
+  for await (const file of glob("**/*.js", { cwd: dist })) {
+    const source = await readFile(join(dist, file), "utf8");
+    for (const [, name] of source.matchAll(
+      /(?:from |import |import\(|\.resolve\()"((?:@[\w-]+\/)?[\w.:-]+)/g,
+    )) {
+      if (!NOT_PACKAGES.test(name!)) names.add(name!);
+    }
+  }
+  const unknown = [...names].filter((name) => versions[name] === undefined);
+  if (unknown.length > 0) {
+    throw new Error(`The sources import ${unknown.join(", ")}, which package.json does not have.`);
+  }
+  // Tests need it, and a project brings its own.
+  names.delete("vitest");
+  return Object.fromEntries([...names].toSorted().map((name) => [name, versions[name]!]));
+}
+
+/** The template of projects, with the versions of this project's packages and its wrangler.toml. */
+async function fillTemplate(): Promise<void> {
+  const template = join(main, "template");
+  await cp(join(ROOT, "package/template"), template, { recursive: true });
+  const path = join(template, "package.json");
+  const manifest = await readFile(path, "utf8");
+  const filled = manifest.replaceAll(/\{\{([@\w/-]+)\}\}/g, (mark, name: string) =>
+    name === "name" || name === "version" ? mark : versions[name]!,
+  );
+  await writeFile(path, filled);
+  await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
+}
+
+/** This project's wrangler.toml as a new project has it. */
+function projectConfig(own: string): string {
+  const change = (from: RegExp, to: string) => {
+    if (!from.test(own)) throw new Error(`wrangler.toml no longer has ${from}.`);
+    own = own.replace(from, to);
+  };
+  change(/^name = .*$/m, 'name = "{{name}}"');
+  change(/^main = .*$/m, '# Written by `edge-servlets bundle`.\nmain = ".bundle/worker.ts"');
+  change(/^command = .*$/m, 'command = "npx edge-servlets bundle"');
+  change(/^SERVER_NAME = .*$/m, 'SERVER_NAME = "{{name}}"');
+  change(/^SERVER_TITLE = .*$/m, 'SERVER_TITLE = "{{name}}"');
+  change(/bucket_name = "edge-servlets-builds"/, 'bucket_name = "{{name}}-builds"');
+  change(/^# What outlives a request;.*$/m, "# What outlives a request.");
+  return own
+    .replaceAll("`npm run bundle`", "`edge-servlets bundle`")
+    .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
+}
+
+/** `npm create edge-servlets FOLDER` is `init` alone. */
+async function makeCreate(): Promise<void> {
+  for (const file of [
+    "dist/bundle/commands/init.js",
+    "dist/bundle/own.js",
+    "dist/bundle/refusal.js",
+    "dist/text.js",
+    "dist/version.js",
+    "template",
+    "LICENSE",
+  ]) {
+    await cp(join(main, file), join(create, file), { recursive: true });
+  }
+  await mkdir(join(create, "bin"));
+  await cp(join(ROOT, "package/create.js"), join(create, "bin/create.js"));
+  await writeManifest(create, {
+    name: "create-edge-servlets",
+    version,
+    description: "Makes an edge-servlets project: npm create edge-servlets my-server",
+    license,
+    type: "module",
+    bin: { "create-edge-servlets": "bin/create.js" },
+    engines,
+  });
+}
+
+function writeManifest(folder: string, manifest: object): Promise<void> {
+  return writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+}

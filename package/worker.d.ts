@@ -1,0 +1,25 @@
+import type { Bundle } from "./servlets/bundle.ts";
+
+export type { Bundle } from "./servlets/bundle.ts";
+
+/** A class of Durable Objects, exported under the name that wrangler.toml has as `class_name`. */
+type ObjectClass = new (state: any, env: any) => object;
+
+/**
+ * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
+ * exported under their names, which the bindings in wrangler.toml have as `class_name`.
+ *
+ * Throws for a configuration that is not valid.
+ *
+ * @example
+ * import { createWorker } from "edge-servlets";
+ * import { bundle } from "../.bundle/bundle.gen.ts"; // written by `edge-servlets bundle`
+ *
+ * const { worker, objects } = createWorker(bundle);
+ * export const { Attempts, CallRecord, Hub } = objects; // and all others that wrangler.toml names
+ * export default worker;
+ */
+export declare function createWorker(bundle: Bundle): {
+  worker: { fetch(request: Request, env?: any, context?: any): Response | Promise<Response> };
+  objects: Record<string, ObjectClass>;
+};

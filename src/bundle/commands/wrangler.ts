@@ -1,0 +1,31 @@
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+/** Runs wrangler, with this terminal's input and output or the output passed on in pieces; gives its exit code. */
+export function wrangler(
+  args: string[],
+  output: "inherit" | ((chunk: string) => void) = "inherit",
+): Promise<number> {
+  const folder = dirname(createRequire(import.meta.url).resolve("wrangler/package.json"));
+  return run([join(folder, "bin/wrangler.js"), ...args], output);
+}
+
+/** Runs a script by this Node; gives its exit code. */
+export function run(
+  script: string[],
+  output: "inherit" | ((chunk: string) => void) = "inherit",
+): Promise<number> {
+  const child = spawn(process.execPath, script, {
+    stdio: output === "inherit" ? "inherit" : ["ignore", "pipe", "pipe"],
+  });
+  if (output !== "inherit") {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", output);
+    }
+  }
+  return new Promise((done, fail) => {
+    child.once("error", fail);
+    child.once("close", (code) => done(code ?? 1));
+  });
+}

@@ -1,0 +1,11 @@
+/** Where this software's own files are: TypeScript in the repository, JavaScript in the installed package. */
+import { extname, resolve } from "node:path";
+
+/** The extension of its modules. */
+export const OWN_EXTENSION = extname(import.meta.filename);
+
+/** True in the installed package. */
+export const isInstalled = OWN_EXTENSION === ".js";
+
+/** The folder of the repository or the package. */
+export const OWN_FOLDER = resolve(import.meta.dirname, "../..");

@@ -1,0 +1,24 @@
+import { env } from "cloudflare:workers";
+import { createApp } from "./app.ts";
+import { durableObjects } from "./durable/objects.ts";
+import type { Bundle } from "./servlets/bundle.ts";
+
+export type { Bundle } from "./servlets/bundle.ts";
+
+/**
+ * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
+ * exported under their names, which the bindings in wrangler.toml have as `class_name`.
+ *
+ * Throws for a configuration that is not valid.
+ *
+ * @example
+ * import { createWorker } from "edge-servlets";
+ * import { bundle } from "../.bundle/bundle.gen.ts"; // written by `edge-servlets bundle`
+ *
+ * const { worker, objects } = createWorker(bundle);
+ * export const { Attempts, CallRecord, Hub } = objects; // and all others
+ * export default worker;
+ */
+export function createWorker(bundle: Bundle) {
+  return { worker: createApp(bundle, env), objects: durableObjects(bundle) };
+}
