@@ -27,7 +27,6 @@ export default defineConfig({
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
               bindings: settings,
-              kvNamespaces: ["OAUTH_KV"],
               r2Buckets: ["BUILDS"],
               workerLoaders: { TEST_LOADER: {} },
               durableObjects: { SCRATCH: { className: "Scratch", useSQLite: true } },

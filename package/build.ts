@@ -85,7 +85,7 @@ function compile(folder: string): void {
     dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
     "bin/tsc",
   );
-  for (const config of ["tsconfig.json", "tsconfig.types.json"]) {
+  for (const config of ["tsconfig.dist.json", "tsconfig.types.json"]) {
     const args = [tsc, "-p", join(ROOT, "package", config), "--outDir", folder];
     execFileSync(process.execPath, args, { stdio: "inherit" });
   }

@@ -3,7 +3,7 @@ import type { Bundle } from "./servlets/bundle.ts";
 export type { Bundle } from "./servlets/bundle.ts";
 
 /** A class of Durable Objects, exported under the name that wrangler.toml has as `class_name`. */
-type ObjectClass = new (state: any, env: any) => object;
+type ObjectClass = new (state: never, env: never) => object;
 
 /**
  * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
@@ -12,14 +12,11 @@ type ObjectClass = new (state: any, env: any) => object;
  * Throws for a configuration that is not valid.
  *
  * @example
- * import { createWorker } from "edge-servlets";
- * import { bundle } from "../.bundle/bundle.gen.ts"; // written by `edge-servlets bundle`
- *
- * const { worker, objects } = createWorker(bundle);
+ * const { worker, objects } = createWorker(bundle); // of `.bundle/bundle.gen.ts`, which `edge-servlets bundle` writes
  * export const { Attempts, CallRecord, Hub } = objects; // and all others that wrangler.toml names
  * export default worker;
  */
 export declare function createWorker(bundle: Bundle): {
-  worker: { fetch(request: Request, env?: any, context?: any): Response | Promise<Response> };
+  worker: { fetch(request: Request, env?: object, context?: object): Response | Promise<Response> };
   objects: Record<string, ObjectClass>;
 };

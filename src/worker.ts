@@ -12,11 +12,8 @@ export type { Bundle } from "./servlets/bundle.ts";
  * Throws for a configuration that is not valid.
  *
  * @example
- * import { createWorker } from "edge-servlets";
- * import { bundle } from "../.bundle/bundle.gen.ts"; // written by `edge-servlets bundle`
- *
- * const { worker, objects } = createWorker(bundle);
- * export const { Attempts, CallRecord, Hub } = objects; // and all others
+ * const { worker, objects } = createWorker(bundle); // of `.bundle/bundle.gen.ts`, which `edge-servlets bundle` writes
+ * export const { Attempts, CallRecord, Hub } = objects; // and all others that wrangler.toml names
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {

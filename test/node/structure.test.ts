@@ -38,6 +38,7 @@ const LEAVES = [
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
+  "worker.ts": ["app.ts", "durable", "servlets"],
   "app.ts": [
     "wiring.ts",
     "auth",

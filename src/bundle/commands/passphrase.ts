@@ -22,9 +22,8 @@ if (made !== undefined) console.error(`\nThe passphrase, which is not kept anywh
 console.error("\nIts hash:");
 console.log(hash);
 console.error(`
-1. npx wrangler kv namespace create OAUTH_KV      (put the lines that it prints in wrangler.toml)
-2. npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)
-   In development: the line OWNER_PASSPHRASE='${hash}' in .dev.vars
+npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)
+In development: the line OWNER_PASSPHRASE='${hash}' in .dev.vars
 
 Then npm run deploy, and give the server's URL to a client.`);
 

@@ -12,7 +12,8 @@ const STUBS: Record<string, string> = {
   "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- unpublish "* | "run servlets -- replay "*) exit ;;
 esac
 case "$1 $2" in
-  "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run bench" | "run fuzz" | \\
+  "create edge-servlets") [ -n "$3" ] ;;
+  "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run package" | "run bench" | "run fuzz" | \\
   "run conformance" | "run dev:conformance" | "run clients" | "run simulate") ;;
   "run passphrase") echo | "$NPM" "$@" ;;
   "run "*) exec "$NPM" "$@" ;;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
@@ -89,6 +90,7 @@ const FORMATS: Record<string, (text: string) => void> = {
       .map((line) => /^(\w+)=(['"]?)(.*)\2$/.exec(line)!);
     readSettings(Object.fromEntries(lines.map(([, name, , value]) => [name, value])));
   },
+  "wrangler.toml": (text) => void parse(text),
   "": (text) => void JSON.parse(text),
 };
 
@@ -110,11 +112,13 @@ const PAGES = await Promise.all(
     "docs/access.md",
     "docs/accounts.md",
     "docs/configuration.md",
+    "docs/deploying.md",
     "docs/hyper-mcp.md",
     "docs/installing.md",
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/projects.md",
     "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",
@@ -133,13 +137,13 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
   });
 
   test("has no block that nobody runs", () => {
-    const known = of("sh", "ts", "js", "json", "ini", "mermaid");
+    const known = of("sh", "ts", "js", "json", "ini", "toml", "mermaid");
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);
     expect(of("ts", "js").filter(({ file }) => file === "")).toEqual([]);
   });
 
-  test.runIf(of("json", "ini").length > 0)("its files are valid", () => {
-    for (const { file, text } of of("json", "ini")) {
+  test.runIf(of("json", "ini", "toml").length > 0)("its files are valid", () => {
+    for (const { file, text } of of("json", "ini", "toml")) {
       expect(() => FORMATS[basename(file)]!(text)).not.toThrow();
     }
   });

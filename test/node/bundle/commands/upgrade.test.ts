@@ -1,0 +1,59 @@
+import { readFile } from "node:fs/promises";
+import { parse } from "smol-toml";
+import { expect, test } from "vitest";
+import { upgraded } from "../../../../src/bundle/commands/upgrade.ts";
+
+const own = await readFile("wrangler.toml", "utf8");
+
+test("a configuration that is complete stays as it is", () => {
+  expect(upgraded(own)).toEqual({ missing: [], text: own });
+});
+
+test("what is missing is added, and the rest stays", () => {
+  const { missing, text } = upgraded('name = "mine"\n\n[vars]\nA = "b"\n');
+  expect(missing).toContain("the Durable Object SESSIONS");
+  expect(parse(text)).toMatchObject({ name: "mine", vars: { A: "b" } });
+  expect(upgraded(text).missing).toEqual([]);
+  const { durable_objects, migrations, compatibility_date, compatibility_flags } = parse(own);
+  expect(parse(text)).toMatchObject({
+    ...{ durable_objects, migrations, compatibility_date, compatibility_flags },
+  });
+});
+
+test("a class that has its migration gets no other, and tags that are taken stay the user's", () => {
+  const mine = '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Mine", "Session"]\n';
+  const { migrations } = parse(upgraded(mine).text) as {
+    migrations: { tag: string; new_sqlite_classes: string[] }[];
+  };
+  expect(migrations[0]).toEqual({ tag: "v1", new_sqlite_classes: ["Mine", "Session"] });
+  expect(migrations[1]!.tag).toBe("edge-servlets-v1");
+  const classes = migrations.flatMap((one) => one.new_sqlite_classes);
+  expect(classes.filter((name) => name === "Session")).toHaveLength(1);
+  expect(new Set(migrations.map(({ tag }) => tag)).size).toBe(migrations.length);
+});
+
+test("an older date and missing flags are replaced at the top, never in an environment", () => {
+  const theirs = `compatibility_date = "2025-01-01"
+compatibility_flags = [
+  "mine",
+]
+[env.old]
+compatibility_date = "2024-01-01"
+compatibility_flags = []
+`;
+  const config = parse(upgraded(theirs).text);
+  expect(config["compatibility_date"]).toBe(parse(own)["compatibility_date"]);
+  expect(config["compatibility_flags"]).toEqual(
+    expect.arrayContaining(["mine", "enable_request_signal"]),
+  );
+  expect(config["env"]).toEqual({
+    old: { compatibility_date: "2024-01-01", compatibility_flags: [] },
+  });
+  const newer = 'compatibility_date = "2099-01-01"\n';
+  expect(upgraded(newer).text).toContain(newer);
+});
+
+test("a file that cannot be read is refused with the place of the mistake", () => {
+  expect(() => upgraded("name = [")).toThrow(/wrangler.toml cannot be read: .*1/s);
+  expect(() => upgraded("migrations = 3")).toThrow(/wrangler.toml cannot be read: .*migrations/s);
+});
