@@ -62,6 +62,7 @@ await writeManifest(main, {
   engines,
   dependencies: await imported(),
 });
+await prepareEngine();
 await makeCreate();
 for (const folder of [main, create]) {
   const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", OUT], {
@@ -151,6 +152,22 @@ function projectConfig(own: string): string {
   return own
     .replaceAll("`npm run bundle`", "`edge-servlets bundle`")
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
+}
+
+/** What a project's first bundle would take half a minute to prepare: the engine and the kit. */
+async function prepareEngine(): Promise<void> {
+  const project = join(OUT, "project");
+  await cp(join(main, "template"), project, { recursive: true });
+  execFileSync(process.execPath, [join(dist, "bundle/commands/bundle.js")], {
+    cwd: project,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const cache = join(project, ".bundle");
+  for await (const name of glob("*.{state.txt,output.json}", { cwd: cache })) {
+    const made = name.replace(/state\.txt$/, "wasm").replace(/output\.json$/, "bin");
+    for (const one of [name, made]) await cp(join(cache, one), join(main, "prepared", one));
+  }
+  await rm(project, { recursive: true });
 }
 
 /** `npm create edge-servlets FOLDER` is `init` alone. */

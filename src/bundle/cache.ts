@@ -1,7 +1,8 @@
 import { shared } from "./work.ts";
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { isInstalled, OWN_FOLDER } from "./own.ts";
 
 export function sha256(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
@@ -22,6 +23,20 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
     return new Uint8Array(await readFile(path));
   } catch {
     return undefined;
+  }
+}
+
+/** Puts what comes prepared with the installed package into the cache: the engine of servlets in TypeScript takes long. */
+export async function bringPrepared(cache: string): Promise<void> {
+  const prepared = join(OWN_FOLDER, "prepared");
+  const names = isInstalled ? await readdir(prepared).catch(() => []) : [];
+  await mkdir(cache, { recursive: true });
+  for (const name of names) {
+    await copyFile(join(prepared, name), join(cache, name), constants.COPYFILE_EXCL).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      },
+    );
   }
 }
 
