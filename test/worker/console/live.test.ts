@@ -50,7 +50,7 @@ const listWith = async (one: Awaited<ReturnType<typeof person>>, text: string) =
   });
 
 describe("the list", () => {
-  test("shows a call that waits, then goes on, then has ended, to its caller alone", async () => {
+  test("shows a call that waits, then is in progress, then has ended, to its caller alone", async () => {
     const { taskId, task } = await planned(ADA, ELICIT, NIGHT);
     const [ada, bob] = [await person(ADA), await person(BOB)];
     const { html } = await listWith(ada, "needs an answer Answer");
@@ -59,7 +59,7 @@ describe("the list", () => {
     expect((await bob.fetch(`/console/live/${taskId}`)).status).toBe(404);
     const answered = await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
     expect(answered.text).toContain("Thank you");
-    await listWith(ada, "goes on");
+    await listWith(ada, "is in progress");
     const { hidden } = await ada.fetch(`/console/live/${taskId}`);
     const cancelled = await ada.send(`/console/live/${taskId}`, { ...hidden, do: "cancel" });
     expect(cancelled.text).toContain("was cancelled");
@@ -80,7 +80,7 @@ describe("the list", () => {
     const open = createApp(bundle, { ...env, AUTH: "none" });
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
-    expect(page.text).toContain("does not know who is calling");
+    expect(page.text).toContain("requires no authentication");
     const events = await browser(open).fetch("/console/live/events");
     expect(events.status).toBe(401);
   });
@@ -176,10 +176,10 @@ describe("the page of a call", () => {
     await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toContain("Answer 1 to config");
-    expect(text).toMatch(/\d\.\d{3} s after the step before/);
-    expect(text).toContain("(it is the servlet's, and not shown)");
-    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters What came back .*Ada/);
-    expect(text.match(/The servlet ran/g)?.length).toBe(2);
+    expect(text).toMatch(/\d\.\d{3} s after the previous step/);
+    expect(text).toContain("Not shown: it may have secrets");
+    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters\. Answer .*Ada/);
+    expect(text.match(/The servlet was started/g)?.length).toBe(2);
     expect(text).toContain('"Ada"');
   });
 
@@ -193,15 +193,17 @@ describe("the page of a call", () => {
     const path = `/console/live/${taskId}`;
     const { hidden } = await ada.fetch(path);
     const before = await ada.send(path, { ...hidden, replay: "0" });
-    expect(before.text).toMatch(/It asks for http POST world\.example, and would wait/);
+    expect(before.text).toMatch(/It would ask for http POST world\.example and wait/);
     expect(before.text).toContain('"half"');
     const after = await ada.send(path, { ...hidden, replay: "1" });
-    expect(after.text).toMatch(/It asks for elicit/);
+    expect(after.text).toMatch(/It would ask for elicit/);
     expect(fetched.mock.calls.length).toBe(sent);
     expect((await ada.send(path, { ...hidden, replay: "7" })).text).toContain(
-      "does not reach so far",
+      "The journal of this call is shorter",
     );
-    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain("It asks for");
+    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain(
+      "It would ask for",
+    );
     fetched.mockRestore();
   });
 
@@ -223,7 +225,7 @@ describe("the page of a call", () => {
     const path = `/console/live/${first}`;
     const { hidden } = await ada.fetch(path);
     const replayed = await ada.send(path, { ...hidden, replay: "1" });
-    expect(replayed.text).toContain("It ends here with a result");
+    expect(replayed.text).toContain("It would end here with a result");
     const second = await ada.fetch(`/console/live/${await note("two")}`);
     expect(second.text).toContain(`"one two"`);
   });
