@@ -98,10 +98,10 @@ function top(site: ConsoleSite, current: PageName): Markup {
 }
 
 const style = `
-  main { max-width: 60rem; } main > :first-child { margin-top: 0; } h3 { margin-top: 1.8rem; } header h1 { margin: 0; font-size: 1.3rem; } [aria-current] { font-weight: 600; color: var(--ink); }
+  main { max-width: 60rem; } main > :first-child { margin-top: 0; } h3 { margin-top: 1.8rem; } .note h3 { margin: 0; } header h1 { margin: 0; font-size: 1.3rem; } [aria-current] { font-weight: 600; color: var(--ink); }
   .warn { border-left: .3rem solid var(--warn); }
   .button { display: inline-block; width: auto; text-decoration: none; padding: .5rem 1rem; }
-  .badge { font-size: .8rem; border: 1px solid var(--edge); border-radius: 1rem; padding: .05rem .5rem; margin-left: .3rem;
+  .badge { font-size: .8rem; border: 1px solid var(--edge); border-radius: 1rem; padding: .05rem .5rem; margin-right: .3rem;
     white-space: nowrap; display: inline-block; max-width: 100%; overflow: hidden; text-overflow: ellipsis; vertical-align: middle; }
   .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; margin: .6rem 0; }
   caption { text-align: left; font-weight: 600; } th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;

@@ -75,9 +75,9 @@ export function callPage({ id, story, token, replayed }: CallPage): Markup {
 
 /** The page that explains what a fork does before it is made. */
 export const forkPage = (id: string, entries: number, token: string): Markup =>
-  html`<h2>Fork this call after ${answers(entries)}?</h2>
+  html`<h2>Fork this call ${startOf(entries)}?</h2>
     <ul>
-      <li>A new call starts with ${answers(entries)} of this one, and continues by itself.</li>
+      <li>A new call starts ${startOf(entries)} of this one, and continues by itself.</li>
       <li>
         Everything after that happens again: requests are sent again, and people are asked again.
         Until the calls differ, requests carry the same <code>Idempotency-Key</code>, so a service
@@ -94,10 +94,12 @@ export const forkPage = (id: string, entries: number, token: string): Markup =>
       </p>
     </form>`;
 
-const answers = (count: number): string => (count === 1 ? "1 answer" : `${count} answers`);
+/** Where a replay or fork starts, in words. */
+const startOf = (entries: number): string =>
+  entries === 0 ? "from the beginning" : `after ${entries} ${entries === 1 ? "answer" : "answers"}`;
 
 const acts = (entries: number): Markup => {
-  const behind = html`<span class="unseen"> (after ${answers(entries)})</span>`;
+  const behind = html`<span class="unseen"> (${startOf(entries)})</span>`;
   return html`<span class="acts"
     ><button name="replay" value="${entries}">Replay to here${behind}</button
     ><button name="fork" value="${entries}">Fork from here${behind}</button></span
@@ -134,7 +136,7 @@ function argumentsOf(args: Record<string, string>): Markup {
 
 const replayOf = ({ entries, rehearsal: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
   html`<section class="note" aria-labelledby="replayed">
-    <h3 id="replayed">Replay with ${answers(entries)}</h3>
+    <h3 id="replayed">Replay ${startOf(entries)}</h3>
     <p role="status">${shown(end)}</p>
     ${fuel > 0 ? html`<p>Fuel used: ${fuel.toLocaleString("en")}.</p>` : ""}
     ${

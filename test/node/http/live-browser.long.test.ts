@@ -136,7 +136,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await group("waiting").count()).toBe(1);
     });
     await page.getByRole("link", { name: "plan_always" }).click();
-    await page.getByRole("button", { name: "Fork from here (after 0 answers)" }).first().click();
+    await page.getByRole("button", { name: "Fork from here (from the beginning)" }).first().click();
     await page.getByText("requests are sent again").waitFor();
     await page.getByRole("button", { name: "Fork the call" }).click();
     await page.getByText("Timeline").waitFor();
