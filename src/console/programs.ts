@@ -55,7 +55,9 @@ const client = new Client({ name: "me", version: "1.0.0" });
 await client.connect(
   new StreamableHTTPClientTransport(new URL(${JSON.stringify(url)})${options}),
 );
-console.log(await client.${CALLS[method][0]}(${given}));`;
+const result = await client.${CALLS[method][0]}(${given});
+console.log(JSON.stringify(result, null, 2));
+await client.close();`;
 }
 
 function python({ url, isKeyed }: Callee, { method, params }: Calling): string {

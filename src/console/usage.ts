@@ -25,7 +25,7 @@ export function questionIn(url: string): Question {
 /** The page's body. The bill is estimated from the sums of a `month`. */
 export function usagePage(question: Question, report: Report, month: Sums, now: number): Markup {
   const { over, by } = question;
-  const { total, named, bytes } = report;
+  const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
   return html`<h2>Usage</h2>
     <p>
@@ -35,7 +35,7 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
     ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}
     ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
     <dl class="big">
-      ${figuresOf(total, bytes).map(
+      ${figuresOf({ sums: total, bytes, waiting }).map(
         ([name, value]) =>
           html`<div>
             <dt>${name}</dt>
@@ -57,10 +57,10 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
         </thead>
         <tbody>
           ${named.map(
-            ({ name, sums, bytes: stored }) =>
+            ({ name, ...counted }) =>
               html`<tr>
-                <th scope="row">${shown(name)} ${share(sums.runs, most)}</th>
-                ${figuresOf(sums, stored).map(([, value]) => html`<td class="number">${value}</td>`)}
+                <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
+                ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
               </tr>`,
           )}
         </tbody>
@@ -74,18 +74,21 @@ const number = (value: number): string => Math.round(value).toLocaleString("en")
 const milliseconds = (value: number | undefined): string =>
   value === undefined ? "" : `${number(value)} ms`;
 
-/** Sums as text, by column. */
-const figuresOf = (sums: Sums, bytes: number): [name: string, value: string][] => [
+type Counted = Omit<Report["named"][number], "name">;
+
+/** What was counted as text, by column. */
+const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: string][] => [
   ["Runs", number(sums.runs)],
   ["Errors", number(sums.errors)],
   ["Waits", number(sums.waits)],
+  ["Waiting now", number(waiting)],
   ["p50 time", milliseconds(timeOf(sums, 0.5))],
   ["p95 time", milliseconds(timeOf(sums, 0.95))],
   ["Fuel", number(sums.fuel)],
   ["Stored", bytes === 0 ? "0" : `${(bytes / 1_048_576).toFixed(1)} MiB`],
 ];
 
-const COLUMNS = figuresOf(noSums(), 0).map(([name]) => name);
+const COLUMNS = figuresOf({ sums: noSums(), bytes: 0, waiting: 0 }).map(([name]) => name);
 
 function choices(
   label: string,

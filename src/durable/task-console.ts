@@ -17,27 +17,57 @@ import { tasksOf } from "./tasks.ts";
 
 /** What the console shows of a task, and does with it. */
 
-/** Keeps a task's entry in its caller's list up to date. It sends one message at a time, always with the latest status. */
+/**
+ * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It
+ * sends the list one message at a time, always with the latest status.
+ */
 export class Listing {
   readonly #store: TaskStore;
-  #profiles: Profiles | undefined;
+  readonly #serving: Serving;
+  #isForgotten = false;
   #latest: Promise<{ by: string; listed: Listed } | undefined> | undefined;
   #sending: Promise<void> | undefined;
   #sent = "";
 
-  /** Does nothing without profiles. */
-  constructor(store: TaskStore, profiles: Profiles | undefined) {
+  constructor(store: TaskStore, serving: Serving) {
     this.#store = store;
-    this.#profiles = profiles;
+    this.#serving = serving;
   }
 
-  /** Settles when the list has the task's current status. Never throws. */
+  /** Settles when the console has the task's current status. Never throws. */
   async tell(): Promise<void> {
-    const profiles = this.#profiles;
-    if (profiles === undefined || !this.#store.exists) return;
+    if (this.#isForgotten || !this.#store.exists) return;
     const { status, updated } = this.#store.row;
     if (this.#sent === `${status} ${updated}`) return;
     this.#sent = `${status} ${updated}`;
+    await Promise.all([this.#count().catch(report), this.#list()]);
+  }
+
+  /** Counts the call among those that wait, or no longer. */
+  async #count(): Promise<void> {
+    const { counting } = this.#serving;
+    if (counting === undefined) return;
+    const [task, { principal: caller }, now] = [this.#store.id, this.#store.row, this.#sent];
+    const over = { task, servlet: "", tool: "", caller, until: 0 };
+    if (this.#store.isOver) return counting.waiting(over);
+    const [waits, begun, subject] = await Promise.all([
+      this.#store.waits(),
+      this.#store.read("begun"),
+      this.#store.subject(),
+    ]);
+    const { servlets } = (await this.#serving.registry()).whole;
+    const servlet = servlets.find(({ hash }) => hash === begun?.head.hash)?.name ?? "";
+    // The status may have changed meanwhile, which counts the call again.
+    if (this.#sent !== now || this.#isForgotten) return;
+    const tool = subject === undefined ? "" : printable(nameIn(subject));
+    counting.waiting(
+      waits === undefined ? over : { ...over, servlet, tool, until: this.#store.expires },
+    );
+  }
+
+  async #list(): Promise<void> {
+    const { profiles } = this.#serving;
+    if (profiles === undefined) return;
     // Read at once: a task that no client sees is deleted as soon as it ends.
     this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
     this.#sending ??= this.#send(profiles);
@@ -46,8 +76,10 @@ export class Listing {
 
   /** Sends nothing more: the caller has asked to delete all data. */
   end(): void {
-    this.#profiles = undefined;
+    this.#isForgotten = true;
     this.#latest = undefined;
+    const over = { servlet: "", tool: "", caller: "", until: 0 };
+    this.#serving.counting?.waiting({ task: this.#store.id, ...over });
   }
 
   async #send(profiles: Profiles): Promise<void> {

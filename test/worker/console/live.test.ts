@@ -1,11 +1,13 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { ProfileObject } from "../../../src/durable/profile-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import type { Dimension } from "../../../src/usage/counts.ts";
+import { usageOf } from "../../../src/usage/counting.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../durable/client.ts";
@@ -13,10 +15,14 @@ import { ELICIT, NIGHT, saidIn, steps } from "../durable/plans.ts";
 import { browser } from "../person/browser.ts";
 
 /** The list of a person's calls in the console, and the page of each. */
+// Before any object counts, and before `prepare` notes what is usual.
+const { usageMs } = limits;
+configureLimits({ usageMs: 20 });
 prepare();
+afterAll(() => configureLimits({ usageMs }));
 
-const NAMES = ["ada", "bob", "eve", "mallory"].map((name) => `${name}-live`);
-const [ADA = "", BOB = "", EVE = "", MALLORY = ""] = NAMES;
+const NAMES = ["ada", "bob", "eve", "mallory", "wanda"].map((name) => `${name}-live`);
+const [ADA = "", BOB = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
 const server = createApp(bundle, { ...env, API_KEYS: await hashed(NAMES) });
 
 const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
@@ -142,6 +148,34 @@ test("who is forgotten has no calls any more: those that waited are gone, with t
   const again = await person(BOB);
   expect((await again.fetch("/console/live")).html).not.toContain(taskId);
   expect((await again.fetch(`/console/live/${taskId}`)).status).toBe(404);
+});
+
+test("Usage counts calls while they wait, by servlet, tool and caller", async () => {
+  const waiting = async (by: Dimension, name: string) => {
+    const { named } = await usageOf(env)!().report("hour", by);
+    return named.find((one) => one.name === name)?.waiting ?? 0;
+  };
+  const { taskId } = await planned(WANDA, ELICIT, NIGHT);
+  const { task: ended } = await planned(WANDA, ELICIT);
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(2));
+  expect(await waiting("servlet", "durable")).toBeGreaterThan(1);
+  expect(await waiting("tool", "plan_always")).toBeGreaterThan(1);
+  const wanda = await person(WANDA);
+  const { html } = await wanda.fetch("/console/live");
+  const [other = ""] = /[0-9a-f]{64}/.exec(html.replaceAll(taskId, "")) ?? [];
+  await wanda.answer(`/ask/${other}`, { f0: "Wanda" });
+  await vi.waitFor(async () => expect(await ended()).toMatchObject({ status: "completed" }));
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(1));
+  // One that has been answered and sleeps waits on; one that is forgotten does not.
+  await wanda.answer(`/ask/${taskId}`, { f0: "Wanda" });
+  await vi.waitFor(async () =>
+    expect((await wanda.fetch("/console/live")).text).toContain("sleeping until"),
+  );
+  expect(await waiting("caller", WANDA)).toBe(1);
+  const { hidden } = await wanda.fetch("/account");
+  const asked = await wanda.send("/account", { ...hidden, do: "forget-me" });
+  await wanda.send("/account", { ...asked.hidden, do: "forget-all" });
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(0));
 });
 
 describe("events", () => {

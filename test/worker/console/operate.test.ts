@@ -77,7 +77,7 @@ describe("the page", () => {
     const evil = "<script>alert(1)</script>\u202e";
     const error = { servlet: "hello", tool: evil, outcome: "trapped", message: evil };
     const errors = [{ ...error, count: 3, last: Date.now() }];
-    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [] });
+    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
     expect(text).toContain("<script>alert(1)</script>\\u{202e}");
     expect(text).toContain("roll it back");
@@ -93,7 +93,7 @@ describe("the page", () => {
       ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last + nth },
       message: `error ${nth}`,
     }));
-    await usage.add({ total: noSums(), named: [], errors, stored: [] });
+    await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const kept = await usage.errors();
     expect(kept.length).toBe(limits.shownErrors);
     expect(kept[0]!.message).toBe("error 499");
