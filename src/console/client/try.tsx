@@ -143,7 +143,7 @@ const Running = ({ run }: { run: Run }) => {
           ? "Waiting for your answer."
           : `Running … ${printableText((message ?? "").slice(0, 500))}`}
       </p>
-      {progress !== undefined && run.asked.length === 0 && (
+      {progress !== undefined && (
         <progress aria-label="Progress" {...(total ? { value, max: total } : {})} />
       )}
       <p class="acts">

@@ -212,7 +212,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await tried(page, "plan");
       await place.getByLabel("steps").fill("[{");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("steps is not JSON").waitFor();
+      await place.getByText("steps is not valid JSON").waitFor();
       await place.getByLabel("steps").fill("[7]");
       await place.getByRole("button", { name: "Run" }).click();
       await place.getByText("Completed after").or(place.getByText("Failed after")).waitFor();
@@ -232,9 +232,12 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await template.textContent()).toContain("Not Found");
       const prompt = await tried(page, "explain_status");
       await prompt.locator("input").first().fill("404");
-      await prompt.getByRole("button", { name: "Read" }).click();
+      await prompt.getByRole("button", { name: "Get" }).click();
       await prompt.getByText("Completed after").waitFor();
       expect(await prompt.textContent()).toContain("user:");
+      await template.getByText("Copy this call").click();
+      await template.getByRole("button", { name: "Python" }).click();
+      expect(await template.textContent()).toContain('read_resource("http-status://404")');
     });
 
     test("proposes values as they are typed", async () => {
