@@ -3,7 +3,7 @@ import type { Settings } from "./env.ts";
 import { limits } from "./limits.ts";
 import { printable } from "./text.ts";
 
-/** The frame of all pages: no frames, nothing from elsewhere, no script in a page's own text. */
+/** The document of every page, with a policy against frames, foreign content and inline script. */
 
 /** The server as people see it. */
 export interface Site {
@@ -12,7 +12,7 @@ export interface Site {
   icon?: string | undefined;
 }
 
-/** The server as its configuration introduces it. */
+/** The server as its configuration describes it. */
 export const siteOf = ({
   SERVER_TITLE,
   SERVER_NAME,
@@ -61,19 +61,19 @@ const style = `
 /** How a page is answered. */
 export interface Answer {
   status: number;
-  /** The response adds to them. */
+  /** The page's own headers are added to them. */
   headers: Headers;
-  /** Where its forms may lead besides this server, as sources of a policy. */
+  /** Where its forms may lead besides this server: source expressions of a policy. */
   targets?: readonly string[];
-  /** Stands above the page. */
+  /** Markup above the page's body. */
   top?: Markup;
-  /** Styles besides those of all pages. */
+  /** Added to the style of all pages. */
   extraStyle?: string;
   /** The path of the page's script, which may call this server. */
   script?: string;
 }
 
-/** A page whose body is this markup. */
+/** Makes the response of a page. */
 export async function documentOf(
   { title, icon }: Site,
   body: Markup,

@@ -6,29 +6,29 @@ import { documentOf, shown, sourceOf, type Markup, type Site } from "../document
 
 interface ConsentRequest {
   site: Site;
-  /** Of this server, as the owner has opened it. */
+  /** The origin at which the owner has opened this server. */
   origin: string;
   client: ConsentDescription;
   /** The consent handle; the form sends it back. */
   handle: string;
   /** Headers that bind the handle to this browser; the response adds to them. */
   headers: Headers;
-  /** The scopes that it would be limited to, if any, and the patterns that each grants. */
+  /** The scopes that the client asks for, with the patterns that each grants; empty for no restriction. */
   scopes: ReadonlyMap<string, readonly string[]>;
   /** Why the previous attempt failed. */
   complaint: string | undefined;
 }
 
-/** What a pattern grants (`servlet:name`, with `*` for any characters). */
+/** What a scope's pattern grants, in words (`servlet:name`, with `*` for any characters). */
 function inWords(pattern: string): string {
   const colon = pattern.indexOf(":");
   if (colon < 0) return "what the server lets operators do";
   const [servlet, name] = [pattern.slice(0, colon), pattern.slice(colon + 1)].map(shown);
   const of = servlet === "*" ? "any servlet" : servlet;
-  return name === "*" ? `everything of ${of}` : `${name} of ${of}`;
+  return name === "*" ? `everything in ${of}` : `${name} in ${of}`;
 }
 
-const code = (text: string): Markup => html`<code>${shown(text)}</code> `;
+const code = (text: string): Markup => html`<code>${shown(text)}</code>`;
 
 /**
  * Asks the owner whether to approve a client. The client's own description is shown as plain text.
@@ -40,11 +40,11 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
   const name = html`<bdi>${shown(client.clientName)}</bdi>`;
   const known =
     client.clientDomain === undefined
-      ? html`It registered itself under this name. Nobody has checked the name.`
+      ? html`It registered itself under this name, which nobody has checked.`
       : html`It is an app of <strong>${client.clientDomain}</strong>.`;
   const local = client.redirectIsLoopback
     ? html`<p class="note" role="note">
-        That is a program on your own device. Go on only if you have just started to sign in from
+        That is a program on your own device. Continue only if you have just started to sign in from
         it.
       </p>`
     : "";
@@ -71,18 +71,18 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
       }
     </ul>
     <p>
-      That ends when it has not done so for ${limits.refreshTokenMs / 86_400_000} days, or when the
+      Access ends after ${limits.refreshTokenMs / 86_400_000} days without use, or when the
       passphrase changes.
     </p>
     ${
       scopes.has(OPERATOR_SCOPE)
         ? html`<p class="note" role="note">
-            With <code>${OPERATOR_SCOPE}</code> it may see, replace and delete what servlets keep
-            for anybody.
+            With <code>${OPERATOR_SCOPE}</code> it may install and uninstall servlets, and see,
+            replace and delete what they store for anybody.
           </p>`
         : ""
     }
-    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map(code)}</p>`}
+    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map((scope) => html`${code(scope)} `)}</p>`}
     <form method="post">
       <input type="hidden" name="handle" value="${handle}" />
       ${complaint === undefined ? "" : html`<p class="note wrong" role="alert">${complaint}</p>`}

@@ -1,19 +1,20 @@
 import { html } from "hono/html";
 import type { Markup } from "../document.ts";
 
-/** Charts as pictures in a page's text, without script. */
+/** Charts as inline SVG, without script. */
 
-/** A bar of a chart; a part of its height is drawn in the color of errors. */
+/** A bar of a chart. */
 export interface Bar {
-  /** What it is about, in words. */
+  /** Its tooltip. */
   label: string;
   value: number;
+  /** The part of the value that is drawn in the color of errors. */
   wrong: number;
 }
 
 const [WIDTH, HEIGHT] = [720, 160];
 
-/** Bars over time; `title` says what they show, for those who do not see them. */
+/** A bar chart; `title` is its caption and its text for screen readers. */
 export function barChart(title: string, bars: readonly Bar[]): Markup {
   const most = Math.max(1, ...bars.map(({ value }) => value));
   const step = WIDTH / Math.max(1, bars.length);
@@ -40,16 +41,16 @@ export function barChart(title: string, bars: readonly Bar[]): Markup {
   </figure>`;
 }
 
-/** A part of a whole, as a bar beside a number. */
+/** A horizontal bar whose full width stands for `most`. */
 export const share = (value: number, most: number): Markup =>
   html`<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
     <rect class="bar" width="${((value / Math.max(1, most)) * 100).toFixed(1)}" height="8" />
   </svg>`;
 
 export const chartStyle = `
-  h3 { margin-top: 1.8rem; } .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
+  .chart { width: 100%; height: auto; max-height: 14rem; } .bar { fill: var(--link); } .bad { fill: var(--wrong); }
   .ground { stroke: var(--edge); } .share { width: 100%; height: .4rem; display: block; } figure { margin: .8rem 0; }
-  .number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; }
+  td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 4rem; white-space: nowrap; }
   .big { display: flex; flex-wrap: wrap; gap: .6rem 2rem; } .big div { display: flex; flex-direction: column-reverse; }
   .big dd { font-size: 1.4rem; margin: 0; } .big dt { font-weight: 400; color: var(--dim); }
   .choices { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }

@@ -1,17 +1,15 @@
 import { html } from "hono/html";
+import { isLoopback } from "../auth/origin.ts";
 import type { Markup } from "../document.ts";
 import { shellWord } from "../text.ts";
+import { KEY, programsFor, type Callee } from "./programs.ts";
 
-/** How each client is told of this server: what the section "Connect" of the start page shows. */
+/** The section "Connect" of the start page: how to add this server to each client. */
 
-/** The server as a client must know it. */
-export interface Endpoint {
-  /** The URL of its MCP endpoint. */
-  url: string;
+/** What clients need to know of this server. */
+export interface Endpoint extends Callee {
   /** Its name, as configured. */
   name: string;
-  /** True if clients send an API key. */
-  isKeyed: boolean;
 }
 
 interface Way {
@@ -20,9 +18,7 @@ interface Way {
   body: Markup;
 }
 
-const KEY = "YOUR-KEY";
-
-/** A text to copy. The page's script adds the button. */
+/** A text with a button that copies it, which the page's script adds. */
 const snippet = (text: string, label: string): Markup =>
   html`<pre data-copy aria-label="${label}" tabindex="0"><code>${text}</code></pre>`;
 
@@ -33,9 +29,13 @@ const steps = (...all: (string | Markup)[]): Markup =>
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
-/** A name that every client accepts as a key of its settings, and a shell as a word. */
+/** A name that every client accepts as a key of its settings, and that a shell takes as one word. */
 export const shortName = (name: string): string =>
   name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "") || "server";
+
+/** Opens the dialog for a custom connector, filled in. */
+const claudeLink = (connectorName: string, connectorUrl: string): string =>
+  `https://claude.ai/customize/connectors?${String(new URLSearchParams({ modal: "add-custom-connector", connectorName, connectorUrl }))}`;
 
 /** https://docs.cursor.com/en/tools/developers */
 const cursorLink = (name: string, settings: object): string =>
@@ -53,8 +53,14 @@ export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
   const flag = (option: string) => (isKeyed ? ` ${option} "Authorization: Bearer ${KEY}"` : "");
   const noKeys = isKeyed
     ? html`<p class="note">
-        It signs in by a page, and takes no API key. Set up <code>OWNER_PASSPHRASE</code> or
-        <code>OAUTH_ISSUERS</code> to use it.
+        This client signs in on a web page and takes no API key. Set
+        <code>OWNER_PASSPHRASE</code> or <code>OAUTH_ISSUERS</code> on the server to use it.
+      </p>`
+    : "";
+  const notLocal = isLoopback(new URL(url).hostname)
+    ? html`<p class="note">
+        This client calls from the internet and cannot reach a server on your machine. Use the URL
+        of the deployed server.
       </p>`
     : "";
   const remote = [
@@ -62,18 +68,15 @@ export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
     url,
     ...(isKeyed ? ["--header", `Authorization:Bearer ${KEY}`] : []),
   ];
-  const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   return [
     {
       id: "claude",
       name: "Claude",
-      body: html`${steps(
-        html`Open
-          <a href="https://claude.ai/settings/connectors" rel="noreferrer">Settings, Connectors</a>
-          (web, desktop or phone).`,
-        "Choose Add custom connector, and paste this URL.",
-      )}
-      ${snippet(url, "URL for Claude")} ${noKeys}`,
+      body: html`<p>
+          <a class="button" href="${claudeLink(short, url)}" rel="noreferrer">Add to Claude</a>
+        </p>
+        <p>Or open Settings, Connectors, choose Add custom connector, and paste this URL:</p>
+        ${snippet(url, "URL for Claude")} ${noKeys} ${notLocal}`,
     },
     {
       id: "claude-code",
@@ -110,77 +113,42 @@ export function waysTo({ url, name, isKeyed }: Endpoint): Way[] {
       id: "chatgpt",
       name: "ChatGPT",
       body: html`${steps(
-        "Open Settings, Apps & Connectors, Advanced settings, and turn on Developer mode.",
-        "Choose Create, and paste this URL.",
+        html`Open
+          <a href="https://chatgpt.com/#settings/Connectors/Advanced" rel="noreferrer"
+            >Settings, Apps & Connectors, Advanced settings</a
+          >
+          and turn on Developer mode.`,
+        "Choose Create, and paste this URL:",
       )}
-      ${snippet(url, "URL for ChatGPT")} ${noKeys}`,
+      ${snippet(url, "URL for ChatGPT")} ${noKeys} ${notLocal}`,
     },
     {
       id: "mcp-remote",
       name: "mcp-remote",
-      body: html`<p>For clients that only start programs. In their settings:</p>
+      body: html`<p>For clients that can only start local programs. In their settings:</p>
         ${snippet(
           json({ mcpServers: { [short]: { command: "npx", args: remote } } }),
           "Settings with mcp-remote",
         )}`,
     },
-    {
-      id: "curl",
-      name: "curl",
-      body: snippet(
-        `curl ${shellWord(url)} -H 'content-type: application/json' -H 'accept: application/json'${flag("-H")} \\
-  -d '${call}'`,
-        "Command with curl",
-      ),
-    },
-    {
-      id: "typescript",
-      name: "TypeScript",
-      body: snippet(typescript(url, header), "Program in TypeScript"),
-    },
-    { id: "python", name: "Python", body: snippet(python(url, header), "Program in Python") },
+    ...Object.entries(programsFor({ url, isKeyed }, { method: "tools/list", params: {} })).map(
+      ([language, program]) => ({
+        id: language.toLowerCase(),
+        name: language,
+        body: snippet(program, `Program with ${language}`),
+      }),
+    ),
   ];
 }
 
-const typescript = (url: string, headers: object | false): string =>
-  `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-
-const client = new Client({ name: "me", version: "1.0.0" });
-await client.connect(
-  new StreamableHTTPClientTransport(new URL(${JSON.stringify(url)})${headers === false ? "" : `, {\n    requestInit: { headers: ${JSON.stringify(headers)} },\n  }`}),
-);
-console.log(await client.listTools());`;
-
-const python = (url: string, headers: { Authorization: string } | false): string =>
-  headers === false
-    ? `import asyncio
-from mcp import Client
-
-async def main():
-    async with Client(${JSON.stringify(url)}) as client:
-        print(await client.list_tools())
-
-asyncio.run(main())`
-    : `import asyncio
-import httpx2
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-
-async def main():
-    async with httpx2.AsyncClient(headers=${JSON.stringify(headers)}) as http:
-        async with Client(streamable_http_client(${JSON.stringify(url)}, http_client=http)) as client:
-            print(await client.list_tools())
-
-asyncio.run(main())`;
-
-/** The section: a choice of clients that works without scripts, by the keyboard too. */
+/** The section. Its tabs work without script and by keyboard. */
 export function connectSection(endpoint: Endpoint): Markup {
   const ways = waysTo(endpoint);
   return html`<section aria-labelledby="connect">
     <h2 id="connect">Connect</h2>
     <pre data-copy aria-label="URL of this server" tabindex="0"><code>${endpoint.url}</code></pre>
-    <details id="phone" data-url="${endpoint.url}" hidden>
-      <summary>On a phone</summary>
+    <details id="phone" data-url="${endpoint.url}" data-keyed="${endpoint.isKeyed}" hidden>
+      <summary>QR code for a phone</summary>
     </details>
     <div class="ways">
       <fieldset class="tabs">
@@ -202,7 +170,7 @@ export function connectSection(endpoint: Endpoint): Markup {
   </section>`;
 }
 
-/** Shows the way that is chosen. */
+/** Styles that show the chosen client only. */
 export const connectStyle = (endpoint: Endpoint): string =>
   waysTo(endpoint)
     .map(({ id }) => `.ways:has(input[value=${id}]:checked) [data-way=${id}] { display: block; }`)

@@ -9,7 +9,7 @@ import type { Catalog } from "../servlets/catalog.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
 
-/** What the server offers, as a visitor may see it: the section "Explore" of the start page. */
+/** The section "Explore" of the start page: the servlets and entries that a visitor may use. */
 
 export interface Offers {
   servlets: readonly PreparedServlet[];
@@ -18,7 +18,7 @@ export interface Offers {
   scopeOf(servlet: string, own: string): string | undefined;
 }
 
-/** A text of a servlet that is longer than this is cut: descriptions are for models, too, and may be books. */
+/** Longer texts are cut: descriptions are written for models, and may be very long. */
 const CHARACTERS = 20_000;
 
 /** An entry of the catalog: a tool, prompt, resource or template. */
@@ -31,10 +31,10 @@ interface Entry {
   details?(): Markup;
 }
 
-/** In characters. No markup of this page waits for anything, so all are texts. */
+/** In characters. All markup of this page is made at once, so it is a string. */
 const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
 
-/** The markups of these items, until they have `room` characters together. */
+/** Makes the markup of these items until it has `room` characters; `left` is what remains. */
 function within<T>(items: readonly T[], room: number, make: (item: T) => Markup) {
   const made: Markup[] = [];
   let left = room;
@@ -49,7 +49,7 @@ function within<T>(items: readonly T[], room: number, make: (item: T) => Markup)
 
 export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   const of = entriesBy({ catalog, scopeOf });
-  // Each has its share of the room, and what those before it have left over.
+  // Each servlet gets an equal share of the room that is left.
   let room = limits.exploreCharacters;
   const sections = servlets.toSorted(ownLast).map((servlet, nth) => {
     const share = Math.floor(room / (servlets.length - nth));
@@ -68,7 +68,7 @@ export function exploreSection({ servlets, catalog, scopeOf }: Offers): Markup {
   </section>`;
 }
 
-/** The tools of the server itself come after those for which people come. */
+/** Sorts the server's own tools last. */
 const ownLast = (one: PreparedServlet, other: PreparedServlet): number =>
   Number(RESERVED_NAMES.has(one.name)) - Number(RESERVED_NAMES.has(other.name));
 
@@ -128,7 +128,7 @@ function toolEntry(tool: Tool, servlet: PreparedServlet): Entry {
   return { kind: "tool", name, about, badges: badgesOf(tool, servlet), details };
 }
 
-/** What a tool says of itself, and what its manifest says, in words. */
+/** The tool's annotations and its servlet's manifest, in words. */
 function badgesOf({ annotations = {}, execution }: Tool, { manifest }: PreparedServlet): string[] {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const said = {
@@ -153,12 +153,12 @@ function servletSection(
   return html`<section class="servlet" aria-labelledby="${id}">
     <h3 id="${id}">${shown(name)} ${anchor(id, name)}</h3>
     ${description === undefined ? "" : html`<p class="dim">${words(description, 1000)}</p>`}
-    ${entries.length === 0 ? html`<p class="dim">It offers nothing here.</p>` : ""} ${made}
-    ${more === 0 ? "" : html`<p class="dim">And ${more} more, which clients see.</p>`}
+    ${entries.length === 0 ? html`<p class="dim">It has nothing that you may use.</p>` : ""} ${made}
+    ${more === 0 ? "" : html`<p class="dim">Not all entries fit on this page. Clients list ${more} more.</p>`}
   </section>`;
 }
 
-const KINDS = { tool: "", prompt: "prompt", resource: "resource", template: "resources" };
+const KINDS = { tool: "", prompt: "prompt", resource: "resource", template: "resource template" };
 
 function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
   const id = anchorOf(kind, name);
@@ -171,18 +171,18 @@ function entryDetails({ kind, name, about, badges, details }: Entry): Markup {
     </summary>
     <div id="${id}" class="inside">
       ${about === "" ? "" : html`<p class="text">${words(about)}</p>`} ${details?.() ?? ""}
-      <p class="acts">${anchor(id, name)}</p>
+      <p class="acts">${anchor(id, name, "Link")}</p>
     </div>
   </details>`;
 }
 
-/** A fragment of the page's address, and the id of what it leads to. */
+/** The id of a servlet or entry, for links to it. */
 const anchorOf = (kind: string, name: string): string =>
   `${kind}-${encodeURIComponent(name.slice(0, 200).toWellFormed())}`;
 
-const anchor = (id: string, name: string): Markup =>
+const anchor = (id: string, name: string, label = "#"): Markup =>
   html`<a class="anchor" href="#${encodeURIComponent(id)}"
-    ><span aria-hidden="true">#</span><span class="unseen">Link to ${shown(name)}</span></a
+    ><span aria-hidden="true">${label}</span><span class="unseen">Link to ${shown(name)}</span></a
   >`;
 
 const words = (text: string, most = CHARACTERS): string => {
@@ -205,21 +205,21 @@ function table(
         <tr>
           <th scope="col">Name</th>
           <th scope="col">Type</th>
-          <th scope="col">What it is</th>
+          <th scope="col">Description</th>
         </tr>
       </thead>
       <tbody>
         ${made}
       </tbody>
     </table>
-    ${isCut || made.length < rows.length ? html`<p class="dim">There is more: the tool's schema has it.</p>` : ""}
+    ${isCut || made.length < rows.length ? html`<p class="dim">Not all members are shown. The tool's schema has the others.</p>` : ""}
   </div>`;
 }
 
 const tableRow = ({ path, type, isRequired, rules, about }: SchemaRow): Markup =>
   html`<tr>
     <th scope="row">
-      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">needed</span>` : ""}
+      <code>${shown(path)}</code>${isRequired ? html` <span class="badge">required</span>` : ""}
     </th>
     <td>${shown(type)}</td>
     <td>

@@ -13,23 +13,23 @@ import { callPage, forkPage } from "./timeline.ts";
 /** Makes the response of a page. */
 type Frame = (view: View) => Promise<Response>;
 
-/** `/console/live`: all of them. */
+/** `/console/live`: all calls and sessions of a person. */
 export const liveEndpoint = (request: Request, page: PersonPage, answer: Frame) =>
   pageFor(request, page, {
     answer,
     async work({ person }) {
       const { profiles, by } = listFor(request, page, person) ?? {};
-      if (profiles === undefined || by === undefined) return nobody();
+      if (profiles === undefined || by === undefined) return unlisted();
       const calls = await profiles.at(by, async (profile) => profile.listed(by));
       return { status: 200, body: livePage(calls) };
     },
   });
 
-/** `/console/live/ID`: one of them. */
+/** `/console/live/ID`: one call. */
 export const callEndpoint = (request: Request, id: string, page: PersonPage, answer: Frame) =>
   pageFor(request, page, { answer, work: (visit) => call({ ...visit, id, page }) });
 
-/** `/console/live/events`: the list, and each call that changes. Throws `unauthorized`, `forbidden`. */
+/** `/console/live/events`: an event stream of the list and its changes. Throws `unauthorized`, `forbidden`. */
 export async function eventsEndpoint(request: Request, page: PersonPage): Promise<Response> {
   demandOwnOrigin(request);
   const { person } = page;
@@ -41,7 +41,7 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
   return new Response(body, { headers });
 }
 
-/** Where the calls of this person are listed; undefined for somebody who cannot be told from others. */
+/** Where this person's calls are listed; undefined for an anonymous person who is not on this machine. */
 function listFor(
   request: Request,
   { profiles }: PersonPage,
@@ -51,11 +51,11 @@ function listFor(
   return profiles && isKnown ? { profiles, by: name } : undefined;
 }
 
-const nobody = (): View => ({
+const unlisted = (): View => ({
   status: 403,
   body: wordsPage(
     "No calls are listed here",
-    "This server does not know who is calling, so it cannot tell your calls from those of others.",
+    "This server requires no authentication, so it cannot tell your calls from those of others. Open it on its own machine.",
   ),
 });
 
@@ -87,7 +87,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   if (fork !== undefined) return { status: 200, body: forkPage(id, fork, token) };
   if (forkNow !== undefined) {
     const { origin } = new URL(request.url);
-    // A new call takes the scopes that the person has proven; looking at one's own takes none.
+    // A fork is a new call and needs the scopes that the person has proven; a look at one's own does not.
     const own = page.tasksOf(people.callerOf(person));
     const looked = await own.look(id, { what: "fork", entries: forkNow, origin });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
@@ -99,4 +99,4 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
 const PLACE = "console call";
 
 const GONE =
-  "It may be somebody else's, or nothing of it is stored any more: calls of clients with sessions go as soon as they have ended.";
+  "It may belong to somebody else, or its data has been deleted. Calls of clients with sessions are deleted as soon as they end.";

@@ -1,50 +1,23 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../document.ts";
-import { isEnded, type Listed } from "../durable/listed-calls.ts";
+import type { Listed } from "../durable/listed-calls.ts";
+import { groupOf, GROUPS, STATUSES } from "./statuses.ts";
 
-/** The calls and sessions of a person, as they change. */
+/** The page on which people follow their calls and sessions. */
 
 export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}/events`;
 
-/** The groups of the list, in their order; the script moves rows between them. */
-const GROUPS = [
-  {
-    id: "waiting",
-    title: "Waiting for an answer",
-    has: ({ kind, status }: Listed) => kind === "call" && status === "input_required",
-  },
-  {
-    id: "working",
-    title: "Going on",
-    has: ({ kind, status }: Listed) => kind === "call" && status === "working",
-  },
-  { id: "sessions", title: "Sessions", has: ({ kind }: Listed) => kind === "session" },
-  {
-    id: "ended",
-    title: "Ended",
-    has: (one: Listed) => one.kind === "call" && isEnded(one),
-  },
-];
-
-export const STATUS: Record<string, string> = {
-  input_required: "needs an answer",
-  working: "goes on",
-  completed: "has ended",
-  failed: "has failed",
-  cancelled: "was cancelled",
-};
-
 export const livePage = (calls: readonly Listed[]): Markup =>
   html`<h2>Live</h2>
     <p>
-      Your calls that outlive their request, and your sessions. A call is listed until nothing of it
-      is stored any more.
+      Your calls that outlive their request, and your sessions. A call stays in the list until its
+      stored data is deleted.
     </p>
     <p id="news" role="status" class="dim">Reload the page to see changes.</p>
     <div id="live" data-events="${EVENTS_PATH}">
-      ${GROUPS.map(({ id, title, has }) => {
-        const own = calls.filter(has);
+      ${Object.entries(GROUPS).map(([id, title]) => {
+        const own = calls.filter((one) => groupOf(one) === id);
         return html`<section aria-labelledby="${id}">
           <h3 id="${id}">${title} <span class="dim" data-count>${own.length}</span></h3>
           <ul class="calls" data-group="${id}">
@@ -55,17 +28,20 @@ export const livePage = (calls: readonly Listed[]): Markup =>
       <template>${row(undefined)}</template>
     </div>`;
 
-/** A row of the list; without a call, the one that the script fills. */
+/** A row of the list; without a call, the template that the script fills in. */
 function row(call: Listed | undefined): Markup {
   const { id = "", name = "", waits = "", updated = 0, kind = "call", status = "" } = call ?? {};
   const isCall = kind === "call";
   const link = isCall ? html`href="${LIVE_PATH}/${id}"` : "";
   return html`<li data-id="${id}">
     <a data-name ${link}>${shown(name)}</a>
-    <span class="badge" data-status>${isCall ? (STATUS[status] ?? status) : "open"}</span>
+    <span class="badge" data-status>${isCall ? (STATUSES[status] ?? status) : "open"}</span>
     <a data-answer href="/ask/${id}" ${status === "input_required" ? "" : "hidden"}>Answer</a>
-    <time class="dim" data-time datetime="${new Date(updated).toISOString()}"
-      >${new Date(updated).toUTCString()}</time
+    <span class="dim"
+      >last change
+      <time data-time datetime="${new Date(updated).toISOString()}"
+        >${new Date(updated).toUTCString()}</time
+      ></span
     >
     <span class="waits" data-waits>${shown(waits)}</span>
   </li>`;

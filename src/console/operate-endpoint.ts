@@ -9,9 +9,9 @@ import { usualLimits, limits } from "../limits.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "../person/view.ts";
 import { usageOf } from "../usage/counting.ts";
 import { PAGES } from "./frame.ts";
-import { agreePage, operatePage, type Overview } from "./operate.ts";
+import { confirmPage, operatePage, type Overview } from "./operate.ts";
 
-/** `/console/operate`: shows how the server is, and does what its buttons say. */
+/** `/console/operate`: the page, and the actions of its buttons. */
 
 /** Dependencies of the page. */
 export interface Operated {
@@ -21,7 +21,7 @@ export interface Operated {
   page: PersonPage;
   /** True if the visitor may operate the server. */
   isOperator: boolean;
-  /** The view for others. */
+  /** The view for everybody else. */
   refused: View;
   /** Makes the response. */
   answer(view: View): Promise<Response>;
@@ -31,7 +31,7 @@ export const operateEndpoint = (request: Request, of: Operated): Promise<Respons
   pageFor(request, of.page, {
     answer: of.answer,
     async work(visit) {
-      // Somebody who has just signed in is shown the page by the next request.
+      // Right after a sign-in, the page is opened by a new request.
       if (visit.isOld) return seeOther(PAGES.Operate);
       if (!of.isOperator) return of.refused;
       const { people } = of.page;
@@ -52,10 +52,10 @@ const PLACE = "operate";
 const doneIn = ({ url }: Request): string | undefined =>
   DONE[new URL(url).searchParams.get("done") ?? ""];
 
-/** What was done, by the word in the address: nobody else's words are shown there. */
+/** Messages by the `done` parameter of the URL, whose own text is never shown. */
 const DONE: Record<string, string> = {
   install: "The servlet is installed. All isolates serve it within seconds.",
-  rollback: "The older version is served within seconds.",
+  rollback: "The older version is installed. All isolates serve it within seconds.",
   uninstall: "The servlet is uninstalled.",
   revoke: "The key is revoked. It is refused within seconds.",
   restore: "The key is valid again.",
@@ -68,7 +68,7 @@ interface Acting extends Operated {
   token: string;
 }
 
-/** Does what a button stands for, or asks first; undefined for no button of the page. */
+/** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(
   form: URLSearchParams,
   { env, settings, serving, visit, token }: Acting,
@@ -79,9 +79,9 @@ async function act(
     case "ask-install": {
       const build = await publishedBuild(installerIn(serving), name, field("hash"));
       const of = { do: "install", name, hash: build.hash };
-      const lines = ["It will be served to all callers of this server.", ...permissionsOf(build)];
+      const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
       const asked = { token, label: `Install ${name}`, of };
-      return { status: 200, body: agreePage(`Install ${name}?`, lines, asked) };
+      return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
     }
     case "install": {
       const installer = installerIn(serving);
@@ -97,7 +97,7 @@ async function act(
       const { current } = await installerIn(serving).installs().versions(name);
       const of = { do: "uninstall", name, seen: String(current ?? 0) };
       const asked = { token, label: `Uninstall ${name}`, of };
-      return { status: 200, body: agreePage(`Uninstall ${name}?`, UNINSTALLING, asked) };
+      return { status: 200, body: confirmPage(`Uninstall ${name}?`, UNINSTALLING, asked) };
     }
     case "uninstall":
       unsettled(
@@ -111,12 +111,12 @@ async function act(
         .find((one) => one.name === by)
         ?.hash.toHex();
       const lines = [
-        "It is refused within seconds: by MCP, Open Tool Calling, these pages and the commands.",
-        "Calls that it has begun go on. It can be restored here.",
-        ...(own === key ? ["It is the key that you are signed in with: you are signed out."] : []),
+        "MCP, Open Tool Calling, these pages and the commands refuse it within seconds.",
+        "Calls that were made with it continue. You can restore the key here.",
+        ...(own === key ? ["You are signed in with this key, and will be signed out."] : []),
       ];
       const asked = { token, label: `Revoke ${name}`, of: { do: "revoke", name, key } };
-      return { status: 200, body: agreePage(`Revoke the key ${name}?`, lines, asked) };
+      return { status: 200, body: confirmPage(`Revoke the key ${name}?`, lines, asked) };
     }
     case "revoke":
       await recordsIn(env).revokeKey(configured(settings, key), by);
@@ -130,13 +130,16 @@ async function act(
 }
 
 const UNINSTALLING = [
-  "Its tools are gone for all callers, with all of its versions.",
-  "Calls that wait go on with it as long as its build is kept; what it has stored for callers stays until it is deleted.",
+  "Its tools and all its versions are removed for all callers.",
+  "Waiting calls continue as long as its build is kept. What it has stored for callers stays until you delete it.",
 ];
 
 function installerIn({ installer }: Serving): Installer {
   if (installer !== undefined) return installer;
-  throw new Fault("unavailable", "Nothing can be installed here: bindings are missing.");
+  throw new Fault(
+    "unavailable",
+    "Servlets cannot be installed: bind BUILDS, LOADER and INSTALLS in wrangler.toml.",
+  );
 }
 
 function recordsIn(env: object) {
@@ -144,25 +147,22 @@ function recordsIn(env: object) {
   if (records !== undefined) return records();
   throw new Fault(
     "unavailable",
-    "Keys cannot be revoked here: bind the Durable Object USAGE in wrangler.toml, or remove the key by npm run keys -- revoke NAME.",
+    "Keys cannot be revoked here: bind the Durable Object USAGE in wrangler.toml, or remove the key from the configuration (npm run keys -- revoke NAME).",
   );
 }
 
-/** The hash of a key of this configuration. Throws `invalid_params` for another. */
+/** Checks that this is the hash of a configured key. Throws `invalid_params`. */
 function configured(settings: Settings, key: string): string {
   if (apiKeysOf(settings).some(({ hash }) => hash.toHex() === key)) return key;
-  throw new Fault("invalid_params", "There is no such key. Reload the page.");
+  throw new Fault("invalid_params", "This key is no longer configured. Reload the page.");
 }
 
-/** The build that was published by this name, as the operator has seen it. Throws `conflict`. */
+/** The published build of this name, if its hash is still the one that the operator saw. Throws `conflict`. */
 async function publishedBuild({ bucket, installs }: Installer, name: string, hash: string) {
   const published = (await installs().published()).find((one) => one.name === name);
   const build = published?.hash === hash ? await bucket.build(hash) : undefined;
   if (build !== undefined) return build;
-  throw new Fault(
-    "conflict",
-    `Another build of ${name} is published by now, or none. Reload the page.`,
-  );
+  throw new Fault("conflict", `The published build of ${name} has changed since. Reload the page.`);
 }
 
 async function overviewOf(
@@ -201,7 +201,7 @@ async function overviewOf(
       const ownOr = serving.deployment.own?.has(one) ? "this server" : "the bundle";
       const from = version === undefined ? ownOr : `version ${version}`;
       const runs = hour && (runsOf.get(name) ?? { runs: 0, errors: 0 });
-      return { name, hash, dialect, state, from, tools: entries.get(name) ?? 0, runs };
+      return { name, hash, dialect, state, from, entries: entries.get(name) ?? 0, runs };
     }),
     problem,
     installed: serving.installer && installed,

@@ -4,23 +4,24 @@ import type { InstalledVersion } from "../builds/installs-object.ts";
 import { shown, type Markup } from "../document.ts";
 import type { CountedError } from "../usage/counts.ts";
 
-/** The page on which operators see how the server is, and change what it serves and who may call. */
+/** The page on which operators see the server's state, install servlets and revoke keys. */
 
 /** A servlet that is served. */
 export interface ServedServlet {
   name: string;
   hash: string;
   dialect: string;
-  /** For whom it keeps memory and files. */
+  /** The scope of the memory and files that it keeps. */
   state: string;
-  /** In words. */
+  /** Where it comes from, in words. */
   from: string;
-  tools: number;
+  /** How many tools, prompts and resources it lists. */
+  entries: number;
   /** Its runs in the last hour; undefined where they are not counted. */
   runs: { runs: number; errors: number } | undefined;
 }
 
-/** An API key, with what is known of its use. */
+/** A configured API key and its record of use. */
 export type ShownKey = {
   name: string;
   scopes: readonly string[] | undefined;
@@ -31,9 +32,9 @@ export type ShownKey = {
 /** What the page shows. */
 export interface Overview {
   servlets: ServedServlet[];
-  /** Why the lists of some servlet cannot be read. */
+  /** Why some servlet's entries cannot be listed. */
   problem: string | undefined;
-  /** Undefined where nothing can be installed. */
+  /** Undefined where servlets cannot be installed. */
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
   installable: { name: string; hash: string; by: string }[];
   keys: ShownKey[];
@@ -41,7 +42,7 @@ export interface Overview {
   errors: CountedError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
   token: string;
-  /** What was just done. */
+  /** The message about the action that led to this page. */
   done: string | undefined;
 }
 
@@ -52,7 +53,7 @@ export function operatePage(all: Overview): Markup {
     ${limitsOf(all.limits)}`;
 }
 
-/** A button that does something. */
+/** A form with one button, which posts these fields. */
 const button = (token: string, label: string, of: Record<string, string>): Markup =>
   html`<form method="post" class="one">
     <input type="hidden" name="token" value="${token}" />
@@ -77,26 +78,33 @@ const table = (caption: string, columns: readonly string[], rows: readonly Marku
     </table>
   </div>`;
 
+/** For whom a servlet keeps state, by the manifest's key `state`. */
+const STATE_SCOPES: Record<string, string> = {
+  session: "for each session",
+  caller: "for each caller",
+  server: "for all callers",
+};
+
 const servletsOf = ({ servlets, problem }: Overview): Markup =>
   html`<h3>Servlets</h3>
     ${
       problem === undefined
-        ? html`<p>All lists can be read.</p>`
+        ? html`<p>All servlets list their entries.</p>`
         : html`<p class="note wrong" role="alert">
-            Some lists cannot be read: ${shown(problem)} Look at the log (npx wrangler tail), and
-            mend or uninstall the servlet.
+            A servlet cannot list its entries: ${shown(problem)} See the log (npx wrangler tail),
+            then fix, roll back or uninstall the servlet.
           </p>`
     }
     ${table(
       "Servlets that are served",
-      ["Servlet", "From", "Entries", "Keeps state for", "Last hour", "Hash"],
+      ["Servlet", "From", "Entries", "Keeps state", "Last hour", "Hash"],
       servlets.map(
-        ({ name, hash, dialect, state, from, tools, runs }) =>
+        ({ name, hash, dialect, state, from, entries, runs }) =>
           html`<tr>
             <th scope="row">${shown(name)} <span class="badge">${dialect}</span></th>
             <td>${from}</td>
-            <td>${tools}</td>
-            <td>${state === "call" ? "nobody" : state}</td>
+            <td>${entries}</td>
+            <td>${STATE_SCOPES[state] ?? "no"}</td>
             <td class="${(runs?.errors ?? 0) > 0 ? "wrong" : ""}">
               ${runs === undefined ? "" : `runs: ${runs.runs}, errors: ${runs.errors}`}
             </td>
@@ -109,22 +117,22 @@ function installedOf({ installed, installable, token }: Overview): Markup {
   if (installed === undefined) {
     return html`<h3>Installed</h3>
       <p>
-        Nothing can be installed here: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
+        Servlets cannot be installed: bind the R2 bucket <code>BUILDS</code>, the Worker Loader
         <code>LOADER</code> and the Durable Object <code>INSTALLS</code> in
         <code>wrangler.toml</code>.
       </p>`;
   }
   return html`<h3>Installed</h3>
     <p>
-      A servlet comes from a file or a registry by
-      <code>npm run servlets -- install NAME --to URL</code>; those that were published here can be
-      installed at once.
+      Install a servlet from a file or a registry with
+      <code>npm run servlets -- install NAME --to URL</code>. Published servlets can be installed
+      here.
     </p>
     ${installed.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${installed.map(({ name, current, versions }) =>
       table(
         `Versions of ${shown(name)}`,
-        [shown(name), "Installed", "By", "Hash", "What to do"],
+        [shown(name), "Installed", "By", "Hash", "Action"],
         versions.map(
           ({ version, installed: at, by, hash }) =>
             html`<tr>
@@ -149,7 +157,7 @@ function installedOf({ installed, installable, token }: Overview): Markup {
     ${
       installable.length === 0
         ? ""
-        : html`<h4>Published, and not served</h4>
+        : html`<h4>Published, not installed</h4>
             <ul>
               ${installable.map(
                 ({ name, by, hash }) =>
@@ -169,9 +177,9 @@ function keysOf({ keys, token }: Overview): Markup {
       : html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
   return html`<h3>Keys</h3>
     <p>
-      Make one by <code>npm run keys -- create NAME</code>. A revoked key is refused within seconds
-      everywhere; calls that it has begun go on. Remove it from the configuration, too:
-      <code>npm run keys -- revoke NAME</code>.
+      Create a key with <code>npm run keys -- create NAME</code>. A revoked key is refused
+      everywhere within seconds; calls that were made with it continue. Remove it from the
+      configuration, too: <code>npm run keys -- revoke NAME</code>.
     </p>
     ${keys.length === 0 ? html`<p class="dim">None.</p>` : ""}
     ${
@@ -179,7 +187,7 @@ function keysOf({ keys, token }: Overview): Markup {
         ? ""
         : table(
             "API keys",
-            ["Key", "Scopes", "Expires", "Last used", "What to do"],
+            ["Key", "Scopes", "Expires", "Last used", "Action"],
             keys.map(
               ({ name, scopes, expires, used, revoked, by, key }) =>
                 html`<tr>
@@ -203,22 +211,25 @@ function keysOf({ keys, token }: Overview): Markup {
     }`;
 }
 
-/** What operators do about an error. */
+/** What an operator can do about an error, by its outcome. */
 const ADVICE: Record<string, string> = {
   trapped:
-    "The servlet's own fault. The log has its stack: npx wrangler tail. Roll back to an older version, or mend it.",
+    "The servlet crashed. Its stack is in the log (npx wrangler tail). Fix the servlet, or roll it back.",
   internal:
-    "A fault of this server. The log has it: npx wrangler tail. Report it if it comes again.",
-  servlet_failed: "The servlet gave what may not be given, or did not repeat itself. Mend it.",
-  unavailable: "Something that the server needs did not answer, or a binding is missing.",
-  too_many: "A limit was reached. If callers are right to call so often, raise it in LIMITS.",
+    "A fault of this server. Its stack is in the log (npx wrangler tail). Report it if it happens again.",
+  servlet_failed:
+    "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet.",
+  unavailable:
+    "A service that the server needs did not answer, or a binding is missing. Check wrangler.toml.",
+  too_many: "A caller reached a limit. If that is expected, raise the limit in LIMITS.",
 };
 
 function errorsOf(errors: readonly CountedError[] | undefined): Markup {
   if (errors === undefined) {
     return html`<h3>Errors</h3>
       <p>
-        None are kept: bind the Durable Object <code>USAGE</code> in <code>wrangler.toml</code>.
+        Errors are not recorded: bind the Durable Object <code>USAGE</code> in
+        <code>wrangler.toml</code>.
       </p>`;
   }
   return html`<h3>Errors</h3>
@@ -226,8 +237,8 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
       errors.length === 0
         ? html`<p class="dim">None.</p>`
         : table(
-            "The last errors of servlets",
-            ["Last", "Of", "What", "How often"],
+            "The latest errors of servlets",
+            ["Last seen", "Tool", "Error", "Count"],
             errors.map(
               ({ servlet, tool, outcome, message, count, last }) =>
                 html`<tr>
@@ -248,14 +259,14 @@ function errorsOf(errors: readonly CountedError[] | undefined): Markup {
 const limitsOf = (all: Overview["limits"]): Markup =>
   html`<h3>Limits</h3>
     <p>
-      What they are for stands in <code>docs/configuration.md</code>; the variable
+      <code>docs/configuration.md</code> explains each limit; the variable
       <code>LIMITS</code> changes them.
     </p>
     <details>
       <summary>All limits in force</summary>
       ${table(
         "Limits in force",
-        ["Limit", "Value", "Usually"],
+        ["Limit", "Value", "Default"],
         all.map(
           ({ name, value, usual }) =>
             html`<tr>
@@ -269,8 +280,8 @@ const limitsOf = (all: Overview["limits"]): Markup =>
       )}
     </details>`;
 
-/** The page that says what an action does, before it is done. */
-export const agreePage = (
+/** The page that asks for confirmation: what the action does, and its button. */
+export const confirmPage = (
   title: string,
   lines: readonly string[],
   { token, label, of }: { token: string; label: string; of: Record<string, string> },
@@ -283,5 +294,5 @@ export const agreePage = (
     <p><a href="/console/operate">Go back</a></p>`;
 
 export const operateStyle = `
-  h3 { margin-top: 1.8rem; } .one { display: inline-block; } .one button { width: auto; padding: .2rem .7rem; margin: 0; }
+  .one { display: inline-block; } .one button { width: auto; padding: .2rem .7rem; margin: 0; }
 `;

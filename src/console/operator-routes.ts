@@ -8,6 +8,7 @@ import {
   consolePage,
   PAGES,
   type Paged,
+  type PageName,
   SIGN_IN_PATH,
   type ConsoleSite,
   type Visited,
@@ -65,11 +66,11 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
 const unbound = html`<h2>Usage</h2>
   <p>
     Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
-    <code>wrangler.toml</code>, and deploy again.
+    <code>wrangler.toml</code> and deploy again.
   </p>`;
 
-/** The page for those who may not operate the server. */
-function refused(site: ConsoleSite, { person }: Visitor, at: keyof typeof PAGES) {
+/** Leads visitors who have not signed in to the sign-in, and refuses others. */
+function refused(site: ConsoleSite, { person }: Visitor, at: PageName) {
   if (person === undefined && site.hasSignIn) {
     const back = encodeURIComponent(PAGES[at]);
     return new Response(null, {

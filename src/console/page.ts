@@ -8,16 +8,17 @@ import { consolePage, SIGN_IN_PATH, type ConsoleSite } from "./frame.ts";
 
 export interface StartPage extends ConsoleSite {
   endpoint: Endpoint;
-  /** What the visitor may see; undefined for nobody in particular, where callers must be known. */
+  /** What the visitor may use; undefined where authentication is required and nobody has signed in. */
   offers: Offers | undefined;
   /** True if anybody may call and AUTH is not set to none. */
   isExposed: boolean;
-  /** The means of authentication; empty where none is required. */
+  /** How clients authenticate; empty where they need not. */
   proof: keyof typeof PROOFS | "";
 }
 
+/** What to do about a server that anybody may call. */
 export const HOW_TO_CLOSE =
-  "Make a key by npm run keys -- create NAME or a passphrase by npm run passphrase, or set AUTH to none if public access is intended.";
+  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 
 const PROOFS = {
   key: "Requires an API key. Clients send it as Authorization: Bearer.",
@@ -27,7 +28,7 @@ const PROOFS = {
 export function startPage(page: StartPage): Promise<Response> {
   const { endpoint, offers, isExposed, proof, hasSignIn } = page;
   const body = html`<p>
-      A remote MCP server. Give its URL to a client, look at what it offers, and try it.
+      A remote MCP server. Connect your client, see what it offers, and try it here.
     </p>
     ${proof && html`<p>${PROOFS[proof]}</p>`}
     ${isExposed ? html`<p class="note warn">This server requires no authentication. ${HOW_TO_CLOSE}</p>` : ""}
@@ -42,7 +43,7 @@ const hidden = (hasSignIn: boolean): Markup =>
       ${
         hasSignIn
           ? html`<a href="${SIGN_IN_PATH}">Sign in</a> to see what you may use here.`
-          : "What it offers is shown to its clients."
+          : "Connect a client to see what this server offers."
       }
     </p>
   </section>`;
@@ -54,7 +55,7 @@ const style = `
   .tabs input:checked + span { background: var(--ink); color: var(--paper); border-color: var(--ink); }
   .tabs input:focus-visible + span { outline: 3px solid var(--link); outline-offset: 2px; }
   .way { display: none; } ol { padding-left: 1.4rem; margin: .4rem 0; }
-  .servlet { border-top: 1px solid var(--line); padding: 1.2rem 0 .6rem; }
+  .servlet { border-top: 1px solid var(--line); padding: 1.2rem 0 .6rem; } .servlet h3 { margin: 0; }
   .anchor { text-decoration: none; color: var(--dim); }
   .entry { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
   .entry > summary { padding: .55rem .8rem; cursor: pointer; overflow-wrap: anywhere; }
@@ -64,7 +65,7 @@ const style = `
   .inside { padding: 0 .9rem .5rem; scroll-margin-top: 4rem; }
   .copied { position: relative; } .copied pre { padding-right: 6rem; min-height: 3rem; }
   .copied .copy { position: absolute; top: .45rem; right: .45rem; }
-  .qr { width: 14rem; height: 14rem; background: #fff; padding: .7rem; display: block; margin: .6rem 0; }
+  .qr { width: 12rem; height: 12rem; background: #fff; padding: .7rem; display: block; margin: .6rem 0; }
   .picture { max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; } figure { margin: .6rem 0; }
-  .try textarea, .try input, .try select { margin: .2rem 0; } .try > form > div { margin: .6rem 0; } progress { width: 100%; }
+  .try { border-top: 1px solid var(--line); margin-top: .8rem; padding-top: .3rem; } .try textarea, .try input, .try select { margin: .2rem 0; } .try > form > div { margin: .6rem 0; } progress { width: 100%; }
 `;

@@ -27,7 +27,7 @@ import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { addOperatorPages } from "./operator-routes.ts";
 import { startPage } from "./page.ts";
 
-/** The routes of the console, and who may open its pages. */
+/** The console's routes, and who may open each page. */
 
 /** Dependencies of the console. */
 export interface ConsoleParts {
@@ -38,9 +38,9 @@ export interface ConsoleParts {
   rateLimiter: RateLimiter;
   serving: Serving;
   people: People | undefined;
-  /** Undefined where no pages are for people. */
+  /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
-  /** Answers a message of MCP. */
+  /** Answers an MCP request. */
   answerMcp(request: Request, principal: Principal): Promise<Response>;
 }
 
@@ -84,7 +84,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
     const { raw } = c.req;
     return visited(raw, async (visitor, quota) => {
       const { caller } = visitor;
-      // To list what servlets with state offer somebody may take calls of them.
+      // Listing what a servlet with state offers may run it.
       if (!isOpen && caller) await quota.admit?.();
       const all = await serving.registry();
       const registry = !isOpen && caller ? all.for({ principal: caller }) : all;
@@ -130,7 +130,7 @@ export function addConsole(app: Hono, parts: ConsoleParts): void {
 
   addOperatorPages(app, { env, settings, serving, visited, visitorOf, paged, siteFor });
 
-  // The script of the pages, as the person who has signed in there.
+  // The pages' script calls MCP here, as the person who has signed in.
   app.all(CONSOLE_MCP_PATH, async ({ req: { raw } }) => {
     demandOwnOrigin(raw);
     const person = isOpen ? undefined : await people?.of(raw);

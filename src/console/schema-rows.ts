@@ -6,12 +6,12 @@ export interface SchemaRow {
   path: string;
   type: string;
   isRequired: boolean;
-  /** What a value must be besides, and what it is when it is left out. */
+  /** Constraints on the value, and its default, in words. */
   rules: string[];
   about: string;
 }
 
-/** How deep and how long a table is: what is left out is said in a last row. */
+/** How deep and how long a table may be. */
 const DEPTH = 4;
 const ROWS = 100;
 
@@ -38,7 +38,7 @@ function addMembers(schema: unknown, { table, path, depth }: Place): void {
     member,
     needed.has(name),
   ]);
-  // The items of a list of simple values are told by the list's type.
+  // Lists of simple values need no rows: the list's type names that of its items.
   if (isObject(items) && ("properties" in items || "items" in items)) {
     const below = depth + ("items" in items ? 1 : 0);
     if (below > DEPTH) table.isCut = true;
@@ -57,7 +57,7 @@ function addMembers(schema: unknown, { table, path, depth }: Place): void {
   }
 }
 
-/** A type in words: `string`, `list of number`, `one of`. A servlet may write anything, as deep as it likes. */
+/** A type in words: `string`, `list of number`, `one of`. Schemas come from servlets, so their depth is bounded here. */
 function typeOf(schema: Json, depth = 0): string {
   const { type, items, enum: values, anyOf, oneOf, $ref, const: only } = schema;
   const of = (one: unknown) => (isObject(one) && depth < DEPTH ? typeOf(one, depth + 1) : "any");
@@ -78,19 +78,20 @@ function typeOf(schema: Json, depth = 0): string {
 /** How many values of an enum are listed. */
 const VALUES = 12;
 
+/** Constraints in words, with `…` for their value. */
 const RULES = {
-  format: "format",
-  pattern: "pattern",
-  minimum: "at least",
-  exclusiveMinimum: "more than",
-  maximum: "at most",
-  exclusiveMaximum: "less than",
-  minLength: "characters, at least",
-  maxLength: "characters, at most",
-  minItems: "items, at least",
-  maxItems: "items, at most",
-  const: "value",
-  default: "default",
+  format: "format …",
+  pattern: "pattern …",
+  minimum: "at least …",
+  exclusiveMinimum: "more than …",
+  maximum: "at most …",
+  exclusiveMaximum: "less than …",
+  minLength: "length at least …",
+  maxLength: "length at most …",
+  minItems: "at least … items",
+  maxItems: "at most … items",
+  const: "value …",
+  default: "default …",
 } as const;
 
 function rulesOf(schema: Json): string[] {
@@ -99,7 +100,7 @@ function rulesOf(schema: Json): string[] {
     ? [values.slice(0, VALUES).map(text).join(", ") + (values.length > VALUES ? ", …" : "")]
     : [];
   const others = Object.entries(RULES).flatMap(([key, words]) =>
-    schema[key] === undefined ? [] : [`${words} ${text(schema[key])}`],
+    schema[key] === undefined ? [] : [words.replace("…", () => text(schema[key]))],
   );
   return [...listed, ...others];
 }

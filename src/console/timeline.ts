@@ -3,16 +3,17 @@ import { shown, type Markup } from "../document.ts";
 import type { Rehearsal, Story } from "../durable/task-object.ts";
 import { limits } from "../limits.ts";
 import { printableText } from "../text.ts";
-import { LIVE_PATH, STATUS } from "./live.ts";
+import { LIVE_PATH } from "./live.ts";
+import { STATUSES } from "./statuses.ts";
 
-/** One call of a person: what has happened to it, and what can be done with it. */
+/** The page of one call: its timeline, and what its caller can do with it. */
 
-interface Shown {
+interface CallPage {
   id: string;
   story: Story;
-  /** Of its forms. */
+  /** The token of its forms. */
   token: string;
-  /** Where a replay from so many entries went. */
+  /** The outcome of a replay of the first entries. */
   replayed?: { entries: number; rehearsal: Rehearsal } | undefined;
 }
 
@@ -22,28 +23,28 @@ interface Step {
   body: Markup;
 }
 
-export function callPage({ id, story, token, replayed }: Shown): Markup {
+export function callPage({ id, story, token, replayed }: CallPage): Markup {
   const { view, called, created, entries, changes, hasJournal } = story;
   const { status, statusMessage: said } = view;
   const isOpen = status === "working" || status === "input_required";
-  // One that has run before it became a task has answers from then.
+  // A call that became a task later has answers from before.
   const began = Math.min(created, entries[0]?.at ?? created);
   const steps: Step[] = [
-    { at: began, body: html`The call began.` },
+    { at: began, body: html`The call started.` },
     ...changes.map(({ at, what }, nth) => ({ at, body: changeIn(what, changes[nth - 1]?.what) })),
     ...entries.map((entry, nth) => ({
       at: entry.at,
       body: html`Answer ${nth + 1} to <code>${shown(entry.what)}</code>, ${entry.characters}
-        characters ${answerOf(entry.answer)} ${hasJournal ? acts(nth) : ""}`,
+        characters. ${answerOf(entry.answer)} ${hasJournal ? acts(nth) : ""}`,
     })),
   ].toSorted((a, b) => a.at - b.at);
   const field = html`<input type="hidden" name="token" value="${token}" />`;
   return html`<p><a href="${LIVE_PATH}">All calls</a></p>
-    <h2>${shown(called.name)} <span class="badge">${STATUS[status] ?? status}</span></h2>
+    <h2>${shown(called.name)} <span class="badge">${STATUSES[status] ?? status}</span></h2>
     <p>
-      ${called.servlet && html`Of the servlet <strong>${shown(called.servlet)}</strong>. `}Began
-      ${time(began)}, changed ${time(story.updated)}, stored until ${time(story.expires)}. It has
-      used ${story.fuel.toLocaleString("en")} units of fuel.
+      ${called.servlet && html`Servlet <strong>${shown(called.servlet)}</strong>. `}Started
+      ${time(began)}, last changed ${time(story.updated)}, stored until ${time(story.expires)}. Fuel
+      used: ${story.fuel.toLocaleString("en")}.
     </p>
     ${typeof said === "string" ? html`<p class="note text">${shown(said)}</p>` : ""}
     <form method="post" class="acts">
@@ -54,47 +55,51 @@ export function callPage({ id, story, token, replayed }: Shown): Markup {
     ${argumentsOf(called.arguments)} ${replayed === undefined ? "" : replayOf(replayed)}
     <h3 id="timeline">Timeline</h3>
     <p>
-      What the servlet asked of the world, and what you have answered.
+      What the servlet asked of the outside world, and what you answered.
       ${
         hasJournal
-          ? "A replay runs the call again up to an answer, where it can do nothing in the world. A fork is another call that goes on from there."
-          : "It can no longer be replayed: the journal goes an hour after a call has ended, and a call that has not waited has none."
+          ? "A replay runs the call again up to an answer, in isolation: nothing outside changes. A fork is a new call that continues from there."
+          : "This call cannot be replayed: its journal is deleted an hour after it has ended, and a call that never waited has none."
       }
     </p>
     <form method="post">
       ${field}
       <ol class="line">
-        ${steps.map(({ at, body }, nth) => html`<li><span class="dim">+${duration(at - began)}</span> ${body} ${took(at, steps[nth - 1]?.at)}</li>`)}
+        ${steps.map(({ at, body }, nth) => html`<li><span class="dim">+${duration(at - began)}</span> ${body} ${sincePrevious(at, steps[nth - 1]?.at)}</li>`)}
       </ol>
-      ${entries.length === limits.shownEntries ? html`<p>Later answers are not shown.</p>` : ""}
+      ${entries.length === limits.shownEntries ? html`<p>Only the first ${entries.length} answers are shown.</p>` : ""}
       ${hasJournal ? acts(entries.length) : ""}
     </form>
     ${endOf(view)}`;
 }
 
-/** The page that says what a fork does, before it is made. */
+/** The page that explains what a fork does before it is made. */
 export const forkPage = (id: string, entries: number, token: string): Markup =>
-  html`<h2>Fork this call after ${entries} answers?</h2>
+  html`<h2>Fork this call ${startOf(entries)}?</h2>
     <ul>
+      <li>A new call starts ${startOf(entries)} of this one, and continues by itself.</li>
       <li>
-        Another call begins that has been given the same ${entries} answers, and goes on by itself.
+        Everything after that happens again: requests are sent again, and people are asked again.
+        Until the calls differ, requests carry the same <code>Idempotency-Key</code>, so a service
+        that honours it does nothing twice. Other services may.
       </li>
-      <li>
-        Whatever the servlet asked for after that, it asks again: requests are sent again, and
-        people are asked again. Requests carry the same <code>Idempotency-Key</code> as long as
-        nothing has differed, so that a service which honours it does nothing twice. Others may.
-      </li>
-      <li>What the servlet keeps (memory and files) is as it is now, not as it was then.</li>
-      <li>Its questions are answered here: no client knows of it.</li>
+      <li>The servlet sees its memory and files as they are now, not as they were then.</li>
+      <li>You answer its questions on these pages, because no client knows of the new call.</li>
     </ul>
     <form method="post" action="${LIVE_PATH}/${id}">
       <input type="hidden" name="token" value="${token}" />
-      <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
-      <button name="do" value="">Go back</button>
+      <p class="acts">
+        <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
+        <button name="do" value="">Go back</button>
+      </p>
     </form>`;
 
+/** Where a replay or fork starts, in words. */
+const startOf = (entries: number): string =>
+  entries === 0 ? "from the beginning" : `after ${entries} ${entries === 1 ? "answer" : "answers"}`;
+
 const acts = (entries: number): Markup => {
-  const behind = html`<span class="unseen"> (after ${entries} answers)</span>`;
+  const behind = html`<span class="unseen"> (${startOf(entries)})</span>`;
   return html`<span class="acts"
     ><button name="replay" value="${entries}">Replay to here${behind}</button
     ><button name="fork" value="${entries}">Fork from here${behind}</button></span
@@ -102,17 +107,17 @@ const acts = (entries: number): Markup => {
 };
 
 function changeIn(what: string, before: string | undefined): Markup {
-  if (what !== "run") return html`It ${STATUS[what] ?? shown(what)}.`;
+  if (what !== "run") return html`It ${STATUSES[what] ?? shown(what)}.`;
   return before === "run"
-    ? html`The run before this one was stopped, and the servlet ran again from the journal.`
-    : html`The servlet ran, from the journal where there is one.`;
+    ? html`The previous run was interrupted. The servlet was started again from the journal.`
+    : html`The servlet was started${before === undefined ? "" : " again, from the journal"}.`;
 }
 
 const answerOf = (answer: string | undefined): Markup =>
   answer === undefined
-    ? html`(it is the servlet's, and not shown)`
+    ? html`Not shown: it may have secrets of the servlet.`
     : html`<details>
-        <summary>What came back</summary>
+        <summary>Answer</summary>
         <pre tabindex="0">${shown(answer)}</pre>
       </details>`;
 
@@ -129,15 +134,15 @@ function argumentsOf(args: Record<string, string>): Markup {
     </dl>`;
 }
 
-const replayOf = ({ entries, rehearsal: { end, said, fuel } }: NonNullable<Shown["replayed"]>) =>
+const replayOf = ({ entries, rehearsal: { end, said, fuel } }: NonNullable<CallPage["replayed"]>) =>
   html`<section class="note" aria-labelledby="replayed">
-    <h3 id="replayed">With the first ${entries} answers</h3>
+    <h3 id="replayed">Replay ${startOf(entries)}</h3>
     <p role="status">${shown(end)}</p>
-    ${fuel > 0 ? html`<p>All runs together: ${fuel.toLocaleString("en")} units of fuel.</p>` : ""}
+    ${fuel > 0 ? html`<p>Fuel used: ${fuel.toLocaleString("en")}.</p>` : ""}
     ${
       said.length === 0
         ? ""
-        : html`<p>It said on the way:</p>
+        : html`<p>Log and progress:</p>
             <pre tabindex="0">${said.map(shown).join("\n")}</pre>`
     }
   </section>`;
@@ -155,11 +160,11 @@ ${printableText(text.slice(0, limits.shownEndCharacters))}${isCut ? "…" : ""}<
 const time = (at: number): Markup =>
   html`<time datetime="${new Date(at).toISOString()}">${new Date(at).toUTCString()}</time>`;
 
-/** How long a step took: the time since the step before it. */
-const took = (at: number, before: number | undefined): Markup =>
+/** The time since the previous step. */
+const sincePrevious = (at: number, before: number | undefined): Markup =>
   before === undefined
     ? html``
-    : html`<span class="dim">(${duration(at - before)} after the step before)</span>`;
+    : html`<span class="dim">(${duration(at - before)} after the previous step)</span>`;
 
 /** `1.204 s`, `4 min 10 s`, `2 h 5 min`. */
 function duration(ms: number): string {

@@ -6,9 +6,9 @@ import { SPANS, type Report, type Span } from "../usage/usage-object.ts";
 import { barChart, share } from "./charts.ts";
 import { PAGES } from "./frame.ts";
 
-/** What runs of servlets came to, for operators. */
+/** The page on which operators see how much servlets run, and what that costs. */
 
-/** What a page of usage is about. */
+/** What the page is asked to show. */
 export interface Question {
   over: Span;
   by: Dimension;
@@ -22,20 +22,20 @@ export function questionIn(url: string): Question {
   return { over: over ?? "hour", by: by ?? "tool" };
 }
 
-/** `month` is what the estimate of the bill is made of. */
+/** The page's body. The bill is estimated from the sums of a `month`. */
 export function usagePage(question: Question, report: Report, month: Sums, now: number): Markup {
   const { over, by } = question;
-  const { total, named, bytes } = report;
+  const { total, named, bytes, waiting } = report;
   const most = named[0]?.sums.runs ?? 0;
   return html`<h2>Usage</h2>
     <p>
-      Runs of servlets. One call is several runs where it waits. Counters of a server that was
-      stopped may miss its last seconds.
+      Runs of servlets. A call that waits and continues is several runs. The last seconds before a
+      server stops may be missing.
     </p>
     ${choices("Over the last", Object.keys(SPANS), over, (one) => ({ over: one, by }))}
     ${choices("By", DIMENSIONS, by, (one) => ({ over, by: one }))}
     <dl class="big">
-      ${figures(total, bytes).map(
+      ${figuresOf({ sums: total, bytes, waiting }).map(
         ([name, value]) =>
           html`<div>
             <dt>${name}</dt>
@@ -43,7 +43,7 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
           </div>`,
       )}
     </dl>
-    ${barChart(`Runs in the last ${over}, errors in red`, barsOf(question, report, now))}
+    ${barChart(`Runs per ${STEP_NAMES[over]} in the last ${over}, errors in red`, barsOf(question, report, now))}
     <div class="wide" tabindex="0" role="region" aria-label="Runs by ${by}">
       <table>
         <caption>
@@ -51,16 +51,16 @@ export function usagePage(question: Question, report: Report, month: Sums, now: 
         </caption>
         <thead>
           <tr>
-            <th scope="col">${by}</th>
+            <th scope="col">${by[0]!.toUpperCase()}${by.slice(1)}</th>
             ${COLUMNS.map((name) => html`<th scope="col" class="number">${name}</th>`)}
           </tr>
         </thead>
         <tbody>
           ${named.map(
-            ({ name, sums, bytes: stored }) =>
+            ({ name, ...counted }) =>
               html`<tr>
-                <th scope="row">${shown(name)} ${share(sums.runs, most)}</th>
-                ${figures(sums, stored).map(([, value]) => html`<td class="number">${value}</td>`)}
+                <th scope="row">${shown(name)} ${share(counted.sums.runs, most)}</th>
+                ${figuresOf(counted).map(([, value]) => html`<td class="number">${value}</td>`)}
               </tr>`,
           )}
         </tbody>
@@ -74,18 +74,21 @@ const number = (value: number): string => Math.round(value).toLocaleString("en")
 const milliseconds = (value: number | undefined): string =>
   value === undefined ? "" : `${number(value)} ms`;
 
-/** Sums as numbers for people, by name. */
-const figures = (sums: Sums, bytes: number): [name: string, value: string][] => [
+type Counted = Omit<Report["named"][number], "name">;
+
+/** What was counted as text, by column. */
+const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: string][] => [
   ["Runs", number(sums.runs)],
   ["Errors", number(sums.errors)],
   ["Waits", number(sums.waits)],
-  ["Half within", milliseconds(timeOf(sums, 0.5))],
-  ["95 % within", milliseconds(timeOf(sums, 0.95))],
+  ["Waiting now", number(waiting)],
+  ["p50 time", milliseconds(timeOf(sums, 0.5))],
+  ["p95 time", milliseconds(timeOf(sums, 0.95))],
   ["Fuel", number(sums.fuel)],
-  ["Kept now", bytes === 0 ? "0" : `${(bytes / 1_048_576).toFixed(1)} MiB`],
+  ["Stored", bytes === 0 ? "0" : `${(bytes / 1_048_576).toFixed(1)} MiB`],
 ];
 
-const COLUMNS = figures(noSums(), 0).map(([name]) => name);
+const COLUMNS = figuresOf({ sums: noSums(), bytes: 0, waiting: 0 }).map(([name]) => name);
 
 function choices(
   label: string,
@@ -102,7 +105,9 @@ function choices(
   </nav>`;
 }
 
-/** A bar for each step, also for those without runs. */
+const STEP_NAMES = { hour: "minute", day: "hour", month: "day" } as const;
+
+/** One bar for each step, with or without runs. */
 function barsOf({ over }: Question, { steps }: Report, now: number) {
   const { ms, step } = SPANS[over];
   const sums = new Map(steps.map((one) => [one.start, one.sums]));
@@ -118,24 +123,24 @@ function barsOf({ over }: Question, { steps }: Report, now: number) {
 function billOf(month: Sums): Markup {
   const { charges, dollars } = estimate(month);
   const money = (amount: number) => `$${amount.toFixed(2)}`;
-  return html`<h3>What a month costs</h3>
+  return html`<h3>Estimated cost of a month</h3>
     <p>
-      About <strong>${money(dollars)}</strong> by the runs of the last 30 days: an estimate by the
-      prices of ${PRICES.date}, of which ${money(PRICES.base)} are the plan's. It leaves out what is
-      stored, requests that run no servlet, and other Workers of the account.
+      About <strong>${money(dollars)}</strong> for the runs of the last 30 days, at the prices of
+      ${PRICES.date} and including ${money(PRICES.base)} for the plan. Storage, requests that run no
+      servlet, and other Workers of the account are not included.
     </p>
-    <div class="wide" tabindex="0" role="region" aria-label="The estimate">
+    <div class="wide" tabindex="0" role="region" aria-label="The estimate by item">
       <table>
         <caption>
-          The estimate
+          By item
         </caption>
         <thead>
           <tr>
-            <th scope="col">What</th>
-            <th scope="col" class="number">Millions</th>
+            <th scope="col">Item</th>
+            <th scope="col" class="number">Used (millions)</th>
             <th scope="col" class="number">Included</th>
-            <th scope="col" class="number">Price of a further million</th>
-            <th scope="col" class="number">Dollars</th>
+            <th scope="col" class="number">Per further million</th>
+            <th scope="col" class="number">Cost</th>
           </tr>
         </thead>
         <tbody>

@@ -11,20 +11,17 @@ export interface Listed {
   kind: "call" | "session";
   /** What is called; the client of a session. */
   name: string;
-  /** The status of its task; a session is `working` while it is listed. */
+  /** The status of its task; always `working` for a session. */
   status: string;
   /** What it waits for, in words. */
   waits?: string;
-  /** Unix times in ms: when it began, when it last changed, and from when on nothing of it is stored. */
+  /** Unix times in ms: when it started, when it last changed, and when its data is deleted. */
   created: number;
   updated: number;
   until: number;
 }
 
-/**
- * Under which name the calls of a caller are listed; undefined for callers that nobody can tell from others, unless they
- * are on this machine.
- */
+/** The name under which a caller's calls are listed; undefined for an anonymous caller, unless it is on this machine. */
 export function listerOf({ name, address = "" }: Principal): string | undefined {
   if (name !== ANONYMOUS.name) return name;
   // As `networkOf` names the loopback addresses.
@@ -40,10 +37,10 @@ interface Row extends Record<string, SqlStorageValue> {
   sealed: ArrayBuffer;
 }
 
-export const isEnded = ({ status }: Pick<Listed, "status">): boolean =>
+const isEnded = ({ status }: Pick<Listed, "status">): boolean =>
   status !== "working" && status !== "input_required";
 
-/** The list of one person, sealed in an object's SQLite, and the pages that show it. */
+/** One person's list, sealed in an object's SQLite, and the open pages that follow it. */
 export class ListedCalls {
   readonly #sql: SqlStorage;
   readonly #watching = new Set<Connection>();
@@ -52,12 +49,12 @@ export class ListedCalls {
     this.#sql = sql;
   }
 
-  /** Lists a call as it is now. Of too many the oldest leave the list, first those that have ended. */
+  /** Adds or updates a call. Above `limits.listedCalls` it drops the oldest, ended ones first. */
   async put(listed: Listed, sealer: Sealer): Promise<void> {
     const { id, until, updated } = listed;
     const sealed = await sealer.seal(encoder.encode(JSON.stringify(listed)), placeOf(id));
     const ended = isEnded(listed) ? 1 : 0;
-    // An older message may come later; what has ended stays so.
+    // Messages may arrive out of order: an older one changes nothing, and an ended call stays ended.
     const { rowsWritten } = this.#sql.exec(
       `INSERT INTO listed VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET until = excluded.until,
        updated = excluded.updated, ended = excluded.ended, sealed = excluded.sealed
@@ -90,7 +87,7 @@ export class ListedCalls {
     return all.filter((one) => one !== undefined);
   }
 
-  /** An event stream: the whole list, then each call that changes. Of too many the oldest breaks off. */
+  /** An event stream: the whole list, then each change. Above `limits.consoleStreams` it closes the oldest. */
   async watch(sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
     const all = eventOf(await this.all(sealer));
     const connection: Connection = new Connection({

@@ -15,39 +15,71 @@ import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 import { tasksOf } from "./tasks.ts";
 
-/** A task in the console of its caller. */
+/** What the console shows of a task, and does with it. */
 
-/** Keeps the list in the console up to date: one message at a time, of which each says how the task was when it was sent. */
+/**
+ * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It
+ * sends the list one message at a time, always with the latest status.
+ */
 export class Listing {
   readonly #store: TaskStore;
-  #profiles: Profiles | undefined;
+  readonly #serving: Serving;
+  #isForgotten = false;
   #latest: Promise<{ by: string; listed: Listed } | undefined> | undefined;
   #sending: Promise<void> | undefined;
-  #told = "";
+  #sent = "";
 
-  /** Without profiles there is no console. */
-  constructor(store: TaskStore, profiles: Profiles | undefined) {
+  constructor(store: TaskStore, serving: Serving) {
     this.#store = store;
-    this.#profiles = profiles;
+    this.#serving = serving;
   }
 
-  /** Settles when the console knows how the task is now. Never throws. */
+  /** Settles when the console has the task's current status. Never throws. */
   async tell(): Promise<void> {
-    const profiles = this.#profiles;
-    if (profiles === undefined || !this.#store.exists) return;
+    if (this.#isForgotten || !this.#store.exists) return;
     const { status, updated } = this.#store.row;
-    if (this.#told === `${status} ${updated}`) return;
-    this.#told = `${status} ${updated}`;
-    // Read now: one that no client sees is deleted when it has ended.
+    if (this.#sent === `${status} ${updated}`) return;
+    this.#sent = `${status} ${updated}`;
+    await Promise.all([this.#count().catch(report), this.#list()]);
+  }
+
+  /** Counts the call among those that wait, or no longer. */
+  async #count(): Promise<void> {
+    const { counting } = this.#serving;
+    if (counting === undefined) return;
+    const [task, { principal: caller }, now] = [this.#store.id, this.#store.row, this.#sent];
+    const over = { task, servlet: "", tool: "", caller, until: 0 };
+    if (this.#store.isOver) return counting.waiting(over);
+    const [waits, begun, subject] = await Promise.all([
+      this.#store.waits(),
+      this.#store.read("begun"),
+      this.#store.subject(),
+    ]);
+    const { servlets } = (await this.#serving.registry()).whole;
+    const servlet = servlets.find(({ hash }) => hash === begun?.head.hash)?.name ?? "";
+    // The status may have changed meanwhile, which counts the call again.
+    if (this.#sent !== now || this.#isForgotten) return;
+    const tool = subject === undefined ? "" : printable(nameIn(subject));
+    counting.waiting(
+      waits === undefined ? over : { ...over, servlet, tool, until: this.#store.expires },
+    );
+  }
+
+  async #list(): Promise<void> {
+    const { profiles } = this.#serving;
+    if (profiles === undefined) return;
+    // Read at once: a task that no client sees is deleted as soon as it ends.
     this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
     this.#sending ??= this.#send(profiles);
     await this.#sending;
   }
 
-  /** Nothing more is told of a task that its caller wants forgotten. */
+  /** Sends nothing more: the caller has asked to delete all data. */
   end(): void {
-    this.#profiles = undefined;
+    this.#isForgotten = true;
     this.#latest = undefined;
+    const over = { servlet: "", tool: "", caller: "", until: 0 };
+    this.#serving.counting?.waiting({ task: this.#store.id, ...over });
   }
 
   async #send(profiles: Profiles): Promise<void> {
@@ -73,13 +105,13 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   return { by, listed: typeof waits === "string" ? { ...listed, waits } : listed };
 }
 
-/** The name or URI of what is called, or the method of a call without one. */
+/** The name or URI of what is called, otherwise the method. */
 function nameIn({ method, params: { name, uri } }: Subject): string {
   const named = name ?? uri;
   return typeof named === "string" ? named : method;
 }
 
-/** What a caller looks at, replays or forks of its own task. Throws `invalid_params`, `too_many`. */
+/** Shows, replays or forks a task for its caller. Throws `invalid_params`, `too_many`. */
 export async function looked(
   store: TaskStore,
   look: Look,
@@ -91,7 +123,7 @@ export async function looked(
   if (call === undefined || recorded === undefined || look.entries > recorded.entries.length) {
     throw new Fault(
       "invalid_params",
-      "The journal of this call does not reach so far, or it is gone: it stays for an hour after the call has ended.",
+      "The journal of this call is shorter, or it has been deleted: it is kept for an hour after the call has ended. Reload the page.",
     );
   }
   const { pending: _pending, intents: _intents, ...begun } = recorded;
@@ -109,7 +141,7 @@ export async function looked(
     storageQuota(env)(callerKey(principal), bytes),
   );
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
-  // Its client knows nothing of it, so what it asks is answered on pages.
+  // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
   const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
   const { taskId } = await tasks!.create(fork);
@@ -148,5 +180,5 @@ async function storyOf(store: TaskStore, serving: Serving): Promise<Story> {
   };
 }
 
-/** What callers have answered themselves. Other answers may have secrets, or what the servlet keeps from its callers. */
+/** Answers that callers gave themselves. Others may hold secrets, or what the servlet does not show its callers. */
 const ANSWERED = /^(elicitation|sampling|roots)\//;

@@ -41,12 +41,12 @@ async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEn
   }
 }
 
-/** Whether a task that waits can go on with what is served. */
+/** Checks whether a waiting task can continue with what is served. */
 export class GoingOn {
   readonly #store: TaskStore;
   readonly #serving: Serving;
   readonly #publish: () => void;
-  /** The registry with which it can. */
+  /** The registry with which it was last found to. */
   #known: Registry | undefined;
 
   constructor(store: TaskStore, serving: Serving, publish: () => void) {
@@ -55,7 +55,7 @@ export class GoingOn {
     this.#publish = publish;
   }
 
-  /** Ends a call whose build is gone, so that its user is not asked in vain. */
+  /** Ends a call whose build is gone, so that nobody answers it in vain. */
   async check(): Promise<void> {
     const registry = await this.#serving.registry();
     if (registry === this.#known || this.#store.status !== "input_required") return;
@@ -68,7 +68,7 @@ export class GoingOn {
   }
 }
 
-/** Why a task could not go on with another build; undefined if it could, null if it does not wait. */
+/** Why a task could not continue with another build; undefined if it could, null if it is not waiting. */
 export async function replayed(
   store: TaskStore,
   build: PreparedServlet,
@@ -80,16 +80,16 @@ export async function replayed(
   return replay(call, recorded, { build, deployment });
 }
 
-/** Why a call that waits could not go on with another build of its servlet; undefined if it could. */
+/** Why a waiting call could not continue with another build of its servlet; undefined if it could. */
 async function replay(
   call: TaskCall,
   recorded: Recorded,
   { build, deployment }: { build: PreparedServlet; deployment: Deployment },
 ): Promise<string | undefined> {
   const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
-  const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNSEEN });
+  const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNOBSERVED });
   try {
-    const outcome = await (await findAgain(call, registry)).run(without(call, ofBuild));
+    const outcome = await (await findAgain(call, registry)).run(isolatedContext(call, ofBuild));
     if (!(outcome instanceof Suspended)) return "It would end without what it waits for.";
     const { pending } = outcome.recorded ?? {};
     if (pending?.digest === recorded.pending?.digest) return undefined;
@@ -99,7 +99,7 @@ async function replay(
   }
 }
 
-/** Where a call goes that is run again from this record. */
+/** Runs a call again from this record, without effects, and says how the run ends. */
 export async function rehearsed(
   call: Omit<TaskCall, "recorded">,
   recorded: Recorded,
@@ -113,25 +113,25 @@ export async function rehearsed(
   };
   try {
     const all = (await registry.at(recorded.head.hash)).whole;
-    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, ...UNSEEN });
+    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, ...UNOBSERVED });
     const target = await findAgain(call, quiet);
-    const context = without(call, { ...recorded, notices: 0 });
+    const context = isolatedContext(call, { ...recorded, notices: 0 });
     const outcome = await target.run({ ...context, notify });
     if (!(outcome instanceof Suspended))
-      return { end: "It ends here with a result.", said, fuel: 0 };
+      return { end: "It would end here with a result.", said, fuel: 0 };
     const { fuelUsed: fuel, recorded: { pending } = {} } = outcome;
     return {
-      end: `It asks for ${pending?.what ?? "input"}, and would wait for the answer.`,
+      end: `It would ask for ${pending?.what ?? "input"} and wait for the answer.`,
       said,
       fuel,
     };
   } catch (error) {
-    return { end: `It fails: ${Fault.from(error).message}`, said, fuel: 0 };
+    return { end: `It would fail: ${Fault.from(error).message}`, said, fuel: 0 };
   }
 }
 
-/** The context of a run that can do nothing in the world: it stops at the first question that its record does not answer. */
-function without(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallContext {
+/** The context of a run without effects: it stops at the first question that its record does not answer. */
+function isolatedContext(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallContext {
   const { principal, client, id, meta } = call;
   const stop = () => Promise.reject(new Wait({ kind: "task" }));
   return {
@@ -144,8 +144,8 @@ function without(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallCont
   };
 }
 
-/** Such a run is neither logged nor counted, and what its servlet keeps is not there: it begins with nothing. */
-const UNSEEN: Partial<Deployment> = {
+/** Such a run is neither logged nor counted, and its servlet starts without its state. */
+const UNOBSERVED: Partial<Deployment> = {
   log: () => {},
   record: undefined,
   count: undefined,

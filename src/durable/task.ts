@@ -57,7 +57,7 @@ export function taskObject(share: Share) {
       this.#serving = serving;
       const publish = () => state.waitUntil(this.#publish());
       this.#goingOn = new GoingOn(this.#store, serving, publish);
-      this.#listing = new Listing(this.#store, serving.profiles);
+      this.#listing = new Listing(this.#store, serving);
     }
 
     async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {

@@ -2,7 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import { namespaceOf } from "../env.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { Counts, type CountedRun, type Stored } from "./counts.ts";
+import { Counts, type CountedRun, type Stored, type Waiting } from "./counts.ts";
 import type { UsageObject } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */
@@ -11,13 +11,18 @@ export function usageOf(env: object): (() => DurableObjectStub<UsageObject>) | u
   return objects && (() => objects.getByName("usage"));
 }
 
+/** What can be counted. */
+interface Counting {
+  count(run: CountedRun): void;
+  stored(stored: Stored): void;
+  waiting(waiting: Waiting): void;
+}
+
 /**
- * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. What is not sent when an
- * isolate ends is lost: a call never waits for it, and never fails by it.
+ * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
+ * before loses them; no call waits for them or fails because of them.
  */
-export function countingIn(
-  env: object,
-): { count(run: CountedRun): void; stored(stored: Stored): void } | undefined {
+export function countingIn(env: object): Counting | undefined {
   const usage = usageOf(env);
   if (usage === undefined) return undefined;
   const counts = new Counts(limits.usageNames);
@@ -29,7 +34,7 @@ export function countingIn(
     if (taken) await usage().add(taken);
   };
   const plan = () => {
-    // A request whose context was cancelled sends nothing: then a later one does.
+    // If the request is cancelled before it sends, a later request sends the counters.
     const now = Date.now();
     if (now < dueAt) return;
     dueAt = now + 2 * limits.usageMs;
@@ -42,6 +47,10 @@ export function countingIn(
     },
     stored(stored) {
       counts.setStored(stored);
+      plan();
+    },
+    waiting(waiting) {
+      counts.setWaiting(waiting);
       plan();
     },
   };

@@ -1,3 +1,5 @@
+import { limits } from "../limits.ts";
+
 /** Counters of runs, which can be added up. */
 
 /** A run of a servlet that has ended. */
@@ -11,11 +13,11 @@ export interface CountedRun {
   /** How long it took. */
   ms: number;
   fuel: number;
-  /** Of an error that is not the servlet's own word to its caller. */
+  /** The message of an error, unless the servlet wrote it for its caller. */
   message?: string;
 }
 
-/** An error of runs, and how often it was. */
+/** An error of runs, and how often it happened. */
 export interface CountedError {
   servlet: string;
   tool: string;
@@ -37,7 +39,7 @@ export interface Sums {
   /** Runs that stopped to wait: for an answer, a time, or room. */
   waits: number;
   fuel: number;
-  /** How many runs took so long, in buckets: see `bucketOf`. */
+  /** The number of runs in each bucket of time: see `bucketOf`. */
   times: number[];
 }
 
@@ -72,7 +74,7 @@ export function addSums(to: Sums, more: Sums): void {
   for (const [nth, count] of more.times.entries()) to.times[nth]! += count;
 }
 
-/** The time in ms that this part of the runs stayed below, to within a factor of 1.4; undefined without runs. */
+/** A quantile of the runs' times in ms, to within a factor of 1.4; undefined without runs. */
 export function timeOf({ times, runs }: Sums, part: number): number | undefined {
   let left = part * runs;
   if (runs === 0) return undefined;
@@ -90,10 +92,10 @@ export interface Counted {
   sums: Sums;
 }
 
-/** What names share that are too many to be counted by themselves. */
+/** The name under which names above the limit are counted together. */
 export const OTHERS = "(others)";
 
-/** What an object stores for servlets that keep state: all of it, at the time. */
+/** How much an object stores for servlets that keep state. */
 export interface Stored {
   object: string;
   servlet: string;
@@ -102,12 +104,25 @@ export interface Stored {
   bytes: number;
 }
 
+/** Whether a call waits, for an answer, a time or room. */
+export interface Waiting {
+  /** The id of its task. */
+  task: string;
+  /** Empty if it is not known. */
+  servlet: string;
+  tool: string;
+  caller: string;
+  /** When its stored data is deleted, in Unix ms; 0 if it does not wait. */
+  until: number;
+}
+
 /** All that an isolate has counted. */
 export interface Taken {
   total: Sums;
   named: Counted[];
   errors: CountedError[];
   stored: Stored[];
+  waiting: Waiting[];
 }
 
 /** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
@@ -117,6 +132,7 @@ export class Counts {
   #named = newNames();
   #errors = new Map<string, CountedError>();
   #stored = new Map<string, Stored>();
+  #waiting = new Map<string, Waiting>();
 
   constructor(most: number) {
     this.#most = most;
@@ -136,10 +152,15 @@ export class Counts {
     this.#errors.set(key, { servlet, tool, outcome, message, count: count + 1, last });
   }
 
-  /** Of too many objects the others are told another time, when they store something again. */
+  /** Objects above the limit are counted when they next store something. */
   setStored(stored: Stored): void {
     if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
       this.#stored.set(stored.object, stored);
+  }
+
+  setWaiting(waiting: Waiting): void {
+    if (this.#waiting.has(waiting.task) || this.#waiting.size < limits.waitingTasks)
+      this.#waiting.set(waiting.task, waiting);
   }
 
   /** All that was counted since the last time; undefined if that is nothing. */
@@ -147,7 +168,9 @@ export class Counts {
     const total = this.#total;
     const stored = [...this.#stored.values()];
     this.#stored = new Map();
-    if (total.runs === 0 && stored.length === 0) return undefined;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    if (total.runs === 0 && stored.length === 0 && waiting.length === 0) return undefined;
     const named = DIMENSIONS.flatMap((by) =>
       [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
     );
@@ -155,7 +178,7 @@ export class Counts {
     this.#named = newNames();
     const errors = [...this.#errors.values()];
     this.#errors = new Map();
-    return { total, named, errors, stored };
+    return { total, named, errors, stored, waiting };
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

@@ -16,12 +16,12 @@ export const PRICES = {
 } as const;
 
 /**
- * What a run costs besides its guest's fuel, as it was measured here: a millisecond of the host's CPU, and for one that
- * waits ten requests to objects, of which each keeps 128 MB for about a second.
+ * The cost of a run besides its guest's fuel, as measured here: a millisecond of the host's CPU. A run that waits takes
+ * ten requests to objects, which keep 128 MB for about ten seconds in all.
  */
 const PER_RUN = { cpuMs: 1, objectRequests: 0.1 };
 const PER_WAIT = { objectRequests: 10, objectGbS: 1.3 };
-/** Fuel that a guest uses in a millisecond of CPU, about. */
+/** About how much fuel a guest uses in a millisecond of CPU. */
 const FUEL_PER_MS = 1_000_000;
 
 /** A line of the estimate. */
@@ -30,7 +30,7 @@ export interface Charge {
   /** In millions. */
   amount: number;
   included: number;
-  /** US dollars for what is above that. */
+  /** US dollars per further million. */
   price: number;
   dollars: number;
 }

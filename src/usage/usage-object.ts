@@ -9,9 +9,10 @@ import {
   type Dimension,
   type Sums,
   type Taken,
+  type Waiting,
 } from "./counts.ts";
 
-/** How long a page looks back, and in which steps; times in ms. */
+/** The spans of time that Usage shows, and the steps of their charts, in ms. */
 export const SPANS = {
   hour: { ms: 3_600_000, step: 60_000 },
   day: { ms: 86_400_000, step: 3_600_000 },
@@ -24,10 +25,12 @@ export interface Report {
   /** In order of time; steps without runs are absent. `start` in Unix ms. */
   steps: { start: number; sums: Sums }[];
   total: Sums;
-  /** The most used names, by runs, with the bytes that are stored for each now; none for tools. */
-  named: { name: string; sums: Sums; bytes: number }[];
+  /** The most used names, by runs. Bytes are those stored now (none by tool); `waiting` counts the calls that wait now. */
+  named: { name: string; sums: Sums; bytes: number; waiting: number }[];
   /** Bytes that are stored now by servlets that keep state. */
   bytes: number;
+  /** Calls that wait now. */
+  waiting: number;
 }
 
 /** RPC interface of the counters of a server. */
@@ -50,6 +53,8 @@ CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, b
 CREATE TABLE IF NOT EXISTS errors (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
   count INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (servlet, tool, outcome, message));
 CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
+  until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INTEGER, by TEXT);`;
 
 /**
@@ -64,7 +69,7 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
     this.#sql.exec(TABLE);
   }
 
-  async add({ total, named, errors, stored }: Taken): Promise<void> {
+  async add({ total, named, errors, stored, waiting }: Taken): Promise<void> {
     const now = Date.now();
     this.ctx.storage.transactionSync(() => {
       for (const [span, { ms, step }] of Object.entries(SPANS)) {
@@ -77,6 +82,7 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
         const row = [object, servlet, caller, bytes];
         this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
       }
+      this.#setWaiting(waiting, now);
       this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
       this.#sql.exec(
         "DELETE FROM stored WHERE rowid IN (SELECT rowid FROM stored ORDER BY bytes DESC LIMIT -1 OFFSET ?)",
@@ -95,6 +101,18 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
         limits.shownErrors,
       );
     });
+  }
+
+  #setWaiting(waiting: readonly Waiting[], now: number): void {
+    for (const { task, servlet, tool, caller, until } of waiting) {
+      const row = [task, servlet, tool, caller, until];
+      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
+    }
+    this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
+    this.#sql.exec(
+      "DELETE FROM waiting WHERE rowid IN (SELECT rowid FROM waiting ORDER BY until DESC LIMIT -1 OFFSET ?)",
+      limits.waitingTasks,
+    );
   }
 
   async errors(): Promise<CountedError[]> {
@@ -177,17 +195,37 @@ export class Usage extends DurableObject implements UsageObject, KeyRecordsObjec
       named.set(name, all);
     }
     const bytes = this.#bytesBy(by);
-    for (const name of bytes.keys()) if (!named.has(name)) named.set(name, noSums());
+    const waiting = this.#waitingBy(by);
+    for (const name of [...bytes.keys(), ...waiting.keys()])
+      if (!named.has(name)) named.set(name, noSums());
     const sorted = [...named]
-      .map(([name, sums]) => ({ name, sums, bytes: bytes.get(name) ?? 0 }))
+      .map(([name, sums]) => ({
+        ...{ name, sums },
+        bytes: bytes.get(name) ?? 0,
+        waiting: waiting.get(name) ?? 0,
+      }))
       .toSorted((a, b) => b.sums.runs - a.sums.runs);
     const { sum } = this.#sql
       .exec<{ sum: number }>("SELECT IFNULL(SUM(bytes), 0) AS sum FROM stored")
       .one();
-    return { steps, total, named: sorted.slice(0, limits.usageNames + 1), bytes: sum };
+    const { count } = this.#sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM waiting WHERE until > ?", Date.now())
+      .one();
+    const shown = sorted.slice(0, limits.usageNames + 1);
+    return { steps, total, named: shown, bytes: sum, waiting: count };
   }
 
-  /** The largest, by name; nothing for tools. */
+  #waitingBy(by: Dimension): Map<string, number> {
+    const rows = this.#sql
+      .exec<{ name: string; count: number }>(
+        `SELECT ${by} AS name, COUNT(*) AS count FROM waiting WHERE until > ? AND ${by} <> '' GROUP BY ${by} ORDER BY 2 DESC LIMIT ?`,
+        ...[Date.now(), limits.usageNames],
+      )
+      .toArray();
+    return new Map(rows.map(({ name, count }) => [name, count]));
+  }
+
+  /** The names with the most stored bytes; none for tools. */
   #bytesBy(by: Dimension): Map<string, number> {
     if (by === "tool") return new Map();
     const rows = this.#sql

@@ -5,7 +5,7 @@ import { SchemaForm } from "./fields.tsx";
 import type { Asked, Json } from "./mcp.ts";
 import { Text } from "./results.tsx";
 
-/** A question of the servlet, answered in place. */
+/** A servlet's question, and the form to answer it. */
 export const Ask = ({
   id,
   asked,
@@ -41,7 +41,7 @@ export const Ask = ({
         <p>
           Open{" "}
           <a href={link.href} target="_blank" rel="noreferrer noopener">
-            a page of {link.host}
+            a page at {link.host}
           </a>
           .
         </p>
@@ -58,9 +58,9 @@ export const Ask = ({
           isModel
             ? { accept: "Send this answer" }
             : {
-                accept: isPage ? "I have opened it" : "Send this answer",
+                accept: isPage ? "I have opened the page" : "Send this answer",
                 decline: "Decline",
-                cancel: "Later",
+                cancel: "Dismiss",
               }
         }
         onSubmit={take}

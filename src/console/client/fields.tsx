@@ -3,32 +3,33 @@ import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts
 import { printableText } from "../../text.ts";
 import type { Json } from "./mcp.ts";
 
-/** A form from a schema: of a tool's arguments, or of what a servlet asks. */
+/** A form made from a schema: for arguments, and for answers to a servlet's questions. */
 
-interface Given {
-  /** Begins the ids of its fields, which are unique on the page. */
+interface FormProps {
+  /** Prefix of the ids of its fields; unique on the page. */
   id: string;
   schema: Json;
-  /** The texts of its buttons; each gives its name to `onSubmit`. */
+  /** The labels of its buttons, by the value that `onSubmit` gets. */
   buttons: Record<string, string>;
   isBusy?: boolean;
   onSubmit(button: string, content: Json): void;
   onWrong(why: string): void;
-  /** Values that a field may have, as it is typed, with the other fields; absent where there are none. */
+  /** Absent where fields have no completions. */
   complete?: Complete | undefined;
 }
 
+/** Completions of a field's value as it is typed, given the other fields. */
 export type Complete = (
   name: string,
   value: string,
   others: Record<string, string>,
 ) => Promise<string[]>;
 
-/** How long nothing is typed before values are asked for. */
+/** How long typing must pause before completions are requested. */
 const PAUSE_MS = 150;
 
-export const SchemaForm = (given: Given) => {
-  const { id, schema, buttons, isBusy, onSubmit, onWrong, complete } = given;
+export const SchemaForm = (props: FormProps) => {
+  const { id, schema, buttons, isBusy, onSubmit, onWrong, complete } = props;
   const fields = fieldsOf(schema);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -42,7 +43,10 @@ export const SchemaForm = (given: Given) => {
         kind === "json" && typeof content[name] === "string" && !isJson(sent, fields, name),
     );
     if (wrong === undefined) onSubmit(button, content);
-    else onWrong(`${wrong.label} is not JSON. Write a value such as {"a": 1}, [1, 2] or "text".`);
+    else
+      onWrong(
+        `${wrong.label} is not valid JSON. Enter a value such as {"a": 1}, [1, 2] or "text".`,
+      );
   };
   return (
     <form onSubmit={submit}>
@@ -93,7 +97,7 @@ const Control = ({
         {printableText(label)} {!isRequired && <span class="dim">(optional)</span>}
       </label>
       {complete !== undefined && field.kind === "line" ? (
-        <Completed id={id} field={field} about={about} complete={complete} />
+        <CompletedInput id={id} field={field} about={about} complete={complete} />
       ) : (
         <Input id={id} field={field} about={about} />
       )}
@@ -106,8 +110,8 @@ const Control = ({
   );
 };
 
-/** A line whose values are proposed while it is typed. */
-const Completed = ({
+/** A one-line input with completions. */
+const CompletedInput = ({
   id,
   field,
   about,

@@ -1,6 +1,8 @@
-/** Keeps the list of calls and sessions as it is, by the server's events. */
+import { groupOf, STATUSES, type Group } from "../statuses.ts";
 
-/** As `Listed` of the server. */
+/** Keeps the list of calls and sessions up to date from the server's events. */
+
+/** A call or session, as the server's `Listed` has it. */
 interface Listed {
   id: string;
   kind: "call" | "session";
@@ -10,26 +12,12 @@ interface Listed {
   updated: number;
 }
 
-/** The words of each status, as the server's page has them. */
-const WORDS: Record<string, string> = {
-  input_required: "needs an answer",
-  working: "goes on",
-  completed: "has ended",
-  failed: "has failed",
-  cancelled: "was cancelled",
-};
-
-const groupOf = ({ kind, status }: Listed): string => {
-  if (kind === "session") return "sessions";
-  return status === "input_required" ? "waiting" : status === "working" ? "working" : "ended";
-};
-
-/** Follows the events of this list; `news` is told what happens. */
+/** Follows the list's events; `news` shows the latest. */
 export function follow(list: HTMLElement, news: HTMLElement): void {
   const pattern = list.querySelector("template")!.content.firstElementChild!;
   const groups = new Map(
     [...list.querySelectorAll<HTMLElement>("[data-group]")].map((one) => [
-      one.dataset["group"],
+      one.dataset["group"] as Group,
       { rows: one, count: one.parentElement!.querySelector("[data-count]")! },
     ]),
   );
@@ -44,7 +32,7 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
     name.textContent = call.name;
     if (call.kind === "call") name.href = `/console/live/${call.id}`;
     part("status").textContent =
-      call.kind === "call" ? (WORDS[call.status] ?? call.status) : "open";
+      call.kind === "call" ? (STATUSES[call.status] ?? call.status) : "open";
     const answer = link("answer");
     answer.href = `/ask/${call.id}`;
     answer.hidden = call.status !== "input_required";
@@ -75,13 +63,13 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
 
   function connect(): void {
     const events = new EventSource(list.dataset["events"]!);
-    events.addEventListener("open", () => (news.textContent = "This list follows your calls."));
+    events.addEventListener("open", () => (news.textContent = "This list is kept up to date."));
     events.addEventListener("all", ({ data }: MessageEvent<string>) => {
       rows = new Map();
       const all = Map.groupBy(JSON.parse(data) as Listed[], groupOf);
       for (const [name, { rows: place }] of groups) {
         place.replaceChildren(
-          ...(all.get(name ?? "") ?? []).map((call) => {
+          ...(all.get(name) ?? []).map((call) => {
             const row = rowOf(call);
             rows.set(call.id, row);
             return row;
@@ -94,7 +82,7 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
       for (const call of JSON.parse(data) as Listed[]) {
         put(call);
         if (call.kind === "call")
-          news.textContent = `${call.name} ${WORDS[call.status] ?? call.status}.`;
+          news.textContent = `${call.name} ${STATUSES[call.status] ?? call.status}.`;
       }
       count();
     });
@@ -105,18 +93,22 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
       count();
     });
     events.addEventListener("error", () => {
-      // It connects again by itself, unless the server has refused it: after a while that may be over.
-      news.textContent = "The connection was lost. Connecting again…";
+      // The browser reconnects by itself unless the server has refused, which may be temporary, too.
+      news.textContent = "The connection was lost. Reconnecting …";
       if (events.readyState !== EventSource.CLOSED) return;
       const again = document.createElement("a");
       again.href = `/sign-in?back=${encodeURIComponent(location.pathname)}`;
       again.textContent = "Sign in again";
-      news.replaceChildren("This list follows nothing now. ", again, " if that is long ago.");
-      setTimeout(connect, AGAIN_MS);
+      news.replaceChildren(
+        "This list is not kept up to date. ",
+        again,
+        " if your sign-in has expired.",
+      );
+      setTimeout(connect, RECONNECT_MS);
     });
   }
   connect();
 }
 
-/** How long it waits after the server has refused its connection. */
-const AGAIN_MS = 10_000;
+/** How long to wait after the server has refused a connection. */
+const RECONNECT_MS = 10_000;

@@ -1,4 +1,4 @@
-/** What the pages do besides showing: they copy, search, follow calls, and load the client where somebody tries an entry. */
+/** The pages' script: copy buttons, search, Live, and trying an entry, which loads the client. */
 import type { Target } from "./targets.ts";
 
 const { mcp = "/mcp" } = document.querySelector<HTMLElement>("[data-mcp]")?.dataset ?? {};
@@ -36,6 +36,9 @@ phone?.addEventListener(
   { once: true },
 );
 
+/** The server, as programs that repeat a call have it. */
+const callee = { url: phone?.dataset["url"] ?? "", isKeyed: phone?.dataset["keyed"] === "true" };
+
 const entries = [...document.querySelectorAll<HTMLDetailsElement>("details.entry")];
 
 for (const entry of entries) {
@@ -47,11 +50,11 @@ for (const entry of entries) {
     one.disabled = true;
     try {
       const { mountTry } = await import("./try.tsx");
-      mountTry(place, target, mcp);
+      mountTry(place, { target, address: mcp, callee });
       one.remove();
     } catch {
       one.disabled = false;
-      place.textContent = "The server has changed since. Reload the page.";
+      place.textContent = "The script could not be loaded. Reload the page.";
     }
   });
   pressed.setAttribute("aria-label", `${label}: ${name}`);

@@ -1,6 +1,6 @@
 import encode from "qr";
 
-/** A picture of an address, for the camera of a phone. */
+/** A QR code of an address. */
 export function pictureOf(address: string): HTMLImageElement {
   const picture = document.createElement("img");
   picture.className = "qr";

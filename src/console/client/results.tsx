@@ -2,9 +2,9 @@ import { isObject } from "../../model.ts";
 import { printableText } from "../../text.ts";
 import type { Json, Message } from "./mcp.ts";
 
-/** How what a server has sent is shown: as text, pictures and sounds, never as markup. */
+/** Results and messages of the server: shown as text, images and audio, never as markup. */
 
-/** Longer texts are cut: a page with a megabyte of text is slow. */
+/** Longer texts are cut, since a page with a megabyte of text is slow. */
 const CHARACTERS = 100_000;
 const MESSAGE_CHARACTERS = 10_000;
 
@@ -23,7 +23,7 @@ export const Text = ({ text, most }: { text: string; most?: number }) => (
 
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Binary data as an address of the kind that pages may load. */
+/** Binary data as a URL that the page's policy lets it load. */
 const dataOf = (mimeType: string, data: string) => `data:${mimeType};base64,${data}`;
 
 const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name: string }) => {
@@ -78,13 +78,13 @@ export const Block = ({ block }: { block: Json }) => {
   }
 };
 
-/** What a call, a prompt or a read has come to. */
+/** The result of a call, prompt or read. */
 export const Outcome = ({ result }: { result: Json }) => {
   const { content, structuredContent, isError, messages, contents } = result;
   const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
   return (
     <>
-      {isError === true && <p class="wrong">The tool says that it failed:</p>}
+      {isError === true && <p class="wrong">The tool reports an error:</p>}
       {list(content).map((block) => (
         <Block block={block} />
       ))}
@@ -99,7 +99,7 @@ export const Outcome = ({ result }: { result: Json }) => {
       ))}
       {structuredContent !== undefined && (
         <>
-          <h4>Structured</h4>
+          <h4>Structured content</h4>
           <Text text={pretty(structuredContent)} />
         </>
       )}
@@ -107,7 +107,7 @@ export const Outcome = ({ result }: { result: Json }) => {
   );
 };
 
-/** The messages of a call, as they went over the wire. */
+/** The messages of a call, as sent and received. */
 export const Messages = ({ messages }: { messages: readonly Message[] }) => (
   <details class="messages">
     <summary>Messages ({messages.length})</summary>

@@ -1,10 +1,11 @@
 import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject } from "../../model.ts";
 import { fieldsOf } from "../../schema/fields.ts";
+import type { Calling } from "../programs.ts";
 import type { Complete } from "./fields.tsx";
 import { Mcp, type Json, type Listener, type Progress } from "./mcp.ts";
 
-/** What entries of the catalog are given, and how they are called. */
+/** Entries of the catalog: the schemas of their forms, and how they are called. */
 
 export interface Target {
   kind: "tool" | "prompt" | "resource" | "template";
@@ -13,7 +14,7 @@ export interface Target {
 
 const connections = new WeakMap<Target, Promise<Mcp>>();
 
-/** One connection for each entry that is tried, so that what comes belongs to it; another where that has failed. */
+/** One connection for each entry that is tried, so that all it receives belongs to that entry. A failed one is replaced. */
 function connected(target: Target, address: string): Promise<Mcp> {
   const connection = connections.get(target) ?? Mcp.connect(address);
   connections.set(target, connection);
@@ -21,7 +22,7 @@ function connected(target: Target, address: string): Promise<Mcp> {
   return connection;
 }
 
-/** The schema of what an entry is given. Throws an error that says why it cannot be tried. */
+/** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
 export async function schemaOf(target: Target, address: string): Promise<Json> {
   const { kind, name } = target;
   const mcp = await connected(target, address);
@@ -30,7 +31,7 @@ export async function schemaOf(target: Target, address: string): Promise<Json> {
     const { variableNames } = new UriTemplate(name);
     return stringsOf(variableNames.map((one) => ({ name: one, required: true })));
   }
-  const gone = new Error(`${name} is not offered any more. Reload the page.`);
+  const gone = new Error(`${name} is no longer offered. Reload the page.`);
   if (kind === "prompt") {
     const prompt = await mcp.prompt(name);
     if (prompt === undefined) throw gone;
@@ -41,7 +42,7 @@ export async function schemaOf(target: Target, address: string): Promise<Json> {
   return tool.inputSchema;
 }
 
-/** Proposes values of what a prompt or template takes. The other fields are sent by their names. */
+/** Completes the arguments of a prompt or template; undefined for other entries. */
 export function completionsOf(target: Target, address: string, schema: Json): Complete | undefined {
   const { kind, name } = target;
   if (kind !== "prompt" && kind !== "template") return undefined;
@@ -73,7 +74,16 @@ const stringsOf = (all: readonly Named[]): Json => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
 });
 
-/** Calls, gets or reads an entry, with the content of its form. */
+/** The request that calls an entry with this content of its form, for programs. */
+export function callingOf({ kind, name }: Target, content: Json): Calling {
+  if (kind === "tool") return { method: "tools/call", params: { name, arguments: content } };
+  if (kind === "prompt") return { method: "prompts/get", params: { name, arguments: content } };
+  const uri =
+    kind === "template" ? new UriTemplate(name).expand(content as Record<string, string>) : name;
+  return { method: "resources/read", params: { uri } };
+}
+
+/** Calls, gets or reads an entry with the content of its form. */
 export async function begin(
   target: Target,
   address: string,
@@ -104,7 +114,7 @@ export async function begin(
   }
 }
 
-/** A failure in words. What comes from the server is shown as text. */
+/** The message of an error, with its data. */
 export function reasonOf(error: unknown): string {
   const { message, data } = error as { message?: string; data?: unknown };
   const details = isObject(data) ? `\n${JSON.stringify(data, null, 2)}` : "";

@@ -4,15 +4,15 @@ import { Ask } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
 import type { Asked, Json, Listener, Message, Progress } from "./mcp.ts";
 import { Messages, Outcome, Text } from "./results.tsx";
-import { snippetsOf } from "./snippets.ts";
-import { begin, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
+import { programsFor, type Callee } from "../programs.ts";
+import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from "./targets.ts";
 
-/** Tries an entry of the catalog in place: its form, how the call goes, what it asks, and what it gives. */
+/** Tries an entry in place: its form, progress, questions and result. */
 
-/** Messages, and lines of the log, that are shown of one call: the newest. */
+/** How many messages and log lines of a call are shown: the newest. */
 const SHOWN = 200;
 
-/** How a call goes. */
+/** A call and its state. */
 interface Run {
   stop: AbortController;
   began: number;
@@ -24,11 +24,20 @@ interface Run {
   ms?: number;
 }
 
-export function mountTry(place: HTMLElement, target: Target, address: string): void {
-  render(<Try target={target} address={address} />, place);
+interface Tried {
+  target: Target;
+  /** Where this page calls its server. */
+  address: string;
+  /** What programs call. */
+  callee: Callee;
 }
 
-const Try = ({ target, address }: { target: Target; address: string }) => {
+/** Puts the form of an entry into the page. */
+export function mountTry(place: HTMLElement, tried: Tried): void {
+  render(<Try {...tried} />, place);
+}
+
+const Try = ({ target, address, callee }: Tried) => {
   const { kind, name } = target;
   const id = `try-${kind}-${encodeURIComponent(name)}`;
   const [schema, setSchema] = useState<Json | undefined>(undefined);
@@ -79,21 +88,23 @@ const Try = ({ target, address }: { target: Target; address: string }) => {
   const isBusy = run !== undefined && run.ended === undefined;
   return (
     <section class="try" aria-label={`Try ${name}`}>
-      {failure !== "" && <Refused why={failure} />}
+      {failure !== "" && <Failure why={failure} />}
       {schema === undefined ? (
         failure === "" && <p role="status">Connecting …</p>
       ) : (
         <SchemaForm
           id={id}
           schema={schema}
-          buttons={{ run: kind === "tool" ? "Run" : "Read" }}
+          buttons={{
+            run: { tool: "Run", prompt: "Get", resource: "Read", template: "Read" }[kind],
+          }}
           isBusy={isBusy}
           onSubmit={(_button, content) => start(content)}
           onWrong={setFailure}
           complete={completionsOf(target, address, schema)}
         />
       )}
-      {isBusy && <Going run={run} />}
+      {isBusy && <Running run={run} />}
       {run?.asked.map((asked, nth) => (
         <Ask id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
       ))}
@@ -105,35 +116,35 @@ const Try = ({ target, address }: { target: Target; address: string }) => {
       )}
       {run?.ended !== undefined && <Ended run={run} />}
       {run !== undefined && <Messages messages={run.messages} />}
-      {kind === "tool" && <Snippets name={name} given={given} />}
+      {schema !== undefined && <Programs all={programsFor(callee, callingOf(target, given))} />}
     </section>
   );
 };
 
-const Refused = ({ why }: { why: string }) => (
+const Failure = ({ why }: { why: string }) => (
   <div role="alert" class="note wrong">
     <p class="text">{printableText(why.slice(0, 2000))}</p>
     {/401|sign in|Unauthorized/i.test(why) && (
       <p>
-        <a href={`/sign-in?back=${encodeURIComponent(`/${location.hash}`)}`}>Sign in again</a>, and
-        come back here.
+        <a href={`/sign-in?back=${encodeURIComponent(`/${location.hash}`)}`}>Sign in again</a>. You
+        will return here.
       </p>
     )}
   </div>
 );
 
-const Going = ({ run }: { run: Run }) => {
+const Running = ({ run }: { run: Run }) => {
   const { progress, stop } = run;
   const { progress: value = 0, total, message } = progress ?? {};
   return (
     <div>
       <p role="status">
         {run.asked.length > 0
-          ? "It waits for your answer."
-          : `It runs … ${printableText((message ?? "").slice(0, 500))}`}
+          ? "Waiting for your answer."
+          : `Running … ${printableText((message ?? "").slice(0, 500))}`}
       </p>
       {progress !== undefined && (
-        <progress aria-label="How far it has got" {...(total ? { value, max: total } : {})} />
+        <progress aria-label="Progress" {...(total ? { value, max: total } : {})} />
       )}
       <p class="acts">
         <button type="button" onClick={() => stop.abort()}>
@@ -148,15 +159,15 @@ const Ended = ({ run: { ended, ms } }: { run: Run }) =>
   ended && (
     <div>
       <p role="status" class="dim">
-        {"result" in ended ? "It has ended" : "It has failed"} after {ms} ms.
+        {"result" in ended ? "Completed" : "Failed"} after {ms} ms.
       </p>
-      {"result" in ended ? <Outcome result={ended.result} /> : <Refused why={ended.error} />}
+      {"result" in ended ? <Outcome result={ended.result} /> : <Failure why={ended.error} />}
     </div>
   );
 
-const Snippets = ({ name, given }: { name: string; given: Json }) => {
+/** The call with its latest arguments, to copy as a program. */
+const Programs = ({ all }: { all: Record<string, string> }) => {
   const [text, setText] = useState("");
-  const all = snippetsOf(new URL("/mcp", location.href).href, name, given);
   return (
     <details>
       <summary>Copy this call</summary>

@@ -174,7 +174,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await place.textContent()).toContain("on its way");
       expect(await place.locator("progress").count()).toBe(1);
       await place.getByRole("button", { name: "Decline" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       expect(await place.textContent()).toContain("decline");
     });
 
@@ -187,11 +187,11 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       );
       await place.getByLabel("Answer of the model").fill("Something");
       await place.getByRole("button", { name: "Send this answer" }).click();
-      const link = place.getByRole("link", { name: "a page of pay.example" });
+      const link = place.getByRole("link", { name: "a page at pay.example" });
       await link.waitFor();
       expect(await link.getAttribute("rel")).toContain("noopener");
-      await place.getByRole("button", { name: "I have opened it" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByRole("button", { name: "I have opened the page" }).click();
+      await place.getByText("Completed after").waitFor();
       expect(await place.textContent()).toContain("Something");
     });
 
@@ -203,7 +203,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("Cancelled.").waitFor();
       await place.getByLabel("steps").fill('[{"do": "config"}]');
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       expect(await place.getByText("Cancelled.").count()).toBe(0);
     });
 
@@ -212,10 +212,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const place = await tried(page, "plan");
       await place.getByLabel("steps").fill("[{");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("steps is not JSON").waitFor();
+      await place.getByText("steps is not valid JSON").waitFor();
       await place.getByLabel("steps").fill("[7]");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").or(place.getByText("It has failed")).waitFor();
+      await place.getByText("Completed after").or(place.getByText("Failed after")).waitFor();
       expect(await place.textContent()).toMatch(/steps/);
     });
 
@@ -223,18 +223,21 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const page = await open();
       const index = await tried(page, "http-status://index", "Read it");
       await index.getByRole("button", { name: "Read" }).click();
-      await index.getByText("It has ended").waitFor();
+      await index.getByText("Completed after").waitFor();
       expect(await index.textContent()).toContain("404");
       const template = await tried(page, "http-status://{code}", "Read it");
       await template.getByLabel("code").fill("404");
       await template.getByRole("button", { name: "Read" }).click();
-      await template.getByText("It has ended").waitFor();
+      await template.getByText("Completed after").waitFor();
       expect(await template.textContent()).toContain("Not Found");
       const prompt = await tried(page, "explain_status");
       await prompt.locator("input").first().fill("404");
-      await prompt.getByRole("button", { name: "Read" }).click();
-      await prompt.getByText("It has ended").waitFor();
+      await prompt.getByRole("button", { name: "Get" }).click();
+      await prompt.getByText("Completed after").waitFor();
       expect(await prompt.textContent()).toContain("user:");
+      await template.getByText("Copy this call").click();
+      await template.getByRole("button", { name: "Python" }).click();
+      expect(await template.textContent()).toContain('read_resource("http-status://404")');
     });
 
     test("proposes values as they are typed", async () => {
@@ -253,7 +256,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await server.restart();
       await place.getByLabel("name").fill("Ada");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       expect(await place.textContent()).toContain("Hello, Ada!");
     });
 
@@ -287,7 +290,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const page = await signIn(KEYS.ada);
       const place = await tried(page, "echo_input");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       expect(await place.textContent()).toMatch(/principal\W+ada/);
     });
 

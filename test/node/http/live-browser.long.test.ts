@@ -56,7 +56,7 @@ async function listOf(name: string, options: BrowserContextOptions = {}) {
   const page = await opened(browser!, new URL("/console/live", server.url).href, options);
   await page.getByLabel("API key").fill(name);
   await page.getByRole("button", { name: "Continue" }).click();
-  const follows = () => page.getByText("This list follows your calls.").waitFor();
+  const follows = () => page.getByText("This list is kept up to date.").waitFor();
   if (options.javaScriptEnabled !== false) await follows();
   const group = (id: string) => page.locator(`[data-group=${id}] li`);
   return { page, group, follows };
@@ -78,8 +78,8 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await page.getByRole("link", { name: "plan_always" }).first().click();
       await page.getByText("Timeline").waitFor();
       await page.goto(new URL(`/console/live/${id}`, server.url).href);
-      await page.getByRole("button", { name: "Replay to here (after 1 answers)" }).click();
-      await page.getByText("It asks for elicitation/create").waitFor();
+      await page.getByRole("button", { name: "Replay to here (after 1 answer)" }).click();
+      await page.getByText("It would ask for elicitation/create").waitFor();
       await page.screenshot({ path: `${PICTURES}/call-${dress}.png`, fullPage: true });
       expect(await width()).toBe(DRESSES[dress]!.viewport!.width);
       expect(complaints.get(page)).toEqual([]);
@@ -136,7 +136,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await group("waiting").count()).toBe(1);
     });
     await page.getByRole("link", { name: "plan_always" }).click();
-    await page.getByRole("button", { name: "Fork from here (after 0 answers)" }).first().click();
+    await page.getByRole("button", { name: "Fork from here (from the beginning)" }).first().click();
     await page.getByText("requests are sent again").waitFor();
     await page.getByRole("button", { name: "Fork the call" }).click();
     await page.getByText("Timeline").waitFor();

@@ -85,7 +85,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await click("Install loud");
     await click("Install loud");
     await click("Roll loud back to 1");
-    await page.getByText("The older version is served").waitFor();
+    await page.getByText("The older version is installed").waitFor();
     await click("Uninstall loud");
     await click("Uninstall loud");
     await page.getByText("The servlet is uninstalled").waitFor();

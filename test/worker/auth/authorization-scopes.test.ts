@@ -63,7 +63,7 @@ describe("scopes of the server's own sign-in", () => {
     const { text } = await visit.open(
       await visit.authorizePath(await visit.register(), { scope: "operator" }),
     );
-    expect(text).toContain("see, replace and delete what servlets keep");
+    expect(text).toContain("it may install and uninstall servlets");
     const operator = await visit.signIn({ scope: "operator" });
     expect(operator.scope).toBe("operator");
     expect(await show(operator.access_token)).toBe(200);

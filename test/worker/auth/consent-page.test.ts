@@ -14,7 +14,7 @@ describe("the page", () => {
     expect(response.status).toBe(200);
     expect(text).toContain("<bdi>Claude</bdi>");
     expect(text).toContain("<strong>claude.ai</strong>");
-    expect(text).toContain("Nobody has checked the name");
+    expect(text).toContain("which nobody has checked");
     expect(text).toContain("every tool, resource and prompt");
     expect(text).toContain('name="viewport"');
   });
@@ -27,7 +27,7 @@ describe("the page", () => {
     const { register, authorizePath, open } = visitor(scoped);
     const asked = { scope: "reader operator" };
     const { response, text } = await open(await authorizePath(await register(), asked));
-    expect(text).toContain("use everything of http-status; list_* of notes");
+    expect(text).toContain("use everything in http-status; list_* in notes");
     expect(text).toContain("what the server lets operators do");
     expect(text).toContain('<img class="icon" src="https://tools.example/icon.png"');
     expect(text).toMatch(/at\s+https:\/\//);

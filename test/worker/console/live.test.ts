@@ -1,11 +1,13 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { ProfileObject } from "../../../src/durable/profile-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
-import { limits } from "../../../src/limits.ts";
+import { configureLimits, limits } from "../../../src/limits.ts";
+import type { Dimension } from "../../../src/usage/counts.ts";
+import { usageOf } from "../../../src/usage/counting.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../durable/client.ts";
@@ -13,10 +15,14 @@ import { ELICIT, NIGHT, saidIn, steps } from "../durable/plans.ts";
 import { browser } from "../person/browser.ts";
 
 /** The list of a person's calls in the console, and the page of each. */
+// Before any object counts, and before `prepare` notes what is usual.
+const { usageMs } = limits;
+configureLimits({ usageMs: 20 });
 prepare();
+afterAll(() => configureLimits({ usageMs }));
 
-const NAMES = ["ada", "bob", "eve", "mallory"].map((name) => `${name}-live`);
-const [ADA = "", BOB = "", EVE = "", MALLORY = ""] = NAMES;
+const NAMES = ["ada", "bob", "eve", "mallory", "wanda"].map((name) => `${name}-live`);
+const [ADA = "", BOB = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
 const server = createApp(bundle, { ...env, API_KEYS: await hashed(NAMES) });
 
 const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
@@ -50,7 +56,7 @@ const listWith = async (one: Awaited<ReturnType<typeof person>>, text: string) =
   });
 
 describe("the list", () => {
-  test("shows a call that waits, then goes on, then has ended, to its caller alone", async () => {
+  test("shows a call that waits, then is in progress, then has ended, to its caller alone", async () => {
     const { taskId, task } = await planned(ADA, ELICIT, NIGHT);
     const [ada, bob] = [await person(ADA), await person(BOB)];
     const { html } = await listWith(ada, "needs an answer Answer");
@@ -59,7 +65,7 @@ describe("the list", () => {
     expect((await bob.fetch(`/console/live/${taskId}`)).status).toBe(404);
     const answered = await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
     expect(answered.text).toContain("Thank you");
-    await listWith(ada, "goes on");
+    await listWith(ada, "is in progress");
     const { hidden } = await ada.fetch(`/console/live/${taskId}`);
     const cancelled = await ada.send(`/console/live/${taskId}`, { ...hidden, do: "cancel" });
     expect(cancelled.text).toContain("was cancelled");
@@ -80,7 +86,7 @@ describe("the list", () => {
     const open = createApp(bundle, { ...env, AUTH: "none" });
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
-    expect(page.text).toContain("does not know who is calling");
+    expect(page.text).toContain("requires no authentication");
     const events = await browser(open).fetch("/console/live/events");
     expect(events.status).toBe(401);
   });
@@ -144,6 +150,34 @@ test("who is forgotten has no calls any more: those that waited are gone, with t
   expect((await again.fetch(`/console/live/${taskId}`)).status).toBe(404);
 });
 
+test("Usage counts calls while they wait, by servlet, tool and caller", async () => {
+  const waiting = async (by: Dimension, name: string) => {
+    const { named } = await usageOf(env)!().report("hour", by);
+    return named.find((one) => one.name === name)?.waiting ?? 0;
+  };
+  const { taskId } = await planned(WANDA, ELICIT, NIGHT);
+  const { task: ended } = await planned(WANDA, ELICIT);
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(2));
+  expect(await waiting("servlet", "durable")).toBeGreaterThan(1);
+  expect(await waiting("tool", "plan_always")).toBeGreaterThan(1);
+  const wanda = await person(WANDA);
+  const { html } = await wanda.fetch("/console/live");
+  const [other = ""] = /[0-9a-f]{64}/.exec(html.replaceAll(taskId, "")) ?? [];
+  await wanda.answer(`/ask/${other}`, { f0: "Wanda" });
+  await vi.waitFor(async () => expect(await ended()).toMatchObject({ status: "completed" }));
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(1));
+  // One that has been answered and sleeps waits on; one that is forgotten does not.
+  await wanda.answer(`/ask/${taskId}`, { f0: "Wanda" });
+  await vi.waitFor(async () =>
+    expect((await wanda.fetch("/console/live")).text).toContain("sleeping until"),
+  );
+  expect(await waiting("caller", WANDA)).toBe(1);
+  const { hidden } = await wanda.fetch("/account");
+  const asked = await wanda.send("/account", { ...hidden, do: "forget-me" });
+  await wanda.send("/account", { ...asked.hidden, do: "forget-all" });
+  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(0));
+});
+
 describe("events", () => {
   test("tell the whole list, then each call that changes", async () => {
     const { taskId } = await planned(MALLORY, ELICIT);
@@ -176,10 +210,10 @@ describe("the page of a call", () => {
     await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toContain("Answer 1 to config");
-    expect(text).toMatch(/\d\.\d{3} s after the step before/);
-    expect(text).toContain("(it is the servlet's, and not shown)");
-    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters What came back .*Ada/);
-    expect(text.match(/The servlet ran/g)?.length).toBe(2);
+    expect(text).toMatch(/\d\.\d{3} s after the previous step/);
+    expect(text).toContain("Not shown: it may have secrets");
+    expect(text).toMatch(/Answer 2 to elicitation\/create , \d+ characters\. Answer .*Ada/);
+    expect(text.match(/The servlet was started/g)?.length).toBe(2);
     expect(text).toContain('"Ada"');
   });
 
@@ -193,15 +227,17 @@ describe("the page of a call", () => {
     const path = `/console/live/${taskId}`;
     const { hidden } = await ada.fetch(path);
     const before = await ada.send(path, { ...hidden, replay: "0" });
-    expect(before.text).toMatch(/It asks for http POST world\.example, and would wait/);
+    expect(before.text).toMatch(/It would ask for http POST world\.example and wait/);
     expect(before.text).toContain('"half"');
     const after = await ada.send(path, { ...hidden, replay: "1" });
-    expect(after.text).toMatch(/It asks for elicit/);
+    expect(after.text).toMatch(/It would ask for elicit/);
     expect(fetched.mock.calls.length).toBe(sent);
     expect((await ada.send(path, { ...hidden, replay: "7" })).text).toContain(
-      "does not reach so far",
+      "The journal of this call is shorter",
     );
-    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain("It asks for");
+    expect((await ada.send(path, { ...hidden, replay: "1e9" })).text).not.toContain(
+      "It would ask for",
+    );
     fetched.mockRestore();
   });
 
@@ -223,7 +259,7 @@ describe("the page of a call", () => {
     const path = `/console/live/${first}`;
     const { hidden } = await ada.fetch(path);
     const replayed = await ada.send(path, { ...hidden, replay: "1" });
-    expect(replayed.text).toContain("It ends here with a result");
+    expect(replayed.text).toContain("It would end here with a result");
     const second = await ada.fetch(`/console/live/${await note("two")}`);
     expect(second.text).toContain(`"one two"`);
   });

@@ -65,7 +65,7 @@ describe("the page", () => {
     expect(caller.text).toContain("This page is for operators");
     const { text, status } = await (await signedIn(server, "boss-1")).fetch(PATH);
     expect(status).toBe(200);
-    expect(text).toContain("All lists can be read");
+    expect(text).toContain("All servlets list their entries");
     expect(text).toMatch(/ hello \S+ the bundle /);
     expect(text).toContain(`listedCalls ${limits.listedCalls.toLocaleString("en")} the same`);
     const open = createApp(bundle, { ...env, AUTH: "none" });
@@ -77,10 +77,10 @@ describe("the page", () => {
     const evil = "<script>alert(1)</script>\u202e";
     const error = { servlet: "hello", tool: evil, outcome: "trapped", message: evil };
     const errors = [{ ...error, count: 3, last: Date.now() }];
-    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [] });
+    await usageOf(env)!().add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const { text, html } = await (await signedIn(server, "boss-2")).fetch(PATH);
     expect(text).toContain("<script>alert(1)</script>\\u{202e}");
-    expect(text).toContain("Roll back to an older version");
+    expect(text).toContain("roll it back");
     expect(html.replace(/<script type="module" src="[^"]+"><\/script>/, "")).not.toMatch(
       /<script|\u202e/,
     );
@@ -93,7 +93,7 @@ describe("the page", () => {
       ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last + nth },
       message: `error ${nth}`,
     }));
-    await usage.add({ total: noSums(), named: [], errors, stored: [] });
+    await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
     const kept = await usage.errors();
     expect(kept.length).toBe(limits.shownErrors);
     expect(kept[0]!.message).toBe("error 499");
@@ -115,7 +115,7 @@ describe("a key", () => {
     const boss = await signedIn(server, "boss-3");
     const { html } = await boss.fetch(PATH);
     const asked = await boss.send(PATH, formWith(html, "Revoke lost-3"));
-    expect(asked.text).toContain("Calls that it has begun go on");
+    expect(asked.text).toContain("Calls that were made with it continue");
     const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-3"));
     expect(revoked.text).toContain("The key is revoked");
     expect(revoked.text).toContain("Revoked by boss-3");
@@ -145,10 +145,10 @@ describe("a key", () => {
     const server = await served(["boss-5"]);
     const boss = await signedIn(server, "boss-5");
     const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, "Revoke boss-5"));
-    expect(asked.text).toContain("the key that you are signed in with");
+    expect(asked.text).toContain("You are signed in with this key");
     await boss.send(PATH, formWith(asked.html, "Revoke boss-5"));
     await vi.waitFor(async () =>
-      expect((await boss.fetch(PATH)).text).not.toContain("All lists can be read"),
+      expect((await boss.fetch(PATH)).text).not.toContain("All servlets list their entries"),
     );
   });
 });
@@ -168,7 +168,7 @@ describe("forms", () => {
     expect((await caller.send(PATH, revoke)).status).toBe(403);
     expect((await boss.send(PATH, { ...form, do: "anything" })).status).toBe(400);
     const made = await boss.send(PATH, { ...revoke, key: "0".repeat(64) });
-    expect(made.text).toContain("There is no such key");
+    expect(made.text).toContain("no longer configured");
     expect((await send(server, "caller-6", "tools/list")).status).toBe(200);
   });
 });
@@ -196,12 +196,12 @@ describe("installed servlets", () => {
     const boss = await signedIn(server, "boss-7");
     const first = await boss.fetch(PATH);
     const back = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
-    expect(back.text).toContain("The older version is served");
+    expect(back.text).toContain("The older version is installed");
     expect(await installs.versions("trowel")).toMatchObject({ current: 1 });
     const late = await boss.send(PATH, formWith(first.html, "Roll trowel back to 1"));
-    expect(late.text).not.toContain("The older version is served");
+    expect(late.text).not.toContain("The older version is installed");
     const asked = await boss.send(PATH, formWith(back.html, "Uninstall trowel"));
-    expect(asked.text).toContain("Its tools are gone for all callers");
+    expect(asked.text).toContain("Its tools and all its versions are removed");
     const gone = await boss.send(PATH, formWith(asked.html, "Uninstall trowel"));
     expect(gone.text).toContain("The servlet is uninstalled");
     expect((await installs.list()).map(({ name }) => name)).not.toContain("trowel");

@@ -76,7 +76,7 @@ test("the estimate of a month charges what is above the plan", () => {
 
 describe("counters of the server", () => {
   const objectOf = () => usageOf(env)!();
-  const taken = { total: noSums(), named: [], errors: [], stored: [] };
+  const taken = { total: noSums(), named: [], errors: [], stored: [], waiting: [] };
   afterEach(() =>
     runInDurableObject(objectOf(), (_one, { storage }) => {
       storage.sql.exec("DELETE FROM counts");
@@ -159,7 +159,7 @@ describe("the page", () => {
     await vi.waitFor(async () => {
       await boss.send("/sign-in?back=/console/usage", { credential: "boss" });
       const { text } = await boss.fetch("/console/usage?over=hour&by=caller");
-      expect(text).toMatch(/counted 1 0 0 \d+ ms \d+ ms [\d,]{4,}/);
+      expect(text).toMatch(/counted 1 0 0 0 \d+ ms \d+ ms [\d,]{4,}/);
     }, LATER);
     const { text, html } = await boss.fetch("/console/usage?over=day&by=tool");
     expect(text).toMatch(/greet \d/);
