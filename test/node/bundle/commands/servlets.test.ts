@@ -119,6 +119,56 @@ describe("new", () => {
     expect(tested.stdout).toMatch(/4 passed/);
   });
 
+  test("makes servlets in the languages whose compilers are here, and their tests pass", async () => {
+    for (const language of ["c", "as"]) {
+      const made = await servlets(["new", `in-${language}`, "--lang", language]);
+      expect(made).toMatchObject({ code: 0, stderr: "" });
+      expect(made.stdout).not.toMatch(/To build it|&&/);
+    }
+    expect(await unformatted(folder)).toEqual([]);
+    await put("vitest.config.js", "export default {};");
+    const tested = await run(bin("vitest"), ["run", "--root", folder]);
+    expect(tested).toMatchObject({ code: 0 });
+    expect(tested.stdout).toMatch(/4 passed/);
+  });
+
+  test.each([
+    ["rust", "Cargo.toml", /cargo: .*\n.*wasm32-unknown-unknown: /, "cargo build --release"],
+    ["go", "go.mod", /Go 1\.24 or newer: /, "GOOS=wasip1 GOARCH=wasm go build"],
+    ["zig", "servlet.zig", /Zig 0\.15 or newer: /, "zig build-exe servlet.zig"],
+  ])("says how to build one in %s", async (language, sign, needs, command) => {
+    const { stdout } = await servlets(["new", "shout", "--lang", language]);
+    expect(stdout).toMatch(needs);
+    const [line] = new RegExp(`\\(cd ${join(folder, "shout")} && ${command}.*\\)`).exec(stdout)!;
+
+    // Until that is done, the bundle step says the same.
+    expect(await refused(["list"])).toContain(
+      `${join(folder, "shout")}: it has a ${sign} and no .wasm: build it with ${line}`,
+    );
+  });
+
+  test("takes a .wasm where cargo leaves it", async () => {
+    await newServlet("shout", [folder], "rust");
+    await put("shout/target/wasm32-unknown-unknown/release/servlet.wasm", "");
+    const { source } = await locate("shout", [folder]);
+    expect(source.files).toEqual([expect.stringMatching(/unknown-unknown.release.servlet\.wasm$/)]);
+    await put("shout/target/wasm32-wasip1/release/servlet.wasm", "");
+    await expect(locate("shout", [folder])).rejects.toThrow(/more than one \.wasm/);
+  });
+
+  test("says what is missing for Python, and makes nothing", async () => {
+    const told = await refused(["new", "shout", "--lang", "python"]);
+    expect(told).toMatch(/no template for Python.*no package\s+registry has.*extism-py/s);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.each(["cobol", "constructor", ""])("refuses the language %j", async (language) => {
+    expect(await refused(["new", "shout", "--lang", language])).toMatch(
+      `There is no template for the language "${language}": take ts|rust|go|c|zig|as|python`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   test.each(["", "A", "my_notes", "9lives", "-a", "a b", "../up", "a/b", "a.b", "naïve"])(
     "refuses the name %j",
     async (name) => {
@@ -204,6 +254,10 @@ describe("inspect", () => {
     expect(stdout).toMatch(/size +built [\d.]+ KB, prepared [\d.]+ KB \([\d.]+ KB gzipped\)/);
     expect(stdout).toMatch(/memory +64 KiB to begin with, at most 64 MiB/);
     expect(stdout).toMatch(/instances +put back/);
+    expect(stdout).toMatch(/start +once, when the bundle is made/);
+    expect(stdout).toMatch(/calls +greet: [\d.]+ ms, [\d,]+ of fuel\n/);
+    expect(stdout).toMatch(/first call +[\d.]+ ms, in a new isolate\n/);
+    expect(stdout).toMatch(/free plan +\w.* ms of 10 ms of CPU.*KB of 64 MiB\n/s);
     expect(stdout).toMatch(/answers +list_tools, call_tool/);
     expect(stdout).toMatch(/extism:host\/env: \w+,/);
     expect(stdout).not.toContain("not offered");
