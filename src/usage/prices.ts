@@ -19,7 +19,7 @@ export const PRICES = {
  * What a run costs besides its guest's fuel, as it was measured here: a millisecond of the host's CPU, and for one that
  * waits ten requests to objects, of which each keeps 128 MB for about a second.
  */
-const PER_RUN = { cpuMs: 1, objectRequests: 0.1 };
+export const PER_RUN = { cpuMs: 1, objectRequests: 0.1 };
 const PER_WAIT = { objectRequests: 10, objectGbS: 1.3 };
 /** Fuel that a guest uses in a millisecond of CPU, about. */
 const FUEL_PER_MS = 1_000_000;
