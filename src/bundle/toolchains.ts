@@ -1,6 +1,6 @@
 /** Languages whose compilers do not come with the project: what a servlet's folder has in it, and how it is built. */
 import { execFile } from "node:child_process";
-import { access, readdir } from "node:fs/promises";
+import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A program that a build needs. */
@@ -16,8 +16,16 @@ export interface Toolchain {
   needs: readonly Tool[];
   /** The file that shows a servlet in this language, and the command that builds it in its folder; the template's first. */
   builds: readonly [Build, ...Build[]];
+  /** How the names of its sources end; they lie in the servlet's folder, and in `src` there. */
+  sources: RegExp;
   /** Folders in the servlet's in which a build leaves the plugin, where it is not beside the sources. */
   outputs: readonly string[];
+}
+
+/** A servlet that was found in this place. */
+interface Built {
+  place: string;
+  source: { kind: string; files: readonly string[] };
 }
 
 interface Build {
@@ -39,6 +47,7 @@ export const TOOLCHAINS = {
     builds: [
       { sign: "Cargo.toml", command: "cargo build --release --target wasm32-unknown-unknown" },
     ],
+    sources: /\.rs$|^Cargo\.toml$/,
     outputs: ["target/wasm32-unknown-unknown/release", "target/wasm32-wasip1/release"],
   },
   go: {
@@ -50,6 +59,7 @@ export const TOOLCHAINS = {
         command: "GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm .",
       },
     ],
+    sources: /\.go$|^go\.mod$/,
     outputs: [],
   },
   zig: {
@@ -69,9 +79,13 @@ export const TOOLCHAINS = {
       },
       { sign: "build.zig", command: "zig build" },
     ],
+    sources: /\.zig$/,
     outputs: ["zig-out/bin"],
   },
 } as const satisfies Record<string, Toolchain>;
+
+/** Git writes the files of a checkout in any order. */
+const CHECKOUT_MS = 2000;
 
 const ALL: readonly Toolchain[] = Object.values(TOOLCHAINS);
 
@@ -83,9 +97,30 @@ export function buildOf(names: readonly string[]): Build | undefined {
 /** A command for the project's folder that builds the servlet in this one. */
 export const commandIn = (folder: string, { command }: Build) => `(cd ${folder} && ${command})`;
 
+const toolchainOf = (names: readonly string[]) =>
+  ALL.find(({ builds }) => builds.some(({ sign }) => names.includes(sign)));
+
+/** A warning where a source of this servlet is newer than the plugin that was built from it. */
+export async function buildWarnings({ place, source }: Built): Promise<string[]> {
+  const [plugin] = source.files;
+  if (source.kind !== "wasm" || plugin === undefined || plugin === place) return [];
+  const names = await readdir(place);
+  const build = buildOf(names);
+  if (build === undefined) return [];
+  const inSrc = await readdir(join(place, "src"), { recursive: true }).catch(() => []);
+  const files = [...names, ...inSrc.map((name) => join("src", name))];
+  const { mtimeMs: builtAt } = await stat(plugin);
+  for (const name of files.filter((one) => toolchainOf(names)?.sources.test(one))) {
+    const path = join(place, name);
+    if ((await stat(path)).mtimeMs < builtAt + CHECKOUT_MS) continue;
+    return [`${path} is newer than ${plugin}: ${commandIn(place, build)} builds it again`];
+  }
+  return [];
+}
+
 /** The plugins that builds have left in folders below this one. */
 export async function builtIn(folder: string, names: readonly string[]): Promise<string[]> {
-  const toolchain = ALL.find(({ builds }) => builds.some(({ sign }) => names.includes(sign)));
+  const toolchain = toolchainOf(names);
   const found = (toolchain?.outputs ?? []).map(async (output) => {
     const inside = await readdir(join(folder, output)).catch(() => []);
     return inside

@@ -4,7 +4,6 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { commandIn, TOOLCHAINS, type Toolchain } from "../toolchains.ts";
-import { WITHOUT_KIT } from "./new-python.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../../..");
 const SCHEMA = join(import.meta.dirname, "../servlet.schema.json");
@@ -54,7 +53,7 @@ export async function newServlet(
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
-  if (language === "python") throw new Refusal(WITHOUT_KIT(folder));
+  if (language === "python") throw new Refusal(withoutPython(folder));
   const template = Object.hasOwn(TEMPLATES, language) ? TEMPLATES[language] : undefined;
   if (template === undefined) {
     throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
@@ -116,7 +115,7 @@ async function told(folder: string, { main, toolchain }: Template): Promise<stri
 }
 
 const rows = (pairs: readonly [string, string][]): string[] =>
-  pairs.map(([left, right]) => `  ${left.padEnd(16)} ${right}`);
+  pairs.map(([left, right]) => `  ${left.padEnd(17)} ${right}`);
 
 function testHint(folder: string): string {
   const inside = relative(PROJECT, resolve(folder)).split(sep);
@@ -125,3 +124,17 @@ function testHint(folder: string): string {
     ? `runs this project's tests; this one needs vitest and edge-servlets (${PROJECT}) where it is`
     : "runs this one as well once vitest.config.ts includes its folder";
 }
+
+/** Why no servlet is made in Python, and what to do instead. */
+const withoutPython = (folder: string) =>
+  `There is no template for Python. A servlet needs the interpreter in its .wasm, as an Extism plugin, and no package
+registry has that: what PyPI has (componentize-py) makes components, which this server does not run. Nothing was made.
+
+Instead, with Extism's compiler for Python, which this project's tests do not try:
+  1. Install extism-py from https://github.com/extism/python-pdk/releases
+  2. In ${folder}/servlet.py, write the functions list_tools and call_tool, each with the decorator
+     @extism.plugin_fn: extism.input_json() is what they are given, and extism.output_json(…) what they answer.
+     docs/other-languages.md has the shapes.
+  3. extism-py ${folder}/servlet.py -o ${folder}/servlet.wasm
+  4. npm run servlets -- inspect ${folder}/servlet.wasm
+     says whether the server takes it, and what its calls cost`;
