@@ -21,6 +21,7 @@ import { scan, type Found } from "./scan.ts";
 import { bundleScript, checkTypes, kitScript, type Script } from "./typescript/script.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
+import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
@@ -99,7 +100,9 @@ export async function bundleAll(
     const member = await refusals.collect(async () =>
       withAnswer(await identified(await warmed(one, answer, cache)), answer),
     );
-    if (member !== undefined) members.push(member);
+    if (member === undefined) continue;
+    const warnings = [...member.warnings, ...(await buildWarnings(member.found))];
+    members.push({ ...member, warnings });
   }
   refusals.throwAll();
   refuseClashes(members, catalogOf(members));

@@ -4,6 +4,7 @@ import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manife
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import { sourceIn, type Source } from "./source.ts";
+import { buildOf, commandIn } from "./toolchains.ts";
 
 /** A servlet found in its folder. */
 export interface Found {
@@ -78,10 +79,16 @@ async function servletIn(folder: string): Promise<Found | undefined> {
   const path = join(folder, "servlet.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   const beside = await sourceIn(folder);
-  if (beside === undefined && text === undefined) return undefined;
+  const unbuilt = beside === undefined ? buildOf(await readdir(folder)) : undefined;
+  if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
   const manifest = text === undefined ? {} : readManifest(path, text);
   const { source: origin } = manifest;
   const source = origin === undefined ? beside : { kind: "pinned" as const, files: [path], origin };
+  if (source === undefined && unbuilt !== undefined) {
+    throw new Refusal(
+      `${folder}: it has a ${unbuilt.sign} and no .wasm: build it with ${commandIn(folder, unbuilt)}`,
+    );
+  }
   if (source === undefined) {
     throw new Refusal(
       `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}, or name a "source"`,

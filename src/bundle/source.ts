@@ -5,6 +5,7 @@ import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
 import { pinnedWasm } from "./sources/pinned.ts";
+import { builtIn } from "./toolchains.ts";
 import { enginePlugin } from "./typescript/engine.ts";
 import type { Tree } from "@yowasp/clang";
 
@@ -21,13 +22,8 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   const names = (await readdir(folder)).toSorted();
   const paths = (wanted: string[]) => wanted.map((name) => join(folder, name));
   for (const kind of ["wasm", "wat"] as const) {
-    const files = names.filter((name) => name.endsWith(`.${kind}`));
-    if (files.length === 1) return { kind, files: paths(files) };
-    if (files.length > 1) {
-      throw new Refusal(
-        `${folder}: it has more than one .${kind}: leave one, and give each other a folder of its own`,
-      );
-    }
+    const files = paths(names.filter((name) => name.endsWith(`.${kind}`)));
+    if (files.length > 0) return { kind, files: onlyOne(files, folder, kind) };
   }
   if (names.includes("assembly")) {
     const inside = await readdir(join(folder, "assembly"));
@@ -38,7 +34,15 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   const script = names.find((name) => name === "servlet.ts" || name === "servlet.js");
   if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
   if (names.includes("servlet.c")) return { kind: "c", files: paths(await filesIn(folder, names)) };
-  return undefined;
+  const built = await builtIn(folder, names);
+  return built.length > 0 ? { kind: "wasm", files: onlyOne(built, folder, "wasm") } : undefined;
+}
+
+function onlyOne(files: string[], folder: string, kind: string): string[] {
+  if (files.length === 1) return files;
+  throw new Refusal(
+    `${folder}: it has more than one .${kind} (${files.join(", ")}): leave one, and give each other a folder of its own`,
+  );
 }
 
 /** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */

@@ -3,6 +3,7 @@
  * vitest: the servlet is built on the way.
  */
 import { makeBundle } from "../bundle/bundle.ts";
+import { servedFrom } from "../bundle/served.ts";
 import { Fault } from "../errors.ts";
 import type { Answer, Ask, AskFailure } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
@@ -108,23 +109,8 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   if (member === undefined || members.length > 1) {
     throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
   }
-  const { found, dialect, prepared, startsOnce, archives } = member;
-  // Without lists it is asked for them.
-  const servlet: PreparedServlet = {
-    name: found.name,
-    dialect,
-    module: await WebAssembly.compile(prepared.wasm),
-    ...(prepared.base && { base: prepared.base.bytes.buffer }),
-    ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
-    startsOnce,
-    restorable: prepared.unrestorable === undefined,
-    hash: prepared.hash,
-    exports: prepared.exports,
-    manifest: found.manifest,
-    files: Object.fromEntries(
-      archives.map(({ host, digest, bytes }) => [host, { digest, archive: bytes.buffer }]),
-    ),
-  };
+  const { found, prepared } = member;
+  const servlet = await servedFrom(member);
   const states = keepsState(found.manifest) ? await statesOf(servlet) : undefined;
   const ownStates = () => {
     if (states !== undefined) return states;

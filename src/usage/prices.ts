@@ -19,7 +19,7 @@ export const PRICES = {
  * The cost of a run besides its guest's fuel, as measured here: a millisecond of the host's CPU. A run that waits takes
  * ten requests to objects, which keep 128 MB for about ten seconds in all.
  */
-const PER_RUN = { cpuMs: 1, objectRequests: 0.1 };
+export const PER_RUN = { cpuMs: 1, objectRequests: 0.1 };
 const PER_WAIT = { objectRequests: 10, objectGbS: 1.3 };
 /** About how much fuel a guest uses in a millisecond of CPU. */
 const FUEL_PER_MS = 1_000_000;

@@ -66,7 +66,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   files: ["limits.ts"],
   wasm: LEAVES,
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],
-  bundle: ["auth", "builds", "otc", "servlets", "wasm", ...LEAVES],
+  bundle: ["auth", "builds", "otc", "servlets", "usage", "wasm", ...LEAVES],
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],

@@ -17,6 +17,8 @@ import { prepare, type Prepared } from "../wasm/prepare.ts";
 import { Refusal, Refusals } from "../refusal.ts";
 import { scan, type Found } from "../scan.ts";
 import { build } from "../source.ts";
+import { costOf, type Cost } from "./cost.ts";
+import { preparedBytes } from "./table.ts";
 
 /** Facts about a servlet; absent ones could not be determined. */
 export interface Examined {
@@ -35,6 +37,8 @@ export interface Examined {
   lists?: Lists;
   /** Set if its start functions run in each call: the host services that they use, and how long they take here. */
   start?: { asks: string[]; ms: number };
+  /** What its calls cost, and how many bytes it adds to the Worker. */
+  cost?: Cost & { bytes: number };
   warnings: string[];
   /** Why it would not be bundled. */
   refusal?: string;
@@ -131,6 +135,7 @@ export async function examine(
     ...(member.startAsks.length > 0 && {
       start: { asks: member.startAsks, ms: await startMs(member) },
     }),
+    cost: { ...(await costOf(member)), bytes: preparedBytes(member.found, member.prepared) },
     warnings: member.warnings,
   };
 }

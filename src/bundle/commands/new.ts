@@ -1,37 +1,121 @@
-/** Writes a new servlet in TypeScript: one tool that works, its manifest, and a test that passes. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join, relative, resolve, sep } from "node:path";
+/** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
+import { commandIn, TOOLCHAINS, type Toolchain } from "../toolchains.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../../..");
+const SCHEMA = join(import.meta.dirname, "../servlet.schema.json");
+
+/** A language that servlets can be made in. */
+interface Template {
+  /** Folders whose files a servlet gets: where from, and where to in its folder. A later one's take the place of an earlier one's. */
+  folders: readonly [from: string, to: string][];
+  /** The file with the tool. */
+  main: string;
+  /** How it is built; absent where the bundle step does it. */
+  toolchain?: Toolchain;
+}
+
+const greeting = (name: string): [string, string][] => [
+  ["templates/any", "."],
+  [`templates/${name}`, "."],
+];
+
+const TEMPLATES: Readonly<Record<string, Template>> = {
+  ts: { folders: [["templates/ts", "."]], main: "servlet.ts" },
+  rust: { folders: greeting("rust"), main: "src/lib.rs", toolchain: TOOLCHAINS.rust },
+  go: { folders: greeting("go"), main: "main.go", toolchain: TOOLCHAINS.go },
+  c: { folders: greeting("c"), main: "servlet.c" },
+  zig: { folders: greeting("zig"), main: "servlet.zig", toolchain: TOOLCHAINS.zig },
+  as: {
+    folders: [...greeting("as"), ["plugins/lib/assembly", "assembly/lib"]],
+    main: "assembly/index.ts",
+  },
+};
+
+/** What can be given as the language of a new servlet. */
+export const LANGUAGES = [...Object.keys(TEMPLATES), "python"].join("|");
+
+/** In templates, what the names of tools begin with: the servlet's name in its place keeps servlets apart. */
+const PREFIX = "my_servlet";
 
 /**
  * Makes the servlet in the first of these folders; gives what to tell.
  *
- * Throws a `Refusal` for a name that is not fit or is taken.
+ * Throws a `Refusal` for a name that is not fit or is taken, and for a language without a template.
  */
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
+  language = "ts",
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
-  await refuseTaken(name, folders);
   const folder = join(folders[0], name);
-  // No other servlet's name turns into the same: names have no underscores.
-  const tool = `${name.replaceAll("-", "_")}_count`;
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "servlet.ts"), servletSource(tool));
-  await writeFile(join(folder, "servlet.json"), manifest(folder));
-  await writeFile(join(folder, "servlet.test.ts"), testSource(tool));
-  return `${folder} is made:
-  servlet.ts       the tool ${tool}: change it into your own
-  servlet.json     its manifest: the hosts that it may reach, its config (docs/manifest.md)
-  servlet.test.ts  a test of it
-
-Next:
-  npm run dev      serves it at http://localhost:8787/mcp, and again whenever you save
-  npm test         ${testHint(folder)}`;
+  if (language === "python") throw new Refusal(withoutPython(folder));
+  const template = Object.hasOwn(TEMPLATES, language) ? TEMPLATES[language] : undefined;
+  if (template === undefined) {
+    throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
+  }
+  await refuseTaken(name, folders);
+  for (const [path, text] of await filesOf(template, name, folder)) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+  return told(folder, template);
 }
+
+/** The files of the new servlet, by their paths. */
+async function filesOf({ folders }: Template, name: string, folder: string) {
+  const files = new Map<string, string>();
+  // No other servlet's name turns into the same: names have no underscores.
+  const prefix = name.replaceAll("-", "_");
+  for (const [from, to] of folders) {
+    const inside = join(PROJECT, from);
+    const entries = await readdir(inside, { recursive: true, withFileTypes: true });
+    for (const entry of entries.filter((one) => one.isFile())) {
+      const own = relative(inside, join(entry.parentPath, entry.name));
+      const text = (await readFile(join(inside, own), "utf8")).replaceAll(PREFIX, prefix);
+      // Packages of npm lose files of the name that git has for it.
+      const path = join(folder, to, own === "gitignore" ? ".gitignore" : own);
+      files.set(path, own === "servlet.json" ? withSchema(text, folder) : text);
+    }
+  }
+  return files;
+}
+
+function withSchema(manifest: string, folder: string): string {
+  const schema = relative(folder, SCHEMA).replaceAll("\\", "/");
+  return `${JSON.stringify({ ...JSON.parse(manifest), $schema: schema }, null, 2)}\n`;
+}
+
+async function told(folder: string, { main, toolchain }: Template): Promise<string> {
+  const [build] = toolchain?.builds ?? [];
+  const needs = (toolchain?.needs ?? []).map(async ({ name, get, isThere }) =>
+    (await isThere()) ? `  ${name}: it is there` : `  ${name}: not found here; ${get}`,
+  );
+  const again = build === undefined ? "whenever you save" : "whenever you have built it";
+  return [
+    `${folder} is made:`,
+    ...rows([
+      [main, "the tool: change it into your own"],
+      ["servlet.json", "its manifest: the hosts that it may reach, its config (docs/manifest.md)"],
+      ["servlet.test.ts", "a test of it"],
+    ]),
+    "",
+    ...(build === undefined ? [] : ["To build it needs:", ...(await Promise.all(needs)), ""]),
+    "Next:",
+    ...(build === undefined ? [] : [`  ${commandIn(folder, build)}`]),
+    ...rows([
+      ["npm run dev", `serves it at http://localhost:8787/mcp, and again ${again}`],
+      ["npm test", testHint(folder)],
+    ]),
+  ].join("\n");
+}
+
+const rows = (pairs: readonly [string, string][]): string[] =>
+  pairs.map(([left, right]) => `  ${left.padEnd(17)} ${right}`);
 
 function testHint(folder: string): string {
   const inside = relative(PROJECT, resolve(folder)).split(sep);
@@ -41,65 +125,16 @@ function testHint(folder: string): string {
     : "runs this one as well once vitest.config.ts includes its folder";
 }
 
-const manifest = (folder: string) => {
-  const schema = relative(folder, join(import.meta.dirname, "../servlet.schema.json"));
-  const content = {
-    $schema: schema.replaceAll("\\", "/"),
-    description: "Counts words, lines and characters.",
-  };
-  return `${JSON.stringify(content, null, 2)}\n`;
-};
+/** Why no servlet is made in Python, and what to do instead. */
+const withoutPython = (folder: string) =>
+  `There is no template for Python. A servlet needs the interpreter in its .wasm, as an Extism plugin, and no package
+registry has that: what PyPI has (componentize-py) makes components, which this server does not run. Nothing was made.
 
-const servletSource = (tool: string) => `import { defineServlet } from "edge-servlets/servlet";
-
-// This runs once, when the servlet is built. Every call starts from there, on its own.
-export default defineServlet({
-  tools: {
-    ${tool}: {
-      description: "Counts the words, lines and characters of a text.",
-      // A JSON Schema; a zod schema does as well. The handler's types come from it.
-      input: {
-        type: "object",
-        properties: {
-          text: { type: "string", description: "The text to look at." },
-        },
-        required: ["text"],
-      },
-      output: {
-        type: "object",
-        properties: {
-          words: { type: "integer" },
-          lines: { type: "integer" },
-          characters: { type: "integer" },
-        },
-        required: ["words", "lines", "characters"],
-      },
-      // A second parameter, \`context\`, can ask the user, report progress and more.
-      handler({ text }) {
-        return {
-          words: text.split(/\\s+/).filter((word) => word !== "").length,
-          lines: text.split("\\n").length,
-          characters: [...text].length,
-        };
-      },
-    },
-  },
-});
-`;
-
-const testSource = (tool: string) => `import { loadServlet } from "edge-servlets/testing";
-import { expect, test } from "vitest";
-
-const servlet = await loadServlet(import.meta.dirname);
-
-test("counts words, lines and characters", async () => {
-  const text = "One two\\nthree";
-  const { result } = await servlet.callTool("${tool}", { text });
-  expect(result.structuredContent).toEqual({ words: 3, lines: 2, characters: 13 });
-});
-
-test("says what is wrong with a call", async () => {
-  const { result } = await servlet.callTool("${tool}", {});
-  expect(result.isError).toBe(true);
-});
-`;
+Instead, with Extism's compiler for Python, which this project's tests do not try:
+  1. Install extism-py from https://github.com/extism/python-pdk/releases
+  2. In ${folder}/servlet.py, write the functions list_tools and call_tool, each with the decorator
+     @extism.plugin_fn: extism.input_json() is what they are given, and extism.output_json(…) what they answer.
+     docs/other-languages.md has the shapes.
+  3. extism-py ${folder}/servlet.py -o ${folder}/servlet.wasm
+  4. npm run servlets -- inspect ${folder}/servlet.wasm
+     says whether the server takes it, and what its calls cost`;

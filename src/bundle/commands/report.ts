@@ -7,6 +7,7 @@ import type { Member } from "../bundle.ts";
 import type { Examined } from "./examine.ts";
 import { SERVLET_EXPORTS } from "../wasm/check.ts";
 import { type Prepared } from "../wasm/prepare.ts";
+import { costRows } from "./cost-report.ts";
 import { kilobytes } from "./table.ts";
 
 const WIDTH = 100;
@@ -54,7 +55,7 @@ function firstSentence(text: string): string {
 
 /** All that is known of one servlet. */
 export function report(examined: Examined): string {
-  const { found, dialect, lists, outline, prepared, refusal, warnings } = examined;
+  const { found, dialect, lists, outline, prepared, cost, refusal, warnings } = examined;
   const { manifest, source } = found;
   const rows: [label: string, text: string | undefined][] = [
     [
@@ -67,6 +68,7 @@ export function report(examined: Examined): string {
     ["memory", memory(examined)],
     ["instances", prepared && instances(examined, prepared)],
     ["start", starts(examined)],
+    ...(cost === undefined ? [] : costRows(cost, cost.bytes)),
     ["answers", answers(examined)],
     ["also exports", otherExports(examined)],
     ...(outline === undefined ? [] : imports(outline, examined)),
@@ -126,14 +128,17 @@ function instances({ found }: Examined, { unrestorable }: Prepared): string {
     : "put back to the byte after each call, and used again";
 }
 
-/** When its start functions run; undefined where that makes no difference. */
-function starts({ found, start }: Examined): string | undefined {
+/** When its start functions run. */
+function starts({ found, start, prepared }: Examined): string | undefined {
   if (start !== undefined) {
     return `in each call, as it asks for ${start.asks.join(" and ")}: ${start.ms.toFixed(2)} ms of each call on this machine. With "start": "once" in servlet.json it starts when the bundle is made: what it draws then (seeds of hash tables, Go's math/rand) is the same in each call; what it draws in a call (Go's crypto/rand) stays fresh`;
   }
-  return found.manifest.start === "once"
-    ? "once, when the bundle is made: what it draws then is the same in each call"
-    : undefined;
+  if (found.manifest.start === "once")
+    return "once, when the bundle is made: what it draws then is the same in each call";
+  if (prepared === undefined) return undefined;
+  return prepared.unrestorable === undefined
+    ? "once, when the bundle is made: a call begins where that has ended"
+    : "in each call";
 }
 
 /** The exports that the host calls. */

@@ -1,9 +1,10 @@
 /** The command `npm run servlets`: makes, lists and inspects servlets, and operates what they keep. */
+import { parseArgs } from "node:util";
 import { printableText } from "../../text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
-import { newServlet } from "./new.ts";
+import { LANGUAGES, newServlet } from "./new.ts";
 import { Refusal } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
@@ -11,7 +12,9 @@ import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
-const USAGE = `npm run servlets -- new NAME          makes a servlet in TypeScript that works, and a test of it
+const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
+    --lang ${LANGUAGES}
+                                      its language; TypeScript by default
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
@@ -38,7 +41,7 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
   const folders = servletFolders();
   switch (command) {
     case "new":
-      console.log(await newServlet(only(args, "the servlet's name"), folders));
+      console.log(await make(args, folders));
       return;
     case "list": {
       if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
@@ -81,6 +84,20 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       return;
     default:
       throw new Refusal(`There is no command ${command}.\n\n${USAGE}`);
+  }
+}
+
+/** Throws a `Refusal`. */
+function make(args: string[], folders: [string, ...string[]]): Promise<string> {
+  const { values, positionals } = newArguments(args);
+  return newServlet(only(positionals, "the servlet's name"), folders, values.lang);
+}
+
+function newArguments(args: string[]) {
+  try {
+    return parseArgs({ args, options: { lang: { type: "string" } }, allowPositionals: true });
+  } catch (error) {
+    throw new Refusal(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
   }
 }
 

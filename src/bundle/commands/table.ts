@@ -11,7 +11,7 @@ const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["pre
   unrestorable === undefined && manifest.isolation !== "fresh";
 
 /** Bytes of what is bundled for this servlet alone: servlets in TypeScript share the engine. */
-const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
+export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (source.kind === "typescript" ? 0 : wasm.length);
 
 /** The table of the bundle for the terminal. */

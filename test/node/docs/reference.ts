@@ -1,5 +1,6 @@
 /** The tables in docs/ that are made from the code they describe, between markers such as `<!-- limits: … -->`. */
 import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
@@ -145,13 +146,27 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   limits: limitsTable,
 };
 
-/** The pages with tables. */
-export const PAGES = ["docs/manifest.md", "docs/configuration.md"];
+/** The pages with tables or files. */
+export const PAGES = ["docs/manifest.md", "docs/configuration.md", "docs/other-languages.md"];
 
-/** The text of a page with its tables made anew. */
+/** How a file's language is named in a block, where that is not by the end of its name. */
+const LANGUAGES: Record<string, string> = { rs: "rust" };
+
+/** A block with the content of a file. */
+async function blockOf(path: string): Promise<string> {
+  const end = extname(path).slice(1);
+  return `\`\`\`${LANGUAGES[end] ?? end}\n${await readFile(path, "utf8")}\`\`\``;
+}
+
+/** The text of a page with its tables and files made anew. */
 export async function renewed(path: string): Promise<string> {
   let text = await readFile(path, "utf8");
-  for (const [name, make] of Object.entries(TABLES)) {
+  const files = [...text.matchAll(/<!-- (templates\/[^:]+):/g)].map(([, file]) => file!);
+  const parts = [
+    ...Object.entries(TABLES),
+    ...files.map((file) => [file, () => blockOf(file)] as const),
+  ];
+  for (const [name, make] of parts) {
     const made = await make();
     const place = new RegExp(`(<!-- ${name}: [^>]*-->\n)[^]*?(<!-- /${name} -->)`);
     text = text.replace(place, (_whole, begin: string, end: string) => `${begin}${made}\n${end}`);

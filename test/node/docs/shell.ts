@@ -32,6 +32,7 @@ esac`,
 /** Linked into the copy of the project, with the bundle's cache: that goes by content. */
 const LINKED = [
   "src",
+  "templates",
   "test",
   "node_modules",
   "package.json",

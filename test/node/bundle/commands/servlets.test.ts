@@ -1,11 +1,22 @@
 import { execFile } from "node:child_process";
-import { access, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  access,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
 import { report } from "../../../../src/bundle/commands/report.ts";
+import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
 
 /** The command `npm run servlets`, run as a person would. */
 const bin = (name: string) => join("node_modules", ".bin", name);
@@ -119,6 +130,73 @@ describe("new", () => {
     expect(tested.stdout).toMatch(/4 passed/);
   });
 
+  // That they are built and work: docs/languages.long.test.ts.
+  test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
+    for (const language of ["c", "as"]) {
+      const made = await newServlet(`in-${language}`, [folder], language);
+      expect(made).not.toMatch(/To build it|&&/);
+    }
+    expect(await unformatted(folder)).toEqual([]);
+    const found = await Promise.all(["in-c", "in-as"].map((name) => locate(name, [folder])));
+    expect(found.map(({ source }) => source.kind)).toEqual(["c", "assemblyscript"]);
+  });
+
+  test.each([
+    ["rust", "Cargo.toml", /cargo: .*\n.*wasm32-unknown-unknown: /, "cargo build --release"],
+    ["go", "go.mod", /Go 1\.24 or newer: /, "GOOS=wasip1 GOARCH=wasm go build"],
+    ["zig", "servlet.zig", /Zig 0\.15 or newer: /, "zig build-exe servlet.zig"],
+  ])("says how to build one in %s", async (language, sign, needs, command) => {
+    const { stdout } = await servlets(["new", "shout", "--lang", language]);
+    expect(stdout).toMatch(needs);
+    const [line] = new RegExp(`\\(cd ${join(folder, "shout")} && ${command}.*\\)`).exec(stdout)!;
+
+    // Until that is done, the bundle step says the same.
+    expect(await refused(["list"])).toContain(
+      `${join(folder, "shout")}: it has a ${sign} and no .wasm: build it with ${line}`,
+    );
+  });
+
+  test("takes a .wasm where cargo leaves it", async () => {
+    await newServlet("shout", [folder], "rust");
+    await put("shout/target/wasm32-unknown-unknown/release/servlet.wasm", "");
+    const { source } = await locate("shout", [folder]);
+    expect(source.files).toEqual([expect.stringMatching(/unknown-unknown.release.servlet\.wasm$/)]);
+    await put("shout/target/wasm32-wasip1/release/servlet.wasm", "");
+    await expect(locate("shout", [folder])).rejects.toThrow(/more than one \.wasm/);
+  });
+
+  test("warns where a source is newer than what was built of it", async () => {
+    await newServlet("shout", [folder], "go");
+    const wat = '(module (func (export "call_tool") (result i32) (i32.const 0)))';
+    const wasm = await put("shout/servlet.wasm", await assemble(await put("shout.txt", wat)));
+    const source = join(folder, "shout/main.go");
+    const inspected = async () =>
+      (await examine(await locate("shout", [folder]), ".bundle", () => {})).warnings;
+    const now = Date.now() / 1000;
+    await utimes(wasm, now, now);
+    await utimes(source, now, now + 1);
+    expect(await inspected()).not.toContainEqual(expect.stringContaining("newer"));
+    await utimes(source, now, now + 10);
+    expect(await inspected()).toContainEqual(
+      expect.stringMatching(
+        /main\.go is newer than .*servlet\.wasm: \(cd .* go build .*\) builds it/,
+      ),
+    );
+  });
+
+  test("says what is missing for Python, and makes nothing", async () => {
+    const told = await refused(["new", "shout", "--lang", "python"]);
+    expect(told).toMatch(/no template for Python.*no package\s+registry has.*extism-py/s);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.each(["cobol", "constructor", ""])("refuses the language %j", async (language) => {
+    expect(await refused(["new", "shout", "--lang", language])).toMatch(
+      `There is no template for the language "${language}": take ts|rust|go|c|zig|as|python`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   test.each(["", "A", "my_notes", "9lives", "-a", "a b", "../up", "a/b", "a.b", "naïve"])(
     "refuses the name %j",
     async (name) => {
@@ -204,6 +282,10 @@ describe("inspect", () => {
     expect(stdout).toMatch(/size +built [\d.]+ KB, prepared [\d.]+ KB \([\d.]+ KB gzipped\)/);
     expect(stdout).toMatch(/memory +64 KiB to begin with, at most 64 MiB/);
     expect(stdout).toMatch(/instances +put back/);
+    expect(stdout).toMatch(/start +once, when the bundle is made/);
+    expect(stdout).toMatch(/calls +greet: [\d.]+ ms, [\d,]+ of fuel\n/);
+    expect(stdout).toMatch(/first call +[\d.]+ ms, in a new isolate\n/);
+    expect(stdout).toMatch(/free plan +\w.* ms of 10 ms of CPU.*KB of 64 MiB\n/s);
     expect(stdout).toMatch(/answers +list_tools, call_tool/);
     expect(stdout).toMatch(/extism:host\/env: \w+,/);
     expect(stdout).not.toContain("not offered");

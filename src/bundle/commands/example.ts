@@ -1,0 +1,167 @@
+/** Example values for JSON Schemas. */
+import { isObject, type Json } from "../../model.ts";
+import { Schema, SchemaError, StepsExceeded } from "../../schema/schema.ts";
+
+/** Deeper schemas repeat themselves; and what has that many parts is no example. */
+const DEPTH = 20;
+const PARTS = 1000;
+const TEXT = "example";
+
+const FORMATS: Record<string, string> = {
+  "date-time": "2026-01-31T12:00:00Z",
+  date: "2026-01-31",
+  time: "12:00:00Z",
+  duration: "PT1H",
+  email: "ada@example.com",
+  hostname: "example.com",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
+  uri: "https://example.com/",
+  "uri-reference": "/",
+  uuid: "123e4567-e89b-42d3-a456-426614174000",
+};
+
+/** What may fit a pattern. */
+const TEXTS = [
+  TEXT,
+  ...Object.values(FORMATS),
+  "1",
+  "1.0",
+  "en",
+  "EN",
+  "en-GB",
+  "a_1",
+  "A1",
+  "#aabbcc",
+];
+
+/** An object that this schema allows: its own example, or its required members; undefined if none was found. */
+export function exampleOf(schema: Json): Json | undefined {
+  const value = new Maker(schema).valueOf(schema, 0);
+  return isObject(value) && fits(schema, value) ? value : undefined;
+}
+
+function fits(schema: Json, value: unknown): boolean {
+  try {
+    return new Schema(schema).issues(value) === undefined;
+  } catch (error) {
+    if (error instanceof StepsExceeded || error instanceof SchemaError) return false;
+    throw error;
+  }
+}
+
+class Maker {
+  readonly #root: Json;
+  #parts = 0;
+
+  constructor(root: Json) {
+    this.#root = root;
+  }
+
+  valueOf(given: unknown, depth: number): unknown {
+    if (!isObject(given) || depth > DEPTH || this.#parts > PARTS) return TEXT;
+    const schema = this.#whole(given, depth);
+    if ("const" in schema) return schema["const"];
+    if ("default" in schema) return schema["default"];
+    const [chosen] = [...listIn(schema, "examples"), ...listIn(schema, "enum")];
+    if (chosen !== undefined) return chosen;
+    switch (typeOf(schema)) {
+      case "object":
+        return this.#objectOf(schema, depth);
+      case "array":
+        return this.#arrayOf(schema, depth);
+      case "integer":
+      case "number":
+        return numberOf(schema);
+      case "boolean":
+        return true;
+      case "null":
+        return null;
+      default:
+        return textOf(schema);
+    }
+  }
+
+  /** The schema together with those that it refers to, and the first of each choice. */
+  #whole(schema: Json, depth: number): Json {
+    const parts = this.#partsOf(schema, depth);
+    const required = parts.flatMap((part) => listIn(part, "required"));
+    const properties = parts.map((part) => part["properties"]).filter(isObject);
+    return {
+      ...Object.assign({}, ...parts.toReversed()),
+      ...(required.length > 0 && { required }),
+      ...(properties.length > 0 && { properties: Object.assign({}, ...properties.toReversed()) }),
+    };
+  }
+
+  /** The schema's own keywords, then those of the others. */
+  #partsOf(schema: Json, depth: number): Json[] {
+    if (depth > DEPTH || ++this.#parts > PARTS) return [];
+    const { $ref: reference, allOf: _all, anyOf: _any, oneOf: _one, ...own } = schema;
+    const [any] = listIn(schema, "anyOf");
+    const [one] = listIn(schema, "oneOf");
+    const others = [this.#at(reference), ...listIn(schema, "allOf"), any, one].filter(isObject);
+    return [own, ...others.flatMap((other) => this.#partsOf(other, depth + 1))];
+  }
+
+  /** What a reference within the schema leads to. */
+  #at(reference: unknown): unknown {
+    if (typeof reference !== "string" || !reference.startsWith("#/")) return undefined;
+    const keys = reference.slice(2).split("/").map(decodeURIComponent);
+    const names = keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+    return names.reduce<unknown>(
+      (at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+      this.#root,
+    );
+  }
+
+  #objectOf({ properties, ...schema }: Json, depth: number): Json {
+    const known = isObject(properties) ? properties : {};
+    const names = listIn(schema, "required").filter((name) => typeof name === "string");
+    return Object.fromEntries(
+      names.map((name) => [name, this.valueOf(known[name], depth + 1)] as const),
+    );
+  }
+
+  #arrayOf(schema: Json, depth: number): unknown[] {
+    const { minItems = 1, items } = schema;
+    const length = Math.min(Math.max(1, Number(minItems)), 100);
+    const first = listIn(schema, "prefixItems");
+    return Array.from({ length }, (_, at) => this.valueOf(first[at] ?? items, depth + 1));
+  }
+}
+
+const listIn = (schema: Json, key: string): unknown[] => {
+  const list = schema[key];
+  return Array.isArray(list) ? list : [];
+};
+
+function typeOf(schema: Json): unknown {
+  const { type } = schema;
+  if (Array.isArray(type)) return type.find((one) => one !== "null") ?? "null";
+  if (type !== undefined) return type;
+  if ("properties" in schema || "required" in schema) return "object";
+  if ("items" in schema || "prefixItems" in schema) return "array";
+  return "minimum" in schema || "maximum" in schema ? "number" : "string";
+}
+
+function numberOf(schema: Json): number {
+  const number = (key: string, otherwise: number) => {
+    const value = schema[key];
+    return typeof value === "number" ? value : otherwise;
+  };
+  const least = Math.max(number("minimum", -Infinity), number("exclusiveMinimum", -Infinity) + 1);
+  const most = Math.min(number("maximum", Infinity), number("exclusiveMaximum", Infinity) - 1);
+  const step = number("multipleOf", typeOf(schema) === "integer" ? 1 : 0);
+  const value = Math.max(least, Math.min(1, most));
+  return step > 0 ? Math.ceil(value / step) * step : value;
+}
+
+function textOf(schema: Json): string {
+  const { format, pattern, minLength, maxLength } = schema;
+  if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]!;
+  if (pattern !== undefined) return TEXTS.find((text) => fits(schema, text)) ?? TEXT;
+  const least = Math.min(Number(minLength ?? 0), 100_000);
+  const text = TEXT.repeat(Math.max(1, Math.ceil(least / TEXT.length)));
+  return text.slice(0, Math.max(least, Math.min(TEXT.length, Number(maxLength ?? TEXT.length))));
+}

@@ -1,0 +1,157 @@
+/** Languages whose compilers do not come with the project: what a servlet's folder has in it, and how it is built. */
+import { execFile } from "node:child_process";
+import { access, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/** A program that a build needs. */
+export interface Tool {
+  name: string;
+  /** Where or how it can be had. */
+  get: string;
+  isThere(): Promise<boolean>;
+}
+
+export interface Toolchain {
+  language: string;
+  needs: readonly Tool[];
+  /** The file that shows a servlet in this language, and the command that builds it in its folder; the template's first. */
+  builds: readonly [Build, ...Build[]];
+  /** How the names of its sources end; they lie in the servlet's folder, and in `src` there. */
+  sources: RegExp;
+  /** Folders in the servlet's in which a build leaves the plugin, where it is not beside the sources. */
+  outputs: readonly string[];
+}
+
+/** A servlet that was found in this place. */
+interface Built {
+  place: string;
+  source: { kind: string; files: readonly string[] };
+}
+
+interface Build {
+  sign: string;
+  command: string;
+}
+
+export const TOOLCHAINS = {
+  rust: {
+    language: "Rust",
+    needs: [
+      { name: "cargo", get: "https://rustup.rs", isThere: runs("cargo", "--version") },
+      {
+        name: "the target wasm32-unknown-unknown",
+        get: "rustup target add wasm32-unknown-unknown",
+        isThere: isRustTargetThere,
+      },
+    ],
+    builds: [
+      { sign: "Cargo.toml", command: "cargo build --release --target wasm32-unknown-unknown" },
+    ],
+    sources: /\.rs$|^Cargo\.toml$/,
+    outputs: ["target/wasm32-unknown-unknown/release", "target/wasm32-wasip1/release"],
+  },
+  go: {
+    language: "Go",
+    needs: [{ name: "Go 1.24 or newer", get: "https://go.dev/dl", isThere: runs("go", "version") }],
+    builds: [
+      {
+        sign: "go.mod",
+        command: "GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm .",
+      },
+    ],
+    sources: /\.go$|^go\.mod$/,
+    outputs: [],
+  },
+  zig: {
+    language: "Zig",
+    needs: [
+      {
+        name: "Zig 0.15 or newer",
+        get: 'https://ziglang.org/download, or "pip install ziglang" and "python -m ziglang" instead of "zig"',
+        isThere: runs("zig", "version"),
+      },
+    ],
+    builds: [
+      {
+        sign: "servlet.zig",
+        command:
+          "zig build-exe servlet.zig -target wasm32-freestanding -O ReleaseSmall -fno-entry -rdynamic",
+      },
+      { sign: "build.zig", command: "zig build" },
+    ],
+    sources: /\.zig$/,
+    outputs: ["zig-out/bin"],
+  },
+} as const satisfies Record<string, Toolchain>;
+
+/** Git writes the files of a checkout in any order. */
+const CHECKOUT_MS = 2000;
+
+const ALL: readonly Toolchain[] = Object.values(TOOLCHAINS);
+
+/** The command that builds the sources in this folder, and the file that shows their language; undefined without any. */
+export function buildOf(names: readonly string[]): Build | undefined {
+  return ALL.flatMap(({ builds }) => builds).find(({ sign }) => names.includes(sign));
+}
+
+/** A command for the project's folder that builds the servlet in this one. */
+export const commandIn = (folder: string, { command }: Build) => `(cd ${folder} && ${command})`;
+
+const toolchainOf = (names: readonly string[]) =>
+  ALL.find(({ builds }) => builds.some(({ sign }) => names.includes(sign)));
+
+/** A warning where a source of this servlet is newer than the plugin that was built from it. */
+export async function buildWarnings({ place, source }: Built): Promise<string[]> {
+  const [plugin] = source.files;
+  if (source.kind !== "wasm" || plugin === undefined || plugin === place) return [];
+  const names = await readdir(place);
+  const build = buildOf(names);
+  if (build === undefined) return [];
+  const inSrc = await readdir(join(place, "src"), { recursive: true }).catch(() => []);
+  const files = [...names, ...inSrc.map((name) => join("src", name))];
+  const { mtimeMs: builtAt } = await stat(plugin);
+  for (const name of files.filter((one) => toolchainOf(names)?.sources.test(one))) {
+    const path = join(place, name);
+    if ((await stat(path)).mtimeMs < builtAt + CHECKOUT_MS) continue;
+    return [`${path} is newer than ${plugin}: ${commandIn(place, build)} builds it again`];
+  }
+  return [];
+}
+
+/** The plugins that builds have left in folders below this one. */
+export async function builtIn(folder: string, names: readonly string[]): Promise<string[]> {
+  const toolchain = toolchainOf(names);
+  const found = (toolchain?.outputs ?? []).map(async (output) => {
+    const inside = await readdir(join(folder, output)).catch(() => []);
+    return inside
+      .filter((name) => name.endsWith(".wasm"))
+      .map((name) => join(folder, output, name));
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Whether this command line ends well. */
+function runs(program: string, ...args: string[]) {
+  return async () => (await printedBy(program, ...args)) !== undefined;
+}
+
+/** The compiler names the folder of the target's library also where there is none. */
+async function isRustTargetThere(): Promise<boolean> {
+  const folder = await printedBy(
+    "rustc",
+    "--print=target-libdir",
+    "--target=wasm32-unknown-unknown",
+  );
+  if (folder === undefined) return false;
+  return access(folder).then(
+    () => true,
+    () => false,
+  );
+}
+
+const printedBy = (program: string, ...args: string[]): Promise<string | undefined> =>
+  new Promise((done) => {
+    execFile(program, args, { timeout: 10_000 }, (error, stdout) =>
+      done(error === null ? stdout.trim() : undefined),
+    );
+  });

@@ -1,0 +1,145 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeBundle } from "../../../../src/bundle/bundle.ts";
+import { costOf, type Cost } from "../../../../src/bundle/commands/cost.ts";
+import { costRows } from "../../../../src/bundle/commands/cost-report.ts";
+
+/** A servlet with a tool for each way in which a call may end. */
+const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";
+import * as z from "zod/mini";
+const input = { type: "object", properties: {} } as const;
+export default defineServlet({
+  tools: {
+    plain: { description: "", input: z.object({ n: z.number() }), handler: ({ n }) => String(n) },
+    configured: { description: "", input, handler: (_args, { config }) => config("KEY") ?? "" },
+    fetches: { description: "", input, handler: async () => (await fetch("${url}")).text() },
+    asks: {
+      description: "",
+      input,
+      async handler(_args, context) {
+        const { action } = await context.elicit({ message: "Go on?", schema: { type: "object", properties: {} } });
+        return action;
+      },
+    },
+    waits: {
+      description: "",
+      input,
+      async handler(_args, context) {
+        await context.sleep(3_600_000);
+        return "done";
+      },
+    },
+    fails: { description: "", input, handler: () => { throw new Error("It is closed."); } },
+    loops: { description: "", input, handler: () => { for (;;); } },
+    picky: {
+      description: "",
+      input: { type: "object", properties: { a: { type: "string", pattern: "^Ω{9}$" } }, required: ["a"] },
+      handler: ({ a }) => a,
+    },
+    warm: {
+      description: "",
+      input: { type: "object", properties: { a: { type: "string", pattern: "^Ω{9}$" } }, required: ["a"] },
+      handler: ({ a }) => a,
+    },
+  },
+});
+`;
+
+const MANIFEST = {
+  allowed_hosts: ["127.0.0.1"],
+  env_vars: { KEY: "${A_VARIABLE_THAT_IS_NOT_SET}" },
+  compute_limit: 0.05,
+  warm: [{ tool: "warm", arguments: { a: "Ω".repeat(9) } }],
+};
+
+describe("what calls cost", () => {
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests++;
+    response.end();
+  });
+  let folder: string;
+  let cost: Cost;
+  beforeAll(async () => {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    await mkdir(".bundle", { recursive: true });
+    folder = await mkdtemp(join(".bundle", "test-cost-"));
+    await mkdir(join(folder, "costs"));
+    await writeFile(join(folder, "costs/servlet.ts"), servlet(url));
+    await writeFile(join(folder, "costs/servlet.json"), JSON.stringify(MANIFEST));
+    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+    cost = await costOf(member!);
+  });
+  afterAll(async () => {
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const of = (name: string) => cost.tools.find(({ tool }) => tool === name)!;
+
+  test("is measured for each tool, and for the first call", () => {
+    expect(cost.tools.map(({ tool }) => tool)).toHaveLength(9);
+    expect(cost.firstMs).toBeGreaterThanOrEqual(0);
+    for (const name of ["plain", "configured", "warm", "waits"]) {
+      expect(of(name)).toMatchObject({ wanted: [], ms: expect.any(Number) });
+      expect(of(name).problem).toBeUndefined();
+      expect(of(name).fuel).toBeGreaterThan(0);
+    }
+  });
+
+  test("says what was wanted, which nobody was asked for", () => {
+    expect(of("fetches").wanted).toEqual(["an HTTP request"]);
+    expect(of("asks").wanted).toEqual(["elicitation/create"]);
+    expect(of("waits")).toMatchObject({ wanted: [], waits: true });
+    expect(of("plain").waits).toBe(false);
+    expect(requests).toBe(0);
+  });
+
+  test("says how a call ended that did not succeed", () => {
+    expect(of("fails").problem).toMatch(/It is closed\./);
+    expect(of("loops").problem).toMatch(/comput/);
+  });
+
+  test("says that there is no example", () => {
+    expect(of("picky").ms).toBeUndefined();
+    expect(of("picky").problem).toMatch(/not called: .*`examples`/);
+  });
+});
+
+describe("the rows of the report", () => {
+  const rowsOf = (cost: Cost) => Object.fromEntries(costRows(cost, 10_240));
+  const quick = { tool: "quick", ms: 0.5, fuel: 12_345, wanted: [] };
+  const slow = { tool: "slow", ms: 9.2, fuel: 9_000_000, wanted: [] };
+
+  test.each<[Cost, RegExp]>([
+    [{ firstMs: 8, tools: [quick] }, /^these calls fit: at most 1\.5 ms of 10 ms of CPU/],
+    [{ firstMs: 9.5, tools: [quick] }, /^these calls fit, but for the first: at most 1\.5 ms/],
+    [{ firstMs: 8, tools: [quick, slow] }, /^slow does not fit: 10\.2 ms of 10 ms/],
+    [{ tools: [{ tool: "picky", wanted: [], problem: "not called" }] }, /^not known/],
+  ])("%j", (cost, expected) => {
+    expect(rowsOf(cost)["free plan"]).toMatch(expected);
+    expect(rowsOf(cost)["free plan"]).toContain("10.0 KB of 64 MiB");
+  });
+
+  test("name each tool, with how far its call came", () => {
+    const tools = [
+      quick,
+      { tool: "fetches", ms: 1, wanted: ["an HTTP request"], problem: "Nothing is sent here." },
+      { tool: "fails", ms: 1, fuel: 0, wanted: [], problem: "x".repeat(1000) },
+    ];
+    expect(costRows({ tools }, 0).slice(0, 3)).toEqual([
+      ["calls", "quick: 0.50 ms, 12,345 of fuel"],
+      ["", "fetches: 1.0 ms, up to an HTTP request that it did not get"],
+      ["", `fails: 1.0 ms, and ended with an error: ${"x".repeat(100)}…`],
+    ]);
+  });
+
+  test("are none without tools", () => {
+    expect(costRows({ tools: [] }, 10_240)).toEqual([]);
+  });
+});

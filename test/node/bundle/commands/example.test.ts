@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { exampleOf } from "../../../../src/bundle/commands/example.ts";
+
+/** A schema of an object with one required member. */
+const of = (a: object | boolean, more = {}) => ({
+  type: "object",
+  properties: { a },
+  required: ["a"],
+  ...more,
+});
+
+test.each<[object, unknown]>([
+  [{ type: "string" }, "example"],
+  [{ type: "string", maxLength: 3 }, "exa"],
+  [{ type: "string", minLength: 10 }, "exampleexa"],
+  [{ type: "string", format: "date" }, "2026-01-31"],
+  [{ type: "string", pattern: "^https?://" }, "https://example.com/"],
+  [{ type: "string", pattern: "^[a-z]{2}$" }, "en"],
+  [{ type: "string", enum: ["x", "y"] }, "x"],
+  [{ type: "string", examples: ["Ada"], enum: ["Ada"] }, "Ada"],
+  [{ type: "string", default: "d" }, "d"],
+  [{ const: { b: 1 } }, { b: 1 }],
+  [{ type: "integer" }, 1],
+  [{ type: "integer", minimum: 5 }, 5],
+  [{ type: "integer", exclusiveMinimum: 5 }, 6],
+  [{ type: "integer", maximum: -4 }, -4],
+  [{ type: "integer", minimum: 5, multipleOf: 4 }, 8],
+  [{ type: "number", minimum: 0.5, maximum: 0.75 }, 0.75],
+  [{ type: "boolean" }, true],
+  [{ type: ["null", "integer"] }, 1],
+  [{ type: "null" }, null],
+  [{ type: "array", items: { type: "integer" } }, [1]],
+  [{ type: "array", items: { type: "integer" }, minItems: 3 }, [1, 1, 1]],
+  [{ type: "array", prefixItems: [{ type: "boolean" }], items: { type: "integer" } }, [true]],
+  [of({ type: "string" }), { a: "example" }],
+  [{ properties: { b: { type: "string" } } }, {}],
+  [{ anyOf: [{ type: "integer" }, { type: "string" }] }, 1],
+  [{ allOf: [of({ type: "integer" }), { minProperties: 1 }] }, { a: 1 }],
+  [
+    {
+      allOf: [of({ type: "integer" }), { properties: { b: { type: "boolean" } }, required: ["b"] }],
+    },
+    { a: 1, b: true },
+  ],
+])("a member with the schema %j", (member, expected) => {
+  expect(exampleOf(of(member))).toEqual({ a: expected });
+});
+
+test("the schema's own example comes first", () => {
+  expect(exampleOf(of({ type: "string" }, { examples: [{ a: "Ada" }] }))).toEqual({ a: "Ada" });
+});
+
+test("references lead to definitions", () => {
+  const list = {
+    type: "object",
+    properties: { a: { type: "integer" }, next: { $ref: "#/$defs/list" } },
+    required: ["a"],
+  };
+  expect(exampleOf(of({ $ref: "#/$defs/list" }, { $defs: { list } }))).toEqual({ a: { a: 1 } });
+});
+
+const endless = of({ $ref: "#/$defs/endless" });
+const many = ["a", "b", "c", "d", "e"];
+const wide = {
+  type: "object",
+  properties: Object.fromEntries(many.map((name) => [name, { $ref: "#/$defs/wide" }])),
+  required: many,
+};
+
+test.each<Record<string, unknown>>([
+  of(false),
+  of({ type: "string", pattern: "^Ω{7}$" }),
+  of({ $ref: "#/$defs/endless" }, { $defs: { endless } }),
+  of({ $ref: "#/$defs/wide" }, { $defs: { wide } }),
+  of({ $ref: "https://example.com/elsewhere" }, { $defs: {} }),
+  { type: "array" },
+  { not: {} },
+])("there is none for %j", (schema) => {
+  expect(exampleOf(schema)).toBeUndefined();
+});
+
+test("a schema that refers to itself, and to itself again, has an end", () => {
+  const $ref = "#/$defs/self";
+  const self = { allOf: [{ $ref }, { $ref }, { $ref }], type: "integer" };
+  expect(exampleOf(of({ $ref }, { $defs: { self } }))).toBeUndefined();
+});
