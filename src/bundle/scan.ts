@@ -3,7 +3,7 @@ import { basename, extname, join } from "node:path";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
-import { sourceIn, type Source } from "./source.ts";
+import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 
 /** A servlet found in its folder. */
 export interface Found {
@@ -71,6 +71,12 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> 
       found.push({ name, source: { kind, files: [path] }, manifest: {}, place: path });
     }
   }
+  if (found.length === 0) {
+    await refuseMisnamed(
+      folder,
+      entries.map(({ name }) => name),
+    );
+  }
   return found;
 }
 
@@ -84,7 +90,7 @@ async function servletIn(folder: string): Promise<Found | undefined> {
   const source = origin === undefined ? beside : { kind: "pinned" as const, files: [path], origin };
   if (source === undefined) {
     throw new Refusal(
-      `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}, or name a "source"`,
+      `${path}: there is no servlet beside it: put a .wasm, a servlet.ts or another source into ${folder}, or name a "source"`,
     );
   }
   if (origin !== undefined && beside !== undefined) {

@@ -1,6 +1,6 @@
 /** Builds a servlet's wasm from what lies in its folder. */
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, extname, join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
@@ -38,7 +38,20 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   const script = names.find((name) => name === "servlet.ts" || name === "servlet.js");
   if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
   if (names.includes("servlet.c")) return { kind: "c", files: paths(await filesIn(folder, names)) };
+  await refuseMisnamed(folder, names);
   return undefined;
+}
+
+/** Throws a `Refusal` for a servlet in TypeScript whose file has another name: nobody would read it. */
+export async function refuseMisnamed(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names.filter((one) => /^(?!.*\.(d|test)\.).+\.[jt]s$/.test(one))) {
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (!/^export\s+default\s+defineServlet\b/m.test(text)) continue;
+    const right = `servlet${extname(name)}`;
+    throw new Refusal(
+      `${join(folder, name)}: it is a servlet, but only ${right} is read as one: rename it`,
+    );
+  }
 }
 
 /** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */
