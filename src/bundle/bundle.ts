@@ -18,7 +18,8 @@ import { prepare, type Prepared } from "./wasm/prepare.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { Refusal, Refusals } from "./refusal.ts";
 import { scan, type Found } from "./scan.ts";
-import { bundleScript, checkTypes, kitScript, type Script } from "./typescript/script.ts";
+import { bundleScript, kitScript, type Script } from "./typescript/script.ts";
+import { checkTypes } from "./typescript/types.ts";
 import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 import { buildWarnings } from "./toolchains.ts";
@@ -126,9 +127,9 @@ async function bundleScripts(
   const scripts = new Map(
     wanted.flatMap((found, at) => (made[at] === undefined ? [] : [[found, made[at]]])),
   );
-  const entries = [...scripts]
-    .map(([{ source }, { inputs }]) => ({ entry: source.files[0]!, inputs }))
-    .filter(({ entry }) => entry.endsWith(".ts"));
+  const entries = [...scripts.keys()]
+    .map(({ source }) => source.files[0]!)
+    .filter((entry) => entry.endsWith(".ts"));
   await refusals.collect(() => checkTypes(entries, cache, progress));
   return scripts;
 }
@@ -191,11 +192,14 @@ const gzipBytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length;
 async function makeLoaded(
   found: Found,
   engine: Prepared,
-  { text }: Script,
+  { text, explain }: Script,
   cache: string,
 ): Promise<Ready> {
   const { patch: base } = await snapshot(engine, await kitScript(), cache);
-  const { patch, output } = await snapshot(engine, { name: "servlet.js", text }, cache, base);
+  const loaded = snapshot(engine, { name: "servlet.js", text }, cache, base);
+  const { patch, output } = await loaded.catch((error: unknown) => {
+    throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
+  });
   return {
     found,
     dialect: "hyper-v2",

@@ -77,7 +77,8 @@ async function builtAt(
   return output;
 }
 
-async function digestOf(files: string[]): Promise<string> {
+/** The digest of the contents of files, of which some may be missing. */
+export async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
   return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);
 }

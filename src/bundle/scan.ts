@@ -3,7 +3,7 @@ import { basename, extname, join } from "node:path";
 import { manifestSchema, normaliseKeys, type Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
-import { sourceIn, type Source } from "./source.ts";
+import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 import { buildOf, commandIn } from "./toolchains.ts";
 
 /** A servlet found in its folder. */
@@ -72,6 +72,12 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<Found[]> 
       found.push({ name, source: { kind, files: [path] }, manifest: {}, place: path });
     }
   }
+  if (found.length === 0) {
+    await refuseMisnamed(
+      folder,
+      entries.map(({ name }) => name),
+    );
+  }
   return found;
 }
 
@@ -91,7 +97,7 @@ async function servletIn(folder: string): Promise<Found | undefined> {
   }
   if (source === undefined) {
     throw new Refusal(
-      `${path}: there is no servlet beside it: put a .wasm or a source into ${folder}, or name a "source"`,
+      `${path}: there is no servlet beside it: put a .wasm, a servlet.ts or another source into ${folder}, or name a "source"`,
     );
   }
   if (origin !== undefined && beside !== undefined) {

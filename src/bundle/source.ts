@@ -1,6 +1,6 @@
 /** Builds a servlet's wasm from what lies in its folder. */
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, extname, join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
 import { assemble } from "./wasm/binaryen.ts";
@@ -35,7 +35,9 @@ export async function sourceIn(folder: string): Promise<Source | undefined> {
   if (script !== undefined) return { kind: "typescript", files: [join(folder, script)] };
   if (names.includes("servlet.c")) return { kind: "c", files: paths(await filesIn(folder, names)) };
   const built = await builtIn(folder, names);
-  return built.length > 0 ? { kind: "wasm", files: onlyOne(built, folder, "wasm") } : undefined;
+  if (built.length > 0) return { kind: "wasm", files: onlyOne(built, folder, "wasm") };
+  await refuseMisnamed(folder, names);
+  return undefined;
 }
 
 function onlyOne(files: string[], folder: string, kind: string): string[] {
@@ -43,6 +45,18 @@ function onlyOne(files: string[], folder: string, kind: string): string[] {
   throw new Refusal(
     `${folder}: it has more than one .${kind} (${files.join(", ")}): leave one, and give each other a folder of its own`,
   );
+}
+
+/** Throws a `Refusal` for a servlet in TypeScript whose file has another name: nobody would read it. */
+export async function refuseMisnamed(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names.filter((one) => /^(?!.*\.(d|test)\.).+\.[jt]s$/.test(one))) {
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (!/^export\s+default\s+defineServlet\b/m.test(text)) continue;
+    const right = `servlet${extname(name)}`;
+    throw new Refusal(
+      `${join(folder, name)}: it is a servlet, but only ${right} is read as one: rename it`,
+    );
+  }
 }
 
 /** Those of the names that are not of folders: a servlet may have some, with files that it begins with. */

@@ -1,6 +1,8 @@
 /** The globals of a servlet, for the type check of `plugins/<name>/servlet.ts`. */
 type Kit = typeof import("./globals.ts");
 
+/** The global object, as all web platforms call it. */
+declare var self: typeof globalThis;
 declare var console: Kit["console"];
 declare var crypto: Kit["crypto"];
 declare var fetch: Kit["fetch"];

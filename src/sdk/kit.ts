@@ -4,6 +4,7 @@
  */
 import * as files from "./files.ts";
 import * as globals from "./globals.ts";
+import { refuseLocales } from "./globals/locales.ts";
 import { convertWith } from "./schema.ts";
 import * as servlet from "./servlet.ts";
 
@@ -14,6 +15,7 @@ declare global {
 }
 
 globalThis.__kit = kit;
-for (const [name, value] of Object.entries(globals)) {
+refuseLocales();
+for (const [name, value] of Object.entries({ ...globals, self: globalThis })) {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 }

@@ -126,6 +126,9 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
   if (output !== false) {
     return after(checked(output, name, value), (structured) => structuredText(structured, what));
   }
+  if (value === undefined) {
+    __host.log(3, `The tool "${name}" returned nothing. Return null, if there is nothing to say.`);
+  }
   if (value === undefined || value === null) return '{"content":[]}';
   if (isBlock(value)) return json({ content: [block(value)] }, what);
   if (Array.isArray(value) && value.every(isContent)) {

@@ -11,19 +11,23 @@ import type {
   ToolResult,
 } from "./types.ts";
 
-/** A tool without an output schema: text, content, or a plain object that becomes structured content. */
+/**
+ * A tool without an output schema: text, content, or a plain object that becomes structured content. `null` is for none:
+ * a handler that returns nothing has most likely forgotten to.
+ */
 export type ToolOutput =
   | string
   | number
   | boolean
   | null
-  | undefined
-  | void
   | ContentBlock
   | readonly unknown[]
   | ToolResult
   | InputRequired
-  | object;
+  | Structured;
+
+/** Any object but a promise. */
+type Structured = object & { then?: never };
 
 /** The return type of a tool's handler with the output schema `O`. */
 export type ToolReturn<O> = unknown extends O

@@ -1,60 +1,84 @@
-/** Makes one script of a servlet in TypeScript: checked, bundled, with a table of its lines' places in the source. */
-import { execFile } from "node:child_process";
-import { readFile, writeFile, mkdir } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import { promisify } from "node:util";
-import { decode } from "@jridgewell/sourcemap-codec";
-import { build, formatMessages, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
-import { readIfThere, sha256, writeWhole } from "../cache.ts";
-import { isInstalled, OWN_EXTENSION, OWN_FOLDER } from "../own.ts";
+/** Makes one script of a servlet in TypeScript: bundled with its packages, with a table of its lines' places in the source. */
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
+import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
+import { bundleFailure, loadFailure, START } from "./messages.ts";
+import { Packages, packageOf } from "./packages.ts";
+import { Places } from "./places.ts";
 
-const run = promisify(execFile);
-const sdk = resolve(import.meta.dirname, "../..", "sdk");
-/** The extension of the types of its modules. */
-const TYPES = isInstalled ? ".d.ts" : ".ts";
-const tsc = join(
-  dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
-  "bin/tsc",
-);
+export const sdk = resolve(import.meta.dirname, "../..", "sdk");
 
 export interface Script {
   text: string;
-  /** Every file that went into it. */
-  inputs: string[];
+  /** What is wrong with the servlet, from what loading the script has thrown. */
+  explain(thrown: string): string;
 }
 
 /**
- * Bundles a servlet's script. Plain JavaScript packages may be used; what needs Node or a browser may not.
+ * Bundles a servlet's script. Plain JavaScript packages may be used; of one that needs Node its build for browsers is
+ * taken, if it has one.
  *
  * Throws a `Refusal` with the file, the line and what is wrong there.
  */
 export async function bundleScript(entry: string): Promise<Script> {
-  try {
-    const built = await build({
-      ...OPTIONS,
-      stdin: startOf(entry),
-      plugins: [ownPackage],
-      sourcemap: "external",
-      metafile: true,
-    });
-    const text = built.outputFiles.find(({ path }) => path.endsWith(".js"))!.text;
-    const map = built.outputFiles.find(({ path }) => path.endsWith(".map"))!.text;
-    const lines = lineTable(JSON.parse(map) as SourceMap);
-    return {
-      text: `__sources(${JSON.stringify(lines)});\n${text}`,
-      inputs: Object.keys(built.metafile.inputs).filter(
-        (path) => !path.endsWith(START) && !path.startsWith(`${KIT}:`),
-      ),
-    };
-  } catch (error) {
-    if (!isBuildFailure(error)) throw error;
-    const messages = await formatMessages(error.errors, { kind: "error", color: false });
-    throw new Refusal(`${entry}: it could not be bundled:\n${messages.join("").trim()}`);
+  const packages = new Packages();
+  const options = {
+    ...OPTIONS,
+    stdin: await startOf(entry),
+    plugins: [ownPackage, packages.plugin],
+  };
+  for (;;) {
+    try {
+      const { text, places } = await built(options);
+      const check = text.includes("Intl") ? await intlCheck(options) : "";
+      return {
+        text: `__sources(${JSON.stringify(places.table())}); try {\n${text}${check}${AT_END}`,
+        explain: (thrown) => loadFailure(thrown, places),
+      };
+    } catch (error) {
+      if (!isBuildFailure(error)) throw error;
+      if (await packages.preferBrowsers(error.errors)) continue;
+      throw new Refusal(await bundleFailure(entry, error.errors, packages));
+    }
   }
 }
+
+/** What the script throws goes to the bundle step with its trace, as text. */
+const AT_END =
+  "} catch (error) { throw error?.stack === undefined ? String(error) : `${error}\\n${error.stack}`; }";
+
+async function built(options: BuildOptions): Promise<{ text: string; places: Places }> {
+  const { outputFiles = [] } = await build({ ...options, sourcemap: "external" });
+  const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
+  return { text: textOf(".js"), places: new Places(textOf(".map")) };
+}
+
+/**
+ * Throws at the end of the script if the author's own code uses `Intl`, and no package has brought it. A file that asks
+ * whether it is there (`typeof Intl`) knows what it does.
+ */
+async function intlCheck(options: BuildOptions): Promise<string> {
+  const marked = await built({ ...options, define: { ...OPTIONS.define, Intl: INTL } });
+  const uses = marked.text.split("\n").flatMap((line, number) =>
+    [...line.matchAll(new RegExp(`(typeof )?\\b${INTL}\\b`, "g"))].map(({ index, 1: asks }) => ({
+      place: marked.places.at(number, index + (asks?.length ?? 0)) ?? "",
+      asks: asks !== undefined,
+    })),
+  );
+  const fileOf = (place: string) => place.replace(/:\d+:\d+$/, "");
+  const careful = new Set(uses.filter(({ asks }) => asks).map(({ place }) => fileOf(place)));
+  const own = uses
+    .map(({ place }) => place)
+    .filter((place) => packageOf(place) === undefined && !careful.has(fileOf(place)));
+  if (own.length === 0) return "";
+  const message = `${own[0]}: there is no Intl in a servlet: format by a package, such as date-fns or dayjs, or import one that brings Intl (docs/packages.md)`;
+  return `if (typeof Intl === "undefined") throw ${JSON.stringify(message)};\n`;
+}
+
+const INTL = "Intl_of_the_author";
 
 const OPTIONS = {
   bundle: true,
@@ -68,19 +92,27 @@ const OPTIONS = {
   format: "iife",
   legalComments: "none",
   logLevel: "silent",
+  logLimit: 0,
+  define: { "process.env.NODE_ENV": '"production"' },
 } satisfies BuildOptions;
 
-const START = "<start>";
-
-const startOf = (entry: string) => ({
+const startOf = async (entry: string) => ({
   contents: `import servlet from ${JSON.stringify(resolve(entry))};
-if (globalThis.__servlet === undefined || servlet === undefined) {
-  throw new Error("it has no servlet: export default defineServlet({ … })");
+if (servlet === undefined || servlet !== globalThis.__servlet) {
+  throw ${JSON.stringify(`${await placeOfDefault(entry)}: the default export is not what defineServlet returns: write export default defineServlet({ … })`)};
 }
 __host.output(JSON.stringify(__servlet.exports));`,
   resolveDir: dirname(resolve(entry)),
   sourcefile: START,
 });
+
+/** Where a servlet exports its default, for a message. */
+async function placeOfDefault(entry: string): Promise<string> {
+  const text = await readFile(entry, "utf8");
+  const before = text.slice(0, Math.max(0, text.search(/\bexport\s+default\b|\bas\s+default\b/)));
+  const lines = before.split("\n");
+  return `${entry}:${lines.length}:${lines[lines.length - 1]!.length + 1}`;
+}
 
 /** The kit, which is loaded into the engine before any servlet. */
 export async function kitScript(): Promise<Loaded> {
@@ -106,10 +138,17 @@ const KIT_NAMES: Readonly<Record<string, string[]>> = {
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
-    on.onResolve({ filter: /^edge-servlets\/(servlet|files)$/ }, ({ path }) => ({
-      path: basename(path),
-      namespace: KIT,
-    }));
+    on.onResolve({ filter: /^edge-servlets(\/|$)/ }, ({ path }) =>
+      /^edge-servlets\/(servlet|files)$/.test(path)
+        ? { path: basename(path), namespace: KIT }
+        : {
+            errors: [
+              {
+                text: `A servlet has edge-servlets/servlet and edge-servlets/files; "${path}" is not for it`,
+              },
+            ],
+          },
+    );
     on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
       contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
     }));
@@ -120,90 +159,3 @@ const ownPackage: Plugin = {
     );
   },
 };
-
-interface SourceMap {
-  sources: string[];
-  mappings: string;
-}
-
-/**
- * Where each line of a bundle comes from, for the prelude to read: the sources, and for each line the
- * number of its source and its line there, as the difference to those of the line before. `n` alone
- * stands for n lines that each follow the one before.
- */
-function lineTable({ sources, mappings }: SourceMap): { files: string[]; lines: string } {
-  let before = { source: 0, line: 0 };
-  let following = 0;
-  const steps: string[] = [];
-  const flush = () => {
-    if (following > 0) steps.push(String(following));
-    following = 0;
-  };
-  for (const segments of decode(mappings)) {
-    const [, source, line] = segments.find(({ length }) => length > 1) ?? [];
-    const here = source === undefined || line === undefined ? before : { source, line };
-    if (here.source === before.source && here.line === before.line + 1) following++;
-    else {
-      flush();
-      steps.push(`${here.source - before.source},${here.line - before.line}`);
-    }
-    before = here;
-  }
-  flush();
-  return { files: sources.map((file) => relative(".", resolve(file))), lines: steps.join(";") };
-}
-
-/**
- * Checks the types of servlets, all in one go. What has been checked before is not checked again.
- *
- * Throws a `Refusal` with the compiler's messages.
- */
-export async function checkTypes(
-  entries: readonly { entry: string; inputs: readonly string[] }[],
-  cache: string,
-  progress: (doing: string) => void,
-): Promise<void> {
-  const contents = await Promise.all(
-    entries
-      .flatMap(({ inputs }) => inputs)
-      .map(async (path) => [path, await readIfThere(path)] as const),
-  );
-  const digest = sha256(...contents.flatMap(([path, bytes]) => [path, bytes ?? ""]));
-  const note = join(cache, `${digest.slice(0, 32)}.types`);
-  if (entries.length === 0 || (await readIfThere(note)) !== undefined) return;
-  progress(`checking the types of ${entries.map(({ entry }) => entry).join(", ")}`);
-  await mkdir(cache, { recursive: true });
-  // A name of its own: another check may be under way.
-  const config = join(cache, `tsconfig.${digest.slice(0, 32)}.json`);
-  await writeFile(config, JSON.stringify(typesConfig(entries.map(({ entry }) => entry))));
-  try {
-    await run(process.execPath, [tsc, "-p", config, "--pretty", "false"]);
-  } catch (error) {
-    const output =
-      error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
-    throw new Refusal(`The servlet's types are not right. Correct these errors:\n${output.trim()}`);
-  }
-  await writeWhole(note, "");
-}
-
-function typesConfig(entries: string[]): object {
-  return {
-    extends: join(OWN_FOLDER, "tsconfig.base.json"),
-    compilerOptions: {
-      module: "preserve",
-      moduleResolution: "bundler",
-      moduleDetection: "force",
-      lib: ["esnext"],
-      types: [],
-      // This project's own rules; authors of servlets need not follow them.
-      noPropertyAccessFromIndexSignature: false,
-      noUnusedLocals: false,
-      noUnusedParameters: false,
-      paths: {
-        "edge-servlets/servlet": [join(sdk, `servlet${TYPES}`)],
-        "edge-servlets/files": [join(sdk, `files${TYPES}`)],
-      },
-    },
-    files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
-  };
-}

@@ -186,7 +186,7 @@ export default defineServlet({
         if (what === "blocks") return ["a", "b"].map((text) => ({ type: "text", text }));
         if (what === "slow") return sleep(300).then(() => crypto.randomUUID());
         if (what === "roots") return requestInput({ roots: { method: "roots/list" } });
-        if (what === "nothing") return undefined;
+        if (what === "nothing") return null;
         return crypto.randomUUID();
       },
     },

@@ -17,7 +17,6 @@ const image = { type: "image", data: "AQID", mimeType: "image/png" };
 test.each<[tool: string, result: object]>([
   ["text", { content: [text("hi")] }],
   ["empty_text", { content: [text("")] }],
-  ["nothing", { content: [] }],
   ["null", { content: [] }],
   ["number", { content: [text("42")] }],
   ["boolean", { content: [text("false")] }],
@@ -49,6 +48,14 @@ test.each<[tool: string, result: object]>([
   ["thenable", { content: [text("thenable")] }],
 ])("%s is returned", async (tool, result) => {
   expect(await servlet.callTool(tool)).toEqual({ result, notifications: [], asked: [], logs: [] });
+});
+
+test("nothing is no content, and the log has that it was forgotten", async () => {
+  const { result, logs } = await servlet.callTool("nothing");
+  expect({ result, logs }).toEqual({
+    result: { content: [] },
+    logs: ['warn: The tool "nothing" returned nothing. Return null, if there is nothing to say.'],
+  });
 });
 
 describe("a thrown error goes to the model, and with its stack to the log", () => {

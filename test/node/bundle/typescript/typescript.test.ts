@@ -1,90 +1,16 @@
-import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
+import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
-/** Servlets in TypeScript: what the compiler makes of them, and what it says of those that are wrong. */
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "typescript-"));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
-
-const KIT = 'import { defineServlet } from "edge-servlets/servlet";\n';
-
-async function write(source: string, more: Record<string, string> = {}): Promise<string> {
-  await mkdir(join(folder, "mine"));
-  for (const [name, text] of Object.entries({ "servlet.ts": source, ...more })) {
-    await writeFile(join(folder, "mine", name), text);
-  }
-  return join(folder, "mine");
-}
-
-/** A servlet with one tool, whose handler has this body. */
-const tool = (body: string, before = "") =>
-  `${KIT}${before}
-export default defineServlet({
-  tools: {
-    try_it: {
-      description: "Tries",
-      async handler(_args, context) {
-        void context;
-        ${body}
-      },
-    },
-  },
-});
-`;
+/** Servlets in TypeScript: what the compiler makes of them, and what they answer when they fail. */
+const folder = servletFolder();
 
 async function call(source: string, script = {}, more: Record<string, string> = {}) {
-  const servlet = await loadServlet(await write(source, more));
+  const servlet = await loadServlet(await folder.write({ "servlet.ts": source, ...more }));
   return servlet.callTool("try_it", {}, script);
 }
-
-const textOf = ({ content }: { content: unknown }) => (content as { text: string }[])[0]?.text;
-
-describe("an error at build time names its place", () => {
-  test.each<[what: string, source: string, message: RegExp]>([
-    ["a syntax error", `${KIT}export default defineServlet({`, /servlet\.ts:2:\d+/],
-    [
-      "a type error",
-      tool('const n: number = "one"; return String(n);'),
-      /servlet\.ts\(\d+,\d+\): error TS2322/,
-    ],
-    ["no export", KIT, /servlet/],
-    ["an export that is no servlet", "export default 7;", /defineServlet/],
-    [
-      "a dependency that needs Node",
-      tool("return readFileSync.name;", 'import { readFileSync } from "node:fs";\n'),
-      /node:fs[\s\S]*servlet\.ts:2/,
-    ],
-    [
-      "an error while it is loaded",
-      tool('return "";', 'throw new Error("too early");\n'),
-      /could not be loaded[\s\S]*too early/,
-    ],
-    ["an endless module scope", tool('return "";', "for (;;) {}\n"), /does not come to an end/],
-    [
-      "two tools of one name",
-      `${KIT}const handler = () => "";
-export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
-      /servlet\.ts\(3,\d+\): error TS1117/,
-    ],
-    [
-      "a schema that is not an object schema",
-      `${KIT}export default defineServlet({ tools: { t: { description: "", input: { type: "string" }, handler: () => "" } } });`,
-      /\bt\b[\s\S]*object/,
-    ],
-  ])("%s", async (_what, source, message) => {
-    const path = await write(source);
-    const error: unknown = await loadServlet(path).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ message: expect.stringMatching(message) });
-    expect(error).toMatchObject({ message: expect.stringContaining("mine") });
-  });
-});
 
 describe("an error at run time is an answer that a model can read", () => {
   test.each<[what: string, body: string, message: RegExp]>([
@@ -118,6 +44,24 @@ describe("an error at run time is an answer that a model can read", () => {
 
   test("the stack in the log leads to the author's file and line", async () => {
     const { logs } = await call(tool('throw new Error("here");'));
+    expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:9\b/);
+  });
+
+  test("also where many lines of the source are one of the script", async () => {
+    const { logs } = await call(`${KIT}export default defineServlet({ tools: {
+  other: { description: "", handler: () => "" },
+  try_it: { description: "", handler: () => { throw new Error("here"); } },
+} });
+`);
+    expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:4\b/);
+  });
+
+  test("a number or a date is formatted for no locale, rather than for a wrong one", async () => {
+    const { logs, result } = await call(
+      tool('return new Date().toLocaleDateString("de-DE", { weekday: "long" });'),
+    );
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toMatch(/^toLocaleDateString formats for no locale here/);
     expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:9\b/);
   });
 });
@@ -168,12 +112,12 @@ describe("a servlet under test", () => {
 
   test("starts anew in each call: nothing is left, nothing random is shared", async () => {
     const servlet = await loadServlet(
-      await write(
-        tool(
+      await folder.write({
+        "servlet.ts": tool(
           "calls++; return [calls, Math.random(), crypto.randomUUID()].join(' ');",
           "let calls = 0;\n",
         ),
-      ),
+      }),
     );
     const said = async () => textOf((await servlet.callTool("try_it")).result)!.split(" ");
     const [first, second] = [await said(), await said()];
@@ -185,11 +129,14 @@ describe("a servlet under test", () => {
 
 test("ten small servlets share one engine, and are small enough for the free tier", async () => {
   for (let at = 0; at < 10; at++) {
-    await mkdir(join(folder, `s${at}`));
     const source = tool(`return "number ${at}";`).replace("try_it", `try_${at}`);
-    await writeFile(join(folder, `s${at}`, "servlet.ts"), source);
+    await folder.write({ "servlet.ts": source }, `s${at}`);
   }
-  const members = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: [folder.path()],
+    cache: ".bundle",
+    progress: () => {},
+  });
   const engines = new Map(members.map(({ prepared }) => [prepared.path, prepared.wasm]));
   expect(engines.size).toBe(1);
   const [engine] = engines.values();
@@ -204,9 +151,8 @@ test("ten small servlets share one engine, and are small enough for the free tie
 
 test("two bundles that are made at once do not share a type check", async () => {
   const at = async (name: string, body: string) => {
-    await mkdir(join(folder, name));
-    await writeFile(join(folder, name, "servlet.ts"), tool(body));
-    const options = { folders: [join(folder, name)], cache: ".bundle", progress: () => {} };
+    const path = await folder.write({ "servlet.ts": tool(body) }, name);
+    const options = { folders: [path], cache: ".bundle", progress: () => {} };
     return makeBundle(options);
   };
   const [good, bad] = await Promise.allSettled([

@@ -90,6 +90,7 @@ export default defineServlet({
       input: { type: "object", properties: { what: { type: "string" } }, required: ["what"] },
       handler({ what }) {
         WRITES[what]!();
+        return null;
       },
     },
   },

@@ -113,6 +113,7 @@ export default defineServlet({
         context.notifyResourcesChanged();
         context.notifyResourceUpdated("x:y");
         context.notifyElicitationComplete("e1");
+        return null;
       },
     },
     read: {

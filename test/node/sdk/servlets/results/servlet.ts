@@ -10,7 +10,7 @@ export default defineServlet({
   tools: {
     text: { handler: () => "hi" },
     empty_text: { handler: () => "" },
-    nothing: { handler() {} },
+    nothing: { handler: () => wrong(undefined) },
     null: { handler: () => null },
     number: { handler: () => 42 },
     boolean: { handler: async () => false },

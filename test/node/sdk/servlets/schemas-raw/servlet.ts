@@ -9,7 +9,7 @@ export default defineServlet({
       annotations: { readOnlyHint: true, idempotentHint: true },
       icons: [{ src: "https://example.com/icon.png", sizes: ["48x48"] }],
       _meta: { "example.com/a": 1 },
-      handler() {},
+      handler: () => null,
     },
     take: {
       input: {

@@ -1,0 +1,132 @@
+/** What is wrong with a servlet that cannot be bundled or loaded, and what its author can do. */
+import { relative, resolve } from "node:path";
+import { formatMessages, type Message, type PartialMessage } from "esbuild";
+import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
+import type { Places } from "./places.ts";
+
+/** The name of the module that starts a servlet, in place of a file's. */
+export const START = "<start>";
+
+/** What to use in place of what only Node or a browser's page has. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  buffer: "Uint8Array has toBase64, toHex and fromBase64, TextEncoder and TextDecoder are there",
+  crypto:
+    "the global crypto has getRandomValues and randomUUID; for hashes and ciphers there are @noble/hashes and @noble/ciphers",
+  events: "install the package events",
+  fs: "edge-servlets/files has functions of the same names",
+  http: "fetch is there, for the hosts that allowed_hosts in servlet.json names",
+  path: "install the package path-browserify",
+  process: "context.config gives what env_vars in servlet.json has",
+  timers: "setTimeout and setInterval are there, and context.sleep",
+  url: "URL and URLSearchParams are there",
+  util: "edge-servlets/servlet has inspect, and TextEncoder and structuredClone are there",
+  intl: "format by a package, such as date-fns or dayjs, or import one that brings Intl",
+  require: "import it",
+  global: "globalThis is there",
+  setimmediate: "setTimeout is there",
+};
+const SAME: Readonly<Record<string, string>> = {
+  https: "http",
+  http2: "http",
+  setImmediate: "timers",
+};
+
+const ELSE = "take a package that does without it; docs/packages.md has some";
+
+function insteadOf(name: string): string | undefined {
+  const known = name.split("/")[0]!;
+  return INSTEAD[SAME[known] ?? known.toLowerCase()];
+}
+
+/** What to use in place of a module of Node, or of a global that a servlet does not have. */
+export const instead = (name: string): string =>
+  `A servlet does not have it: ${insteadOf(name) ?? ELSE}.`;
+
+/** The message for errors of esbuild. */
+export async function bundleFailure(
+  entry: string,
+  errors: readonly Message[],
+  packages: Packages,
+): Promise<string> {
+  const told = errors
+    .filter((error, at) => errors.findIndex((one) => causeOf(one) === causeOf(error)) === at)
+    .map((error) => explained(error, errors, packages));
+  const messages = await formatMessages(told, { kind: "error", color: false });
+  return `${entry}: it could not be bundled:\n${messages.join("").trim()}`;
+}
+
+/** Errors of one cause need one message: of a package that needs Node, many do. */
+function causeOf(error: Message): unknown {
+  const within = packageOf(resolve(error.location?.file ?? ""));
+  return nodeModuleOf(error) === undefined || within === undefined ? error : within.folder;
+}
+
+function explained(error: Message, all: readonly Message[], packages: Packages): PartialMessage {
+  const module = nodeModuleOf(error);
+  if (module !== undefined) return needsNode(error, module, all, packages);
+  if (error.text.startsWith("Top-level await")) {
+    return {
+      ...error,
+      text: "A servlet has no top-level await: module scope runs once, when the servlet is built, and cannot wait",
+      notes: [{ text: "Await in a handler." }],
+    };
+  }
+  if (error.location?.file.endsWith(START)) {
+    return {
+      text: "It has no default export",
+      notes: [{ text: "Write: export default defineServlet({ … })" }],
+    };
+  }
+  const [, missing] = /^Could not resolve "([^./].*)"$/.exec(error.text) ?? [];
+  if (missing !== undefined) {
+    return {
+      ...error,
+      notes: [{ text: `Install it, in the project of the servlet: npm install ${missing}` }],
+    };
+  }
+  return error;
+}
+
+function needsNode(
+  error: Message,
+  module: string,
+  all: readonly Message[],
+  packages: Packages,
+): PartialMessage {
+  const file = resolve(error.location?.file ?? "");
+  const within = packageOf(file);
+  if (within === undefined) {
+    return {
+      ...error,
+      text: `"${module}" is a module of Node, and a servlet does not run in Node`,
+      notes: [{ text: instead(module) }],
+    };
+  }
+  const needed = all.filter((one) => causeOf(one) === within.folder).map(nodeModuleOf);
+  const from = packages.cameFrom(file);
+  const leads = from === undefined ? "" : `${relative(".", from)} leads to it. `;
+  return {
+    ...error,
+    text: `The package ${within.name} needs Node (${[...new Set(needed)].join(", ")}), and a servlet does not run in Node`,
+    notes: [{ text: `${leads}It names no build for browsers: ${ELSE}.` }],
+  };
+}
+
+/** The message for what a servlet's script has thrown while it was loaded, the author's places in its trace. */
+export function loadFailure(thrown: string, places: Places): string {
+  const text = thrown
+    .split("\n")
+    .flatMap((line) => {
+      const [, place, row, column] = /^ +at .*?\b(?<!\/)(servlet\.js:(\d+):(\d+))/.exec(line) ?? [];
+      if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
+      // The script's first line is the table of its places.
+      const author = places.at(Number(row) - 2, Number(column) - 1);
+      return author === undefined || author.includes(START) ? [] : [line.replace(place, author)];
+    })
+    .join("\n")
+    .trimEnd();
+  const [, global] = /ReferenceError: (\w+) is not defined/.exec(text) ?? [];
+  return global === undefined || insteadOf(global) === undefined
+    ? text
+    : `${text}\n${global}: ${instead(global)}`;
+}

@@ -1,0 +1,128 @@
+/** The npm packages of a servlet. One whose usual build needs Node is taken as it is built for browsers. */
+import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { join, posix, relative, resolve } from "node:path";
+import type { ImportKind, Message, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+
+/** The file that a path stands for in browsers, by path; `false` for none. */
+type Replacements = Readonly<Record<string, string | false>>;
+
+interface Package {
+  name: string;
+  folder: string;
+}
+
+/** The package that a file belongs to; undefined for the author's own. */
+export function packageOf(file: string): Package | undefined {
+  const found = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file);
+  return found === null ? undefined : { folder: found[0], name: found[1]!.replaceAll("\\", "/") };
+}
+
+/** The module of Node that an error of esbuild is about. */
+export function nodeModuleOf({ text }: Message): string | undefined {
+  const [, name] = /^Could not resolve "(.+)"$/.exec(text) ?? [];
+  return name !== undefined && isBuiltin(name) ? name.replace(/^node:/, "") : undefined;
+}
+
+const RESOLVING = Symbol("already asked");
+const NOTHING = "not in browsers";
+
+export class Packages {
+  /** By the name of a package: the files that import it. */
+  readonly #importers = new Map<string, Set<string>>();
+  /** By the folder of a package that is taken as browsers have it. */
+  readonly #inBrowsers = new Map<string, Replacements>();
+
+  /** Resolves imports; https://github.com/defunctzombie/package-browser-field-spec says how browsers do. */
+  readonly plugin: Plugin = {
+    name: "packages",
+    setup: (on) => {
+      on.onResolve({ filter: /^/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+        if (pluginData === RESOLVING) return undefined;
+        const name = /^(?:@[^/]+\/)?[^./][^/]*/.exec(path)?.[0];
+        if (name !== undefined) this.#noteImport(name, importer);
+        if (this.#inBrowsers.size === 0) return undefined;
+        const asked = { importer, kind, resolveDir, pluginData: RESOLVING };
+        const own = packageOf(importer);
+        const inside = own && this.#inBrowsers.get(own.folder)?.[path];
+        if (own !== undefined && inside !== undefined) return replaced(on, own, inside, kind);
+        const found = await on.resolve(path, asked);
+        const of = packageOf(found.path);
+        const replacements = of && this.#inBrowsers.get(of.folder);
+        if (of === undefined || replacements === undefined) return undefined;
+        const file = `./${relative(of.folder, found.path).replaceAll("\\", "/")}`;
+        const by =
+          (path === of.name ? replacements["."] : undefined) ??
+          replacements[file] ??
+          replacements[file.replace(/(\/index)?\.\w+$/, "")];
+        return by === undefined ? undefined : replaced(on, of, by, kind);
+      });
+      on.onLoad({ filter: /^/, namespace: NOTHING }, () => ({ contents: "module.exports = {};" }));
+    },
+  };
+
+  #noteImport(name: string, importer: string): void {
+    const importers = this.#importers.get(name) ?? new Set();
+    this.#importers.set(name, importers.add(importer));
+  }
+
+  /**
+   * From now on takes those packages as browsers have them that these errors say to need Node, or else the packages
+   * that import them. False if nothing of this kind is left to try.
+   */
+  async preferBrowsers(errors: readonly Message[]): Promise<boolean> {
+    let isBetter = false;
+    const seen = new Set<string>();
+    const files = errors
+      .filter((error) => nodeModuleOf(error) !== undefined)
+      .map(({ location }) => resolve(location?.file ?? ""));
+    for (const file of files) {
+      const one = packageOf(file);
+      if (one === undefined || seen.has(one.folder)) continue;
+      seen.add(one.folder);
+      const replacements = this.#inBrowsers.has(one.folder) ? undefined : await browserField(one);
+      if (replacements === undefined) files.push(...(this.#importers.get(one.name) ?? []));
+      else {
+        this.#inBrowsers.set(one.folder, replacements);
+        isBetter = true;
+      }
+    }
+    return isBetter;
+  }
+
+  /** The author's file that led to a file of a package, by way of other packages or at once. */
+  cameFrom(file: string): string | undefined {
+    const files = [file];
+    const seen = new Set<string>();
+    for (const one of files) {
+      const of = packageOf(one);
+      if (of === undefined) return one;
+      if (seen.has(of.name)) continue;
+      seen.add(of.name);
+      files.push(...(this.#importers.get(of.name) ?? []));
+    }
+    return undefined;
+  }
+}
+
+async function browserField({ folder }: Package): Promise<Replacements | undefined> {
+  const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
+  const { browser } = JSON.parse(text) as { browser?: string | Replacements };
+  return typeof browser === "string" ? { ".": `./${posix.normalize(browser)}` } : browser;
+}
+
+async function replaced(
+  on: PluginBuild,
+  { folder }: Package,
+  by: string | false,
+  kind: ImportKind,
+): Promise<OnResolveResult | undefined> {
+  if (by === false) return { path: folder, namespace: NOTHING };
+  const { path, errors, sideEffects } = await on.resolve(by, {
+    kind,
+    resolveDir: folder,
+    importer: join(folder, "package.json"),
+    pluginData: RESOLVING,
+  });
+  return errors.length > 0 ? { errors } : { path, sideEffects };
+}

@@ -1,0 +1,159 @@
+import { describe, expect, test } from "vitest";
+import { loadServlet } from "../../../../src/testing/index.ts";
+import { KIT, servletFolder, tool } from "./writing.ts";
+
+/** What the bundle step says of servlets in TypeScript that are wrong. */
+const folder = servletFolder();
+
+async function messageOf(files: Record<string, string>): Promise<string> {
+  const path = await folder.write(files);
+  const error: unknown = await loadServlet(path).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(Error);
+  return (error as Error).message;
+}
+
+describe("an error at build time names its place", () => {
+  test.each<[what: string, source: string, message: RegExp]>([
+    ["a syntax error", `${KIT}export default defineServlet({`, /servlet\.js:2:\d+/],
+    [
+      "a type error",
+      tool('const n: number = "one"; return String(n);'),
+      /servlet\.ts\(\d+,\d+\): error TS2322/,
+    ],
+    [
+      "no export",
+      `${KIT}defineServlet({ tools: { t: { description: "", handler: () => "" } } });`,
+      /mine\/servlet\.js: [\s\S]*no default export[\s\S]*export default defineServlet/,
+    ],
+    [
+      "an export that is no servlet",
+      `${KIT}\n  export default 7;`,
+      /mine\/servlet\.js:3:3: the default export is not what defineServlet returns/,
+    ],
+    [
+      "an export beside the servlet",
+      `${KIT}const made = defineServlet({ tools: { t: { description: "", handler: () => "" } } });
+const other = { made };
+export { other as default };`,
+      /mine\/servlet\.js:4:16: the default export is not what defineServlet returns/,
+    ],
+    [
+      "a module of Node",
+      tool("return readFileSync.name;", 'import { readFileSync } from "node:fs";\n'),
+      /"fs" is a module of Node[\s\S]*servlet\.js:2:29:[\s\S]*edge-servlets\/files/,
+    ],
+    [
+      "a module of Node within another",
+      tool("return readFile.name;", 'import { readFile } from "fs/promises";\n'),
+      /"fs\/promises" is a module of Node[\s\S]*servlet\.js:2:25:[\s\S]*edge-servlets\/files/,
+    ],
+    [
+      "a package that is not installed",
+      tool("return leftPad.name;", 'import leftPad from "left-pad-of-nobody";\n'),
+      /servlet\.js:2:20:[\s\S]*npm install left-pad-of-nobody$/,
+    ],
+    [
+      "what is for tests",
+      tool("return loadServlet.name;", 'import { loadServlet } from "edge-servlets/testing";\n'),
+      /servlet\.js:2:28/,
+    ],
+    [
+      "top-level await",
+      tool('return "";', "const n = await Promise.resolve(1);\n"),
+      /module scope runs once[\s\S]*servlet\.js:2:10:[\s\S]*Await in a handler/,
+    ],
+    [
+      "an error while it is loaded",
+      tool('return "";', '\nfunction early() {\n  throw new Error("too early");\n}\nearly();\n'),
+      /could not be loaded: Error: too early\n +at early \(\S*mine\/servlet\.js:4:\d+\)\n +at <anonymous> \(\S*mine\/servlet\.js:6:1\)$/,
+    ],
+    [
+      "an error of a value that is none",
+      tool('return "";', "throw null;\n"),
+      /could not be loaded: null/,
+    ],
+    [
+      "a host function at module scope",
+      tool('return "";', 'void fetch("https://api.example");\ncrypto.randomUUID();\n'),
+      /only inside a handler[\s\S]*mine\/servlet\.js:3:\d+/,
+    ],
+    ["an endless module scope", tool('return "";', "for (;;) {}\n"), /does not come to an end/],
+    [
+      "two tools of one name",
+      `${KIT}const handler = () => "";
+export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
+      /servlet\.ts\(3,\d+\): error TS1117/,
+    ],
+    [
+      "a schema that is not an object schema",
+      `${KIT}export default defineServlet({ tools: { t: { description: "", input: { type: "string" }, handler: () => "" } } });`,
+      /\bt\b[\s\S]*object/,
+    ],
+  ])("%s", async (_what, source, message) => {
+    // JavaScript is not type-checked, which takes longest.
+    const isTyped = message.source.includes("error TS");
+    const said = await messageOf({ [isTyped ? "servlet.ts" : "servlet.js"]: source });
+    expect(said).toMatch(message);
+    expect(said).toContain("mine");
+  });
+
+  test.each([
+    ["a tool", "handler(_args, context) { context.progress(1); }"],
+    ["an asynchronous tool", "async handler(_args, context) { context.progress(1); }"],
+    ["one way through a tool", 'async handler(_args, { id }) { if (id) return "" }'],
+  ])("nothing that %s returns", async (_what, handler) => {
+    const source = `${KIT}export default defineServlet({\n  tools: { t: { description: "", ${handler} } },\n});`;
+    const said = await messageOf({ "servlet.ts": source });
+    expect(said).toMatch(/servlet\.ts\(3,\d+\): error TS2322/);
+    expect(said).toContain("The handler of a tool must return something: null");
+  });
+
+  test("a servlet whose file has another name", async () => {
+    const said = await messageOf({ "index.ts": tool('return "";') });
+    expect(said).toMatch(/mine\/index\.ts: it is a servlet, but only servlet\.ts is read as one/);
+  });
+});
+
+describe("what a servlet lacks is named, with what to use", () => {
+  test("globals, by the type check", async () => {
+    const said = await messageOf({
+      "servlet.ts": tool('return Buffer.from("x").length + process.pid + document.title;'),
+    });
+    expect(said).toMatch(/ts\(9,16\): [^\n]* name 'Buffer'\. .*Uint8Array has toBase64/);
+    expect(said).toMatch(/ts\(9,42\): [^\n]* name 'process'\. .*env_vars/);
+    expect(said).toMatch(/ts\(9,56\): [^\n]* name 'document'\. A servlet does not have it/);
+    expect(said).not.toContain("@types/node");
+  });
+
+  test("globals, in JavaScript at module scope", async () => {
+    const said = await messageOf({
+      "servlet.js": tool("return key;", "const key = process.env.KEY;\n"),
+    });
+    expect(said).toMatch(/process is not defined\n +at .*servlet\.js:2:\d+\)\n.*env_vars/);
+  });
+
+  test("Intl", async () => {
+    const said = await messageOf({
+      "servlet.ts": tool('return new Intl.NumberFormat("de").format(1);'),
+    });
+    expect(said).toMatch(/mine\/servlet\.ts:9:20: there is no Intl in a servlet/);
+  });
+
+  test("Intl is no fault where the servlet asks for it, or a package brings it", async () => {
+    const format = 'return new Intl.NumberFormat("de").format(1);';
+    const asks = tool(`if (typeof Intl === "undefined") return "none"; ${format}`);
+    const asking = await loadServlet(await folder.write({ "servlet.ts": asks }));
+    expect((await asking.callTool("try_it")).result.content).toMatchObject([{ text: "none" }]);
+
+    const brings = `globalThis.Intl = { NumberFormat: class { format(n) { return "n" + n; } } };\n`;
+    const brought = await folder.write(
+      {
+        "servlet.js": tool(format, 'import "./intl.js";\n'),
+        "intl.js": brings,
+      },
+      "other",
+    );
+    const bringing = await loadServlet(brought);
+    expect((await bringing.callTool("try_it")).result.content).toMatchObject([{ text: "n1" }]);
+  });
+});

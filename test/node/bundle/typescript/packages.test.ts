@@ -1,0 +1,160 @@
+import { expect, test } from "vitest";
+import { loadServlet } from "../../../../src/testing/index.ts";
+import { servletFolder, textOf, tool } from "./writing.ts";
+
+/** Packages of the servlet's own project, outside of this one, and which of their builds is taken. */
+const folder = servletFolder();
+
+/** A package in the servlet's `node_modules`. */
+const installed = (name: string, manifest: object, files: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries({ "package.json": JSON.stringify({ name, ...manifest }), ...files }).map(
+      ([file, text]) => [`node_modules/${name}/${file}`, text],
+    ),
+  );
+
+const using = (expression: string, ...packages: string[]) => ({
+  "servlet.js": tool(
+    `return String(${expression});`,
+    packages.map((name) => `import * as ${name} from "${name}";\n`).join(""),
+  ),
+});
+
+async function answerOf(files: Record<string, string>) {
+  const servlet = await loadServlet(await folder.write(files));
+  const { result } = await servlet.callTool("try_it");
+  return textOf(result);
+}
+
+const messageOf = async (files: Record<string, string>) =>
+  loadServlet(await folder.write(files)).then(
+    () => "",
+    (error: unknown) => String(error),
+  );
+
+test("a package is that of the servlet's own project, at its version", async () => {
+  const mine = installed(
+    "ky",
+    { version: "0.0.1", main: "index.js" },
+    {
+      "index.js": 'exports.who = "mine";',
+    },
+  );
+  expect(await answerOf({ ...using("ky.who", "ky"), ...mine })).toBe("mine");
+});
+
+test("a package finds its mode, and the global object by its names", async () => {
+  const asks = installed(
+    "asks",
+    {},
+    {
+      "index.js": `exports.found = [process.env.NODE_ENV, typeof process, typeof self, self === globalThis,
+      typeof window, typeof global, typeof Buffer].join();`,
+    },
+  );
+  const expected = "production,undefined,object,true,undefined,undefined,undefined";
+  expect(await answerOf({ ...using("asks.found", "asks"), ...asks })).toBe(expected);
+});
+
+test("a build for browsers is taken where the usual one needs Node", async () => {
+  const whole = installed(
+    "whole",
+    { main: "main.js", browser: "dist/browser.js" },
+    {
+      "main.js": 'exports.built = require("stream") && "for Node";',
+      "dist/browser.js": 'exports.built = "whole";',
+    },
+  );
+  const parts = installed(
+    "parts",
+    { main: "main", browser: { "./lib/node.js": "./lib/browser.js", fs: false, os: "./os.js" } },
+    {
+      "main.js":
+        'exports.built = [require("./lib/node"), require("fs").readFile, require("os")].join();',
+      "lib/node.js": 'module.exports = require("node:http") && "for Node";',
+      "lib/browser.js": 'module.exports = "parts";',
+      "os.js": 'module.exports = "os";',
+    },
+  );
+  const modules = installed(
+    "modules",
+    { type: "module", exports: "./index.js", browser: { "./node.js": "./web.js" } },
+    {
+      "index.js": 'export { built } from "./node.js";',
+      "node.js": 'import { readFile } from "node:fs"; export const built = readFile;',
+      "web.js": 'export const built = "modules";',
+    },
+  );
+  const used = using("[whole.built, parts.built, modules.built]", "whole", "parts", "modules");
+  expect(await answerOf({ ...used, ...whole, ...parts, ...modules })).toBe(
+    "whole,parts,,os,modules",
+  );
+});
+
+test("a package that does without Node stays as it is, also beside one that does not", async () => {
+  const needs = installed(
+    "needs",
+    { browser: "browser.js" },
+    {
+      "index.js": 'exports.built = require("fs") && "for Node";',
+      "browser.js": 'exports.built = "for browsers";',
+    },
+  );
+  const plain = installed(
+    "plain",
+    { browser: "browser.js" },
+    {
+      "index.js": 'exports.built = "plain";',
+      "browser.js": "exports.built = document.title;",
+    },
+  );
+  const used = using("[needs.built, plain.built]", "needs", "plain");
+  expect(await answerOf({ ...used, ...needs, ...plain })).toBe("for browsers,plain");
+});
+
+test("a package that replaces another one, which needs Node, is asked to", async () => {
+  const deep = installed("deep", {}, { "index.js": 'module.exports = require("net");' });
+  const outer = installed(
+    "outer",
+    { browser: { deep: "./instead.js" } },
+    {
+      "index.js": 'exports.built = require("deep");',
+      "instead.js": 'module.exports = "instead";',
+    },
+  );
+  expect(await answerOf({ ...using("outer.built", "outer"), ...deep, ...outer })).toBe("instead");
+});
+
+test("a package may try for a module of Node", async () => {
+  const tries = installed(
+    "tries",
+    {},
+    {
+      "index.js": 'try { exports.found = require("crypto"); } catch { exports.found = "nothing"; }',
+    },
+  );
+  expect(await answerOf({ ...using("tries.found", "tries"), ...tries })).toBe("nothing");
+});
+
+test("a package of the name of a module of Node is taken for it", async () => {
+  const events = installed("events", {}, { "index.js": 'exports.built = "events";' });
+  const listens = installed("listens", {}, { "index.js": 'module.exports = require("events");' });
+  const used = using("listens.built", "listens");
+  expect(await answerOf({ ...used, ...events, ...listens })).toBe("events");
+});
+
+test("a package that cannot do without Node is named once, with who imports it", async () => {
+  const deep = installed(
+    "deep",
+    {},
+    {
+      "index.js": 'exports.a = require("net");\nexports.b = require("node:tls");',
+    },
+  );
+  const outer = installed("outer", {}, { "index.js": 'exports.built = require("deep");' });
+  const said = await messageOf({ ...using("outer.built", "outer"), ...deep, ...outer });
+  expect(said).toMatch(/The package deep needs Node \(net, tls\)/);
+  expect(said).toMatch(/deep\/index\.js:1:20:/);
+  expect(said).toMatch(/mine\/servlet\.js leads to it/);
+  expect(said.match(/ERROR/g)).toHaveLength(1);
+});

@@ -1,0 +1,118 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { loadServlet } from "../../../../src/testing/index.ts";
+import { KIT, servletFolder, textOf, tool } from "./writing.ts";
+
+/** The type check of servlets: what it knows, and that editors know the same. */
+const folder = servletFolder();
+
+const refusalOf = async (files: Record<string, string>) =>
+  loadServlet(await folder.write(files)).then(
+    () => "",
+    (error: unknown) => String(error),
+  );
+
+/** Two packages as they are found beside servlets: types of Node, and types that refer to them. */
+const WITH_NODE = {
+  "node_modules/@types/node/package.json": '{ "name": "@types/node", "types": "index.d.ts" }',
+  "node_modules/@types/node/index.d.ts": `declare var Buffer: { from(text: string): { length: number } };
+declare var process: { pid: number };
+declare module "fs" { export function readFileSync(path: string): string; }
+`,
+  "node_modules/parser/package.json": '{ "name": "parser", "types": "index.d.ts" }',
+  "node_modules/parser/index.js": "exports.parse = (text) => text.length;",
+  "node_modules/parser/index.d.ts": `/// <reference types="node" />
+import { Duplex } from "node:stream";
+export function parse(text: string): number;
+export function stream(): Duplex;
+`,
+};
+
+test("a servlet outside of the project has the types of its own packages", async () => {
+  const path = await folder.write({
+    ...WITH_NODE,
+    "servlet.ts": tool(
+      "const length: number = parse('four'); return String(length);",
+      'import { parse } from "parser";\n',
+    ),
+  });
+  const { result } = await (await loadServlet(path)).callTool("try_it");
+  expect(textOf(result)).toBe("4");
+});
+
+test("nothing of Node is there, whatever types the packages of a servlet bring", async () => {
+  const source = tool(
+    'return Buffer.from("x").length + parse("") + process.pid;',
+    'import { parse } from "parser";\n',
+  );
+  const said = await refusalOf({ ...WITH_NODE, "servlet.ts": source });
+  expect(said).toMatch(/name 'Buffer'/);
+  expect(said).toMatch(/name 'process'/);
+});
+
+test("zod/mini is there without being installed", async () => {
+  const path = await folder.write({
+    "servlet.ts": `${KIT}import * as z from "zod/mini";
+export default defineServlet({
+  tools: {
+    t: { description: "", input: z.object({ n: z.number() }), handler: ({ n }) => n.toFixed(1) },
+  },
+});
+`,
+  });
+  const { result } = await (await loadServlet(path)).callTool("t", { n: 1 });
+  expect(textOf(result)).toBe("1.0");
+});
+
+test("a servlet is checked again when a file changes of which it takes only types", async () => {
+  const source = tool(
+    "const a: Answer = { text: 'yes' }; return a.text;",
+    'import type { Answer } from "./answer.ts";\n',
+  );
+  const path = await folder.write({
+    "servlet.ts": source,
+    "answer.ts": "export interface Answer { text: string }\n",
+  });
+  await loadServlet(path);
+  await writeFile(join(path, "answer.ts"), "export interface Answer { text: number }\n");
+  await expect(loadServlet(path)).rejects.toThrow(/servlet\.ts\(10,\d+\): error TS2322/);
+});
+
+test("an editor that has the settings of servlets says the same", async () => {
+  const source = tool('return Buffer.from("x").length + document.title;');
+  const said = await refusalOf({ ...WITH_NODE, "servlet.ts": source });
+  const settings = {
+    extends: resolve("src/sdk/servlets.tsconfig.json"),
+    include: ["*.ts"],
+  };
+  await folder.write({ "tsconfig.json": JSON.stringify(settings) });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [resolve("node_modules/typescript/bin/tsc"), "-p", join(folder.path(), "mine")],
+    { encoding: "utf8" },
+  ).catch((error: { stdout: string }) => error);
+  const placesIn = (text: string) => text.match(/\(\d+,\d+\): error TS\d+/g);
+  expect(placesIn(stdout)).toHaveLength(2);
+  expect(placesIn(stdout)).toEqual(placesIn(said));
+});
+
+test.each(["servlets", "tests"])(
+  "the plugins' %s have the settings of their kind",
+  async (kind) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...[resolve("node_modules/typescript/bin/tsc"), "--showConfig"],
+      ...["-p", `plugins/tsconfig.${kind}.json`],
+    ]);
+    const { files, compilerOptions } = JSON.parse(stdout) as {
+      files: string[];
+      compilerOptions: { types: string[] };
+    };
+    const tests = files.filter((file) => file.endsWith(".test.ts"));
+    expect(compilerOptions.types).toEqual(kind === "tests" ? ["node"] : []);
+    expect(tests.length > 0).toBe(kind === "tests");
+    expect(files.includes("../src/sdk/ambient.d.ts")).toBe(kind === "servlets");
+  },
+);
