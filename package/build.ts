@@ -40,7 +40,14 @@ compile(dist);
 await copyOthers();
 await cp(join(ROOT, "package/worker.d.ts"), join(dist, "worker.d.ts"));
 await fillTemplate();
-for (const file of ["LICENSE", "CHANGELOG.md", "docs", "tsconfig.base.json", "wrangler.toml"]) {
+for (const file of [
+  "LICENSE",
+  "CHANGELOG.md",
+  "docs",
+  "templates",
+  "plugins/lib",
+  "wrangler.toml",
+]) {
   await cp(join(ROOT, file), join(main, file), { recursive: true });
 }
 await cp(join(ROOT, "package/README.md"), join(main, "README.md"));
@@ -97,7 +104,8 @@ async function copyOthers(): Promise<void> {
   for await (const file of glob("src/**/*", { cwd: ROOT, withFileTypes: true })) {
     const path = relative(join(ROOT, "src"), join(file.parentPath, file.name));
     const isCompiled = /\.tsx?$/.test(path) && !path.endsWith(".d.ts");
-    if (!file.isFile() || isCompiled || /tsconfig\.json$|README\.md$|\.bin$/.test(path)) continue;
+    if (!file.isFile() || isCompiled || /(^|\/)tsconfig\.json$|README\.md$|\.bin$/.test(path))
+      continue;
     await mkdir(dirname(join(dist, path)), { recursive: true });
     await cp(join(ROOT, "src", path), join(dist, path));
   }

@@ -1,11 +1,11 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import { isInstalled, OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { commandIn, TOOLCHAINS, type Toolchain } from "../toolchains.ts";
 
-const PROJECT = resolve(import.meta.dirname, "../../..");
 const SCHEMA = join(import.meta.dirname, "../servlet.schema.json");
 
 /** A language that servlets can be made in. */
@@ -72,7 +72,7 @@ async function filesOf({ folders }: Template, name: string, folder: string) {
   // No other servlet's name turns into the same: names have no underscores.
   const prefix = name.replaceAll("-", "_");
   for (const [from, to] of folders) {
-    const inside = join(PROJECT, from);
+    const inside = join(OWN_FOLDER, from);
     const entries = await readdir(inside, { recursive: true, withFileTypes: true });
     for (const entry of entries.filter((one) => one.isFile())) {
       const own = relative(inside, join(entry.parentPath, entry.name));
@@ -118,10 +118,11 @@ const rows = (pairs: readonly [string, string][]): string[] =>
   pairs.map(([left, right]) => `  ${left.padEnd(17)} ${right}`);
 
 function testHint(folder: string): string {
-  const inside = relative(PROJECT, resolve(folder)).split(sep);
+  if (isInstalled) return "runs all tests, this one among them";
+  const inside = relative(OWN_FOLDER, resolve(folder)).split(sep);
   if (inside[0] === "plugins") return "runs all tests, this one among them";
   return inside[0] === ".."
-    ? `runs this project's tests; this one needs vitest and edge-servlets (${PROJECT}) where it is`
+    ? `runs this project's tests; this one needs vitest and edge-servlets (${OWN_FOLDER}) where it is`
     : "runs this one as well once vitest.config.ts includes its folder";
 }
 
