@@ -1,0 +1,24 @@
+import { join, resolve } from "node:path";
+import { Refusal } from "../bundle/refusal.ts";
+import { buildWorker } from "./build.ts";
+import type { Configuration } from "./configuration.ts";
+import { PLATFORM } from "./services.ts";
+
+const SOURCES = resolve(import.meta.dirname, "../platform");
+
+/** Builds the Worker of a server, and what stands in for the platform, into a folder. Throws a `Refusal`. */
+export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
+  const contents = `import worker from ${JSON.stringify(main)};
+import { withAddresses } from ${JSON.stringify(join(SOURCES, "addresses.ts"))};
+export * from ${JSON.stringify(main)};
+export default withAddresses(worker);
+`;
+  try {
+    await buildWorker({ contents, resolveDir: SOURCES }, folder);
+    await buildWorker({ kv: join(SOURCES, "kv.ts") }, join(folder, PLATFORM));
+  } catch (error) {
+    throw new Refusal(
+      `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,
+    );
+  }
+}
