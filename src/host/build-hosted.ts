@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { Refusal } from "../bundle/refusal.ts";
 import { buildWorker } from "./build.ts";
 import type { Configuration } from "./configuration.ts";
-import { PLATFORM } from "./services.ts";
+import { PLATFORM } from "./stores.ts";
 
 const SOURCES = resolve(import.meta.dirname, "../platform");
 
@@ -15,7 +15,8 @@ export default withAddresses(worker);
 `;
   try {
     await buildWorker({ contents, resolveDir: SOURCES }, folder);
-    await buildWorker({ kv: join(SOURCES, "kv.ts") }, join(folder, PLATFORM));
+    const stores = { kv: join(SOURCES, "kv.ts"), r2: join(SOURCES, "r2.ts") };
+    await buildWorker(stores, join(folder, PLATFORM));
   } catch (error) {
     throw new Refusal(
       `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,

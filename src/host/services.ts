@@ -1,7 +1,7 @@
-import { join } from "node:path";
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
 import { modulesIn } from "./build.ts";
+import { storeService, storesOf } from "./stores.ts";
 import {
   folderService,
   fromEnvironment,
@@ -27,9 +27,6 @@ export interface Hosted {
   extra?: { services: readonly Struct[]; worker: Struct };
 }
 
-/** The folder, below that of the Worker, of what stands in for the platform. */
-export const PLATFORM = "platform";
-
 /** The configuration of workerd for a server. */
 export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
   const { configuration, worker, variables, objects, host, port, trustProxy } = hosted;
@@ -44,11 +41,11 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
     storage: "storage",
     ...(hosted.extra && { more: hosted.extra.worker }),
   });
-  const stores = configuration.kv.map((name) => kvService(name, compatibilityDate));
+  const stores = storesOf(configuration);
   return {
     services: [
       main,
-      ...stores,
+      ...stores.map((store) => storeService(store, compatibilityDate)),
       {
         name: "internet",
         network: {
@@ -71,21 +68,9 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
   };
 }
 
-const bindingsOf = ({ objects, kv, loaders, assets }: Configuration): Struct[] => [
+const bindingsOf = ({ objects, loaders, assets, ...stores }: Configuration): Struct[] => [
   ...Object.entries(objects).map(([name, of]) => ({ name, durableObjectNamespace: of })),
-  ...kv.map((name) => ({ name, kvNamespace: kvName(name) })),
+  ...storesOf(stores).map(({ name, kind, service }) => ({ name, [kind]: service })),
   ...loaders.map((name) => ({ name, workerLoader: {} })),
   ...(assets === undefined ? [] : [{ name: assets.binding, service: "assets" }]),
 ];
-
-const kvName = (binding: string) => `kv.${binding}`;
-
-const kvService = (binding: string, compatibilityDate: string): Struct =>
-  workerService({
-    name: kvName(binding),
-    files: [join(PLATFORM, "kv.js")],
-    compatibilityDate,
-    bindings: [{ name: "STORE", durableObjectNamespace: "KvStore" }],
-    objects: { KvStore: kvName(binding) },
-    storage: "storage",
-  });

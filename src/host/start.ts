@@ -23,8 +23,8 @@ const USAGE = `npm start -- [OPTION…]
 --host HOST         the address that it listens at; 127.0.0.1
 --storage DIR       the folder with everything that it keeps; .edge-servlets
 --config FILE       wrangler.toml
---env-file FILE     variables and secrets, a line NAME=value for each; .dev.vars, if it is there
---secret NAME       takes this variable from the environment, too; may be repeated
+--secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, if it is there
+--from-env NAME     takes this variable from the environment, as it takes settings; may be repeated
 --trust-proxy       a reverse proxy says who the client is (X-Forwarded-For) and whether it came by https
 --private-network   servlets may reach hosts of private networks that their manifests allow
 --grace SECONDS     how long calls may go on when it is told to stop; 8
@@ -38,8 +38,8 @@ const OPTIONS = {
   host: { ...string, default: "127.0.0.1" },
   storage: { ...string, default: ".edge-servlets" },
   config: { ...string, default: "wrangler.toml" },
-  "env-file": string,
-  secret: { ...string, multiple: true },
+  secrets: string,
+  "from-env": { ...string, multiple: true },
   "trust-proxy": boolean,
   "private-network": boolean,
   grace: { ...string, default: "8" },
@@ -78,12 +78,9 @@ async function demandFree(host: string, port: number): Promise<void> {
   throw new Refusal(`${host}:${port} cannot be listened at: ${failure.message}`);
 }
 
-function demandServable({ buckets, rateLimits, loaders }: Configuration): void {
-  if (buckets.length > 0)
-    throw new Refusal(`R2 is not served here: remove ${buckets.join(", ")} from [[r2_buckets]].`);
+function tellDifferences({ rateLimits }: Configuration): void {
   if (rateLimits.length > 0)
     say(`${rateLimits.join(", ")} of [[ratelimits]] is not bound: the server counts calls itself`);
-  if (loaders.length > 1) throw new Refusal("Only one of [[worker_loaders]] is served.");
 }
 
 async function main(): Promise<void> {
@@ -91,11 +88,11 @@ async function main(): Promise<void> {
   if (values.help) return console.log(USAGE);
   const configuration = await readConfiguration(values.config);
   if (values.build !== undefined) return buildHosted(configuration, values.build);
-  demandServable(configuration);
+  tellDifferences(configuration);
   const port = numberIn(values.port, "--port", 65_535);
   const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
-  const file = values["env-file"] ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
-  const { secret: names = [], host } = values;
+  const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
+  const { "from-env": names = [], host } = values;
   const variables = await readVariables(configuration, { file, names, environment: process.env });
   await demandFree(host, port);
   const supervisor: Supervisor = new Supervisor({ start: () => startWorkerd(workerd), say });

@@ -67,12 +67,15 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
 }
 
 /**
- * Makes the server of a folder hold still while `work` runs; does the work alone where no server runs. Should this
+ * Makes the server of a folder stand still while `work` runs, or takes the folder where no server runs. Should this
  * process end early, the server goes on.
  */
 export async function whileHeld<T>(path: string, work: () => Promise<T>): Promise<T> {
   const socket = await connected(socketIn(resolve(path)));
-  if (socket === undefined) return work();
+  if (socket === undefined) {
+    const taken = await takeStorage(path, () => Promise.reject(new Error("no server runs")));
+    return work().finally(taken.release);
+  }
   try {
     await new Promise<void>((held, fail) => {
       socket.once("data", () => held());
@@ -128,7 +131,8 @@ async function listen(path: string, hold: Hold): Promise<Server> {
 
 /** Holds the server still until the other end is gone. */
 async function holdFor(socket: Socket, hold: Hold): Promise<void> {
-  const release = await hold();
+  const release = await hold().catch(() => undefined);
+  if (release === undefined) return void socket.destroy();
   socket.once("close", release);
   if (socket.destroyed) release();
   else socket.write("held\n");

@@ -38,7 +38,7 @@ export async function readVariables(
   const missing = [...secrets, ...names].filter((name) => variables[name] === undefined);
   if (missing.length > 0)
     throw new Refusal(
-      `There is no ${missing.join(", ")} in the environment or in an --env-file, and the server needs it.`,
+      `There is no ${missing.join(", ")} in the environment or in the file of --secrets, and the server needs it.`,
     );
   for (const [name, value] of Object.entries(variables)) {
     if (value.includes("\0")) throw new Refusal(`${name} has a zero character: remove it.`);
@@ -51,7 +51,7 @@ export async function readVariables(
 
 async function readFileOf(file: string): Promise<Record<string, string>> {
   const text = await readFile(file, "utf8").catch((error: Error) => {
-    throw new Refusal(`--env-file ${file} cannot be read: ${error.message}`);
+    throw new Refusal(`--secrets ${file} cannot be read: ${error.message}`);
   });
   return parseEnv(text) as Record<string, string>;
 }

@@ -25,8 +25,9 @@ export const withAddresses = (worker: Handler): Handler => ({
     const address = addressOf(request, context.props as SocketProps | undefined);
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
-    const init: RequestInit = { headers, cf: undefined };
-    const cleaned: Request = new Request(request, init);
+    // A copy of the request itself would keep its `cf`.
+    const { url, method, body, signal } = request;
+    const cleaned: Request = new Request(url, { method, headers, body, signal });
     return worker.fetch(cleaned, env, context);
   },
 });

@@ -52,6 +52,8 @@ export class KvStore extends DurableObject {
       return await this.#answer(request);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      // An answer before the body is read would look like a lost connection.
+      if (!request.bodyUsed) await request.arrayBuffer();
       // The binding's error shows the status text.
       return new Response(null, { status: error.status, statusText: error.message });
     }
