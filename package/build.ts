@@ -13,7 +13,7 @@ import { dirname, join, relative, resolve } from "node:path";
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
 /** What the commands start that no file imports. */
-const STARTED = ["node"];
+const STARTED = ["node", "workerd"];
 /** The platform's, the names under which wasm imports, and the package itself. */
 const NOT_PACKAGES = /^(node:|cloudflare:|edge-servlets|extism:|guest$|qjs$|\.)/;
 

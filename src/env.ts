@@ -170,6 +170,8 @@ const settingsSchema = z.object({
 
 export type Settings = z.infer<typeof settingsSchema>;
 
+export const SETTING_NAMES: readonly string[] = Object.keys(settingsSchema.shape);
+
 /** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
 export function readSettings(env: object): Settings {
   const read = settingsSchema.safeParse(env);

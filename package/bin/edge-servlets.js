@@ -18,9 +18,9 @@ else {
   const child = spawn(node, [fileURLToPath(command), ...process.argv.slice(2)], {
     stdio: "inherit",
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    process.on(signal, () => child.kill(signal));
-  }
+  // A terminal sends its signal to both.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.once("error", () => {
     console.error(
       `This needs Node ${OLDEST}, which npm installs with the package "node" unless its install script is blocked. Allow it ("allowScripts": { "node": true } in package.json), then npm install; or use Node ${OLDEST} yourself.`,
@@ -29,7 +29,7 @@ else {
   });
   child.once("close", (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
-    process.removeAllListeners(signal);
+    process.removeAllListeners();
     process.kill(process.pid, signal);
   });
 }

@@ -67,6 +67,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   wasm: LEAVES,
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],
   bundle: ["auth", "builds", "otc", "servlets", "usage", "wasm", ...LEAVES],
+  host: ["bundle", ...LEAVES],
+  platform: LEAVES,
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],
@@ -99,7 +101,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Text that only these rooms may contain: Node's own modules, the names of dialects, those of eras. */
 const BELONGS = [
-  { what: /from "node:/, rooms: ["bundle", "testing"] },
+  { what: /from "node:/, rooms: ["bundle", "host", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },
 ];

@@ -1,20 +1,19 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { createRequire } from "node:module";
-import { extname, join, resolve as absolute } from "node:path";
-import { build } from "esbuild";
+import { join, resolve as absolute } from "node:path";
+import { modulesIn } from "../../src/host/build.ts";
+import {
+  configText,
+  folderService,
+  fromEnvironment,
+  workerService,
+} from "../../src/host/workerd-config.ts";
+import { startWorkerd } from "../../src/host/workerd.ts";
 import { OBJECTS } from "./objects.ts";
 
-const binary: string = createRequire(import.meta.url)("workerd").default;
-
-const KINDS: Record<string, string> = {
-  ".js": "esModule",
-  ".wasm": "wasm",
-  ".bin": "data",
-  ".txt": "text",
-};
+export { buildWorker } from "../../src/host/build.ts";
 
 /** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
 export interface Served {
@@ -22,22 +21,6 @@ export interface Served {
   process: ChildProcess;
   /** From the start of the process to the first answer. */
   startupMs: number;
-}
-
-/** Builds a Worker whose wasm modules are imported, into `folder`. */
-export async function buildWorker(entry: string, folder: string): Promise<string> {
-  await build({
-    entryPoints: { index: entry },
-    outdir: folder,
-    bundle: true,
-    minify: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*", "plugin.wasm"],
-    loader: { ".wasm": "copy", ".bin": "copy", ".txt": "copy" },
-  });
-  return folder;
 }
 
 export interface Options {
@@ -69,81 +52,61 @@ export interface Options {
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
   const { variables = {}, durable, objects = OBJECTS, assets, loader, internet, log } = options;
   const port = options.port ?? (await freePort());
-  const files = (await readdir(folder)).filter((name) => /\.(js|wasm|bin|txt)$/.test(name));
-  const modules = files
-    .toSorted((a, b) => Number(b === "index.js") - Number(a === "index.js"))
-    .map((name) => `(name = "${name}", ${KINDS[extname(name)]} = embed "${name}")`);
-  const bindings = Object.entries(variables).map(
-    ([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`,
-  );
-  if (loader === true) bindings.push('(name = "LOADER", workerLoader = ())');
   const services = [
-    '(name = "main", worker = .worker)',
     internet === undefined
-      ? '(name = "internet", network = (allow = ["public", "private"]))'
-      : `(name = "internet", external = (address = "127.0.0.1:${internet}", http = ()))`,
+      ? { name: "internet", network: { allow: ["public", "private"] } }
+      : { name: "internet", external: { address: `127.0.0.1:${internet}`, http: {} } },
   ];
-  if (assets !== undefined) {
-    bindings.push('(name = "ASSETS", service = "assets")');
-    services.push(`(name = "assets", disk = (path = ${JSON.stringify(absolute(assets))}))`);
-  }
-  let namespaces = "";
-  if (durable !== undefined) {
-    const classes = Object.entries(objects);
-    bindings.push(
-      ...classes.map(([name, of]) => `(name = "${name}", durableObjectNamespace = "${of}")`),
-    );
-    const described = classes.map(
-      ([, of]) => `(className = "${of}", uniqueKey = "${of}", enableSql = true)`,
-    );
-    namespaces = `durableObjectNamespaces = [${described.join(", ")}],
-  durableObjectStorage = (localDisk = "storage"),`;
-    // In memory there is no SQL.
-    const store = durable === true ? join(folder, `objects-${port}`) : durable;
-    if (durable === true) await rm(store, { recursive: true, force: true });
-    await mkdir(store, { recursive: true });
-    const path = JSON.stringify(absolute(store));
-    services.push(`(name = "storage", disk = (path = ${path}, writable = true))`);
-  }
+  const bindings = [
+    ...Object.keys(variables).map(fromEnvironment),
+    ...(loader === true ? [{ name: "LOADER", workerLoader: {} }] : []),
+    ...(assets === undefined ? [] : [{ name: "ASSETS", service: "assets" }]),
+    ...(durable === undefined
+      ? []
+      : Object.entries(objects).map(([name, of]) => ({ name, durableObjectNamespace: of }))),
+  ];
+  if (durable === true) await rm(join(folder, `objects-${port}`), RECURSIVE);
+  // In memory there is no SQL.
+  const store = durable === true ? join(folder, `objects-${port}`) : durable;
+  if (store !== undefined) await mkdir(store, { recursive: true });
+  const main = workerService({
+    name: "main",
+    files: await modulesIn(folder),
+    compatibilityDate: "2026-09-01",
+    compatibilityFlags: ["enable_request_signal", "global_fetch_strictly_public"],
+    bindings,
+    ...(store !== undefined && {
+      objects: Object.fromEntries(Object.values(objects).map((of) => [of, of])),
+      storage: "storage",
+    }),
+  });
   const config = join(folder, `config-${port}.capnp`);
   await writeFile(
     config,
-    `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [${services.join(", ")}],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
-);
-const worker :Workerd.Worker = (
-  modules = [${modules.join(", ")}],
-  compatibilityDate = "2026-09-01",
-  compatibilityFlags = ["enable_request_signal", "global_fetch_strictly_public"],
-  bindings = [${bindings.join(", ")}],
-  ${namespaces}
-);
-`,
+    configText({
+      services: [
+        main,
+        ...services,
+        ...(assets === undefined ? [] : [folderService("assets", absolute(assets))]),
+        ...(store === undefined ? [] : [folderService("storage", absolute(store), true)]),
+      ],
+      sockets: [{ name: "http", address: `127.0.0.1:${port}`, http: {}, service: "main" }],
+    }),
   );
   const began = performance.now();
-  // Its output is read, or it would stop when the pipe is full.
-  const process = spawn(binary, ["serve", ...(loader === true ? ["--experimental"] : []), config], {
-    stdio: ["ignore", "pipe", "pipe"],
+  const { process } = await startWorkerd({
+    config,
+    files: folder,
+    experimental: loader === true,
+    variables,
+    // Its output is read, or it would stop when the pipe is full.
+    log: log ?? (() => {}),
   });
-  let first = "";
-  for (const output of [process.stdout, process.stderr]) {
-    let begun = "";
-    output.setEncoding("utf8").on("data", (text: string) => {
-      if (first.length < 2000) first += text;
-      const end = text.lastIndexOf("\n") + 1;
-      if (end > 0) log?.(begun + text.slice(0, end));
-      begun = (end > 0 ? "" : begun) + text.slice(end);
-    });
-  }
-  while (!(await answers(port))) {
-    if (process.exitCode !== null)
-      throw new Error(`workerd ended with ${process.exitCode}: ${first}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 5));
   return { port, process, startupMs: performance.now() - began };
 }
+
+const RECURSIVE = { recursive: true, force: true };
 
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {

@@ -24,8 +24,12 @@ export function run(
       stream?.setEncoding("utf8").on("data", output);
     }
   }
-  return new Promise((done, fail) => {
+  // A terminal sends its signal to both.
+  const ignore = () => {};
+  const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+  process.on("SIGINT", ignore).on("SIGTERM", pass);
+  return new Promise<number>((done, fail) => {
     child.once("error", fail);
     child.once("close", (code) => done(code ?? 1));
-  });
+  }).finally(() => process.off("SIGINT", ignore).off("SIGTERM", pass));
 }

@@ -1,0 +1,41 @@
+/** Copies what a server has stored, also while it runs, and puts it back: `npm run backup -- DIR`, `npm run restore -- DIR`. */
+import { parseArgs } from "node:util";
+import { Refusal } from "../bundle/refusal.ts";
+import { backUp, restore, type Copied } from "./backups.ts";
+
+const USAGE = `npm run backup -- DIR [--storage DIR]     copies the storage of a server into a new folder
+npm run restore -- DIR [--storage DIR]    puts a backup into a storage that is empty`;
+
+const figures = ({ files, bytes }: Copied) => `${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
+
+function read() {
+  const options = { storage: { type: "string", default: ".edge-servlets" } } as const;
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    throw new Refusal(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = read();
+  const [command, folder, ...more] = positionals;
+  if (folder === undefined || more.length > 0) throw new Refusal(USAGE);
+  if (command === "backup") {
+    const copied = await backUp(values.storage, folder);
+    const held = `the server stood still for ${Math.round(copied.heldMs)} ms`;
+    console.log(`${folder} has a backup of ${values.storage}: ${figures(copied)}; ${held}`);
+  } else if (command === "restore") {
+    console.log(
+      `${values.storage} has the backup ${folder}: ${figures(await restore(folder, values.storage))}`,
+    );
+  } else throw new Refusal(USAGE);
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

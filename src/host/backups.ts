@@ -1,0 +1,149 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import {
+  constants,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import * as z from "zod";
+import { Refusal } from "../bundle/refusal.ts";
+import { objectsIn, takeStorage, whileHeld } from "./storage.ts";
+
+/** The file that makes a folder a backup: it is written last, and names all others. */
+const INDEX = "backup.json";
+const FORMAT = 1;
+
+const indexSchema = z.object({
+  format: z.literal(FORMAT),
+  made: z.iso.datetime(),
+  files: z.record(z.string(), z.object({ bytes: z.int(), sha256: z.string() })),
+});
+
+type Files = z.infer<typeof indexSchema>["files"];
+
+/** How much a backup has, and for how long the server stood still. */
+export interface Copied {
+  files: number;
+  bytes: number;
+  heldMs: number;
+}
+
+/**
+ * Copies what a server has stored. All databases are copied at one moment, in which the server stands still: the copy is
+ * what a power cut would have left at that moment. Throws a `Refusal`.
+ */
+export async function backUp(storage: string, to: string): Promise<Copied> {
+  const objects = objectsIn(resolve(storage));
+  if ((await namesIn(objects)).length === 0)
+    throw new Refusal(`There is nothing to back up in ${objects}. Name the storage: --storage DIR`);
+  if ((await namesIn(to)).length > 0)
+    throw new Refusal(`The folder ${to} is not empty. Name a new one for each backup.`);
+  await mkdir(to, { recursive: true });
+  let heldMs = 0;
+  const paths = await whileHeld(storage, async () => {
+    const began = performance.now();
+    const copied = await copyAll(objects, objectsIn(to));
+    heldMs = performance.now() - began;
+    return copied;
+  });
+  const files: Files = {};
+  for (const path of paths) files[path] = await described(join(objectsIn(to), path));
+  const index = { format: FORMAT, made: new Date().toISOString(), files };
+  const unfinished = join(to, `${INDEX}.unfinished`);
+  await writeThrough(unfinished, JSON.stringify(index, null, 1));
+  await rename(unfinished, join(to, INDEX));
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
+  return { files: paths.length, bytes, heldMs };
+}
+
+/** Puts a backup into the storage of a server that has nothing stored yet. Throws a `Refusal`. */
+export async function restore(from: string, storage: string): Promise<Copied> {
+  const files = await verified(from);
+  const taken = await takeStorage(storage, () => Promise.reject(new Error("no server runs")));
+  try {
+    if ((await namesIn(taken.objects)).length > 0)
+      throw new Refusal(
+        `${taken.objects} has data already, and a backup does not replace any. Move it away, or name another folder: --storage DIR`,
+      );
+    const unfinished = `${taken.objects}.unfinished`;
+    await rm(unfinished, { recursive: true, force: true });
+    await copyAll(objectsIn(from), unfinished);
+    await rm(taken.objects, { recursive: true });
+    await rename(unfinished, taken.objects);
+  } finally {
+    await taken.release();
+  }
+  const sizes = Object.values(files).map(({ bytes }) => bytes);
+  return { files: sizes.length, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0), heldMs: 0 };
+}
+
+/** The files of a backup, each of which is there as it was written. */
+async function verified(folder: string): Promise<Files> {
+  const text = await readFile(join(folder, INDEX), "utf8").catch(() => undefined);
+  if (text === undefined)
+    throw new Refusal(
+      `${folder} has no ${INDEX}: it is no backup, or one that was not finished. Use another one.`,
+    );
+  const { data } = indexSchema.safeParse(parsed(text));
+  if (data === undefined)
+    throw new Refusal(
+      `${join(folder, INDEX)} is damaged, or of another version. Use another backup.`,
+    );
+  for (const [path, { bytes, sha256 }] of Object.entries(data.files)) {
+    const found = await described(join(objectsIn(folder), path)).catch(() => undefined);
+    if (found?.bytes !== bytes || found.sha256 !== sha256)
+      throw new Refusal(`${path} in ${folder} is missing or damaged. Use another backup.`);
+  }
+  return data.files;
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Copies databases and their logs; gives their paths. The index of a log (`-shm`) is made again from it. */
+async function copyAll(from: string, to: string): Promise<string[]> {
+  const all = await readdir(from, { recursive: true, withFileTypes: true });
+  const paths = all
+    .filter((entry) => entry.isFile() && !entry.name.endsWith("-shm"))
+    .map((entry) => relative(from, join(entry.parentPath, entry.name)));
+  for (const path of paths) {
+    const copy = join(to, path);
+    await mkdir(dirname(copy), { recursive: true });
+    await copyFile(join(from, path), copy, constants.COPYFILE_FICLONE);
+  }
+  for (const path of paths) await flushed(join(to, path));
+  return paths;
+}
+
+async function described(path: string): Promise<Files[string]> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return { bytes: (await stat(path)).size, sha256: hash.digest("hex") };
+}
+
+async function writeThrough(path: string, text: string): Promise<void> {
+  const file = await open(path, "w");
+  await file.writeFile(text);
+  await file.sync();
+  await file.close();
+}
+
+async function flushed(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  await file.sync();
+  await file.close();
+}
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

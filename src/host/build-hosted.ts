@@ -1,0 +1,29 @@
+import { join, resolve } from "node:path";
+import { OWN_EXTENSION } from "../bundle/own.ts";
+import { Refusal } from "../bundle/refusal.ts";
+import { buildWorker } from "./build.ts";
+import type { Configuration } from "./configuration.ts";
+import { PLATFORM } from "./stores.ts";
+
+const SOURCES = resolve(import.meta.dirname, "../platform");
+
+/** Builds the Worker of a server, and what stands in for the platform, into a folder. Throws a `Refusal`. */
+export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
+  const contents = `import worker from ${JSON.stringify(main)};
+import { withAddresses } from ${JSON.stringify(join(SOURCES, `addresses${OWN_EXTENSION}`))};
+export * from ${JSON.stringify(main)};
+export default withAddresses(worker);
+`;
+  try {
+    await buildWorker({ contents, resolveDir: SOURCES }, folder);
+    const stores = {
+      kv: join(SOURCES, `kv${OWN_EXTENSION}`),
+      r2: join(SOURCES, `r2${OWN_EXTENSION}`),
+    };
+    await buildWorker(stores, join(folder, PLATFORM));
+  } catch (error) {
+    throw new Refusal(
+      `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,
+    );
+  }
+}

@@ -1,0 +1,76 @@
+import type { Struct } from "./capnp.ts";
+import type { Configuration } from "./configuration.ts";
+import { modulesIn } from "./build.ts";
+import { storeService, storesOf } from "./stores.ts";
+import {
+  folderService,
+  fromEnvironment,
+  workerService,
+  type WorkerdConfig,
+} from "./workerd-config.ts";
+
+/** A server as `start` runs it. */
+export interface Hosted {
+  configuration: Configuration;
+  /** The folder with the built Workers. */
+  worker: string;
+  variables: Readonly<Record<string, string>>;
+  /** The folder with the Durable Objects. */
+  objects: string;
+  host: string;
+  port: number;
+  /** A proxy before the server says who the client is, and whether it came by https. */
+  trustProxy: boolean;
+  /** Servlets may reach private networks. */
+  privateNetwork: boolean;
+  /** More services, and fields of the Worker such as `tails`, which name them. */
+  extra?: { services: readonly Struct[]; worker: Struct };
+}
+
+/** The configuration of workerd for a server. */
+export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
+  const { configuration, worker, variables, objects, host, port, trustProxy } = hosted;
+  const { compatibilityDate, compatibilityFlags, assets, storageNames } = configuration;
+  const main = workerService({
+    name: "main",
+    files: await modulesIn(worker),
+    compatibilityDate,
+    compatibilityFlags,
+    bindings: [...Object.keys(variables).map(fromEnvironment), ...bindingsOf(configuration)],
+    objects: storageNames,
+    storage: "storage",
+    ...(hosted.extra && { more: hosted.extra.worker }),
+  });
+  const stores = storesOf(configuration);
+  return {
+    services: [
+      main,
+      ...stores.map((store) => storeService(store, compatibilityDate)),
+      {
+        name: "internet",
+        network: {
+          allow: hosted.privateNetwork ? ["public", "private"] : ["public"],
+          tlsOptions: { trustBrowserCas: true },
+        },
+      },
+      ...(assets === undefined ? [] : [folderService("assets", assets.directory)]),
+      folderService("storage", objects, true),
+      ...(hosted.extra?.services ?? []),
+    ],
+    sockets: [
+      {
+        name: "http",
+        address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
+        http: trustProxy ? { forwardedProtoHeader: "X-Forwarded-Proto" } : {},
+        service: { name: "main", props: { json: JSON.stringify({ trustProxy }) } },
+      },
+    ],
+  };
+}
+
+const bindingsOf = ({ objects, loaders, assets, ...stores }: Configuration): Struct[] => [
+  ...Object.entries(objects).map(([name, of]) => ({ name, durableObjectNamespace: of })),
+  ...storesOf(stores).map(({ name, kind, service }) => ({ name, [kind]: service })),
+  ...loaders.map((name) => ({ name, workerLoader: {} })),
+  ...(assets === undefined ? [] : [{ name: assets.binding, service: "assets" }]),
+];

@@ -1,0 +1,152 @@
+/**
+ * Serves the Worker on this machine by workerd: `npm start -- [OPTION…]`. Everything that it keeps is in one folder.
+ * See docs/self-hosting.md.
+ */
+import { existsSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Refusal } from "../bundle/refusal.ts";
+import { buildHosted } from "./build-hosted.ts";
+import { readConfiguration, type Configuration } from "./configuration.ts";
+import { servicesOf, type Hosted } from "./services.ts";
+import { takeStorage } from "./storage.ts";
+import { Supervisor } from "./supervisor.ts";
+import { readVariables } from "./variables.ts";
+import { configText } from "./workerd-config.ts";
+import { NotStarted, startWorkerd } from "./workerd.ts";
+
+const USAGE = `npm start -- [OPTION…]
+
+--port PORT         where it listens; 8787, or PORT of the environment
+--host HOST         the address that it listens at; 127.0.0.1
+--storage DIR       the folder with everything that it keeps; .edge-servlets
+--config FILE       wrangler.toml
+--secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, if it is there
+--from-env NAME     takes this variable from the environment, as it takes settings; may be repeated
+--trust-proxy       a reverse proxy says who the client is (X-Forwarded-For) and whether it came by https
+--private-network   servlets may reach hosts of private networks that their manifests allow
+--grace SECONDS     how long calls may go on when it is told to stop; 8
+--worker DIR        serves what --build has made
+--build DIR         builds the Worker into a folder, and ends`;
+
+const string = { type: "string" } as const;
+const boolean = { type: "boolean", default: false } as const;
+const OPTIONS = {
+  port: { ...string, default: process.env["PORT"] ?? "8787" },
+  host: { ...string, default: "127.0.0.1" },
+  storage: { ...string, default: ".edge-servlets" },
+  config: { ...string, default: "wrangler.toml" },
+  secrets: string,
+  "from-env": { ...string, multiple: true },
+  "trust-proxy": boolean,
+  "private-network": boolean,
+  grace: { ...string, default: "8" },
+  worker: string,
+  build: string,
+  help: { ...boolean, short: "h" },
+} as const;
+
+const say = (text: string) => console.error(`[edge-servlets] ${text}`);
+
+function options() {
+  try {
+    return parseArgs({ options: OPTIONS }).values;
+  } catch (error) {
+    throw new Refusal(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+const numberIn = (text: string, name: string, most: number): number => {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= most) return value;
+  throw new Refusal(`${name} ${text} is not valid. Expected a whole number from 0 to ${most}.`);
+};
+
+/** Throws a `Refusal` for an address that cannot be listened at: workerd would say less. */
+async function demandFree(host: string, port: number): Promise<void> {
+  const failure = await new Promise<NodeJS.ErrnoException | undefined>((done) => {
+    const probe = createServer().once("error", done);
+    probe.listen(port, host, () => probe.close(() => done(undefined)));
+  });
+  if (failure === undefined) return;
+  if (failure.code === "EADDRINUSE")
+    throw new Refusal(
+      `Port ${port} of ${host} is taken by another program. Name another: --port PORT`,
+    );
+  throw new Refusal(`${host}:${port} cannot be listened at: ${failure.message}`);
+}
+
+function tellDifferences({ rateLimits }: Configuration): void {
+  if (rateLimits.length > 0)
+    say(`${rateLimits.join(", ")} of [[ratelimits]] is not bound: the server counts calls itself`);
+}
+
+async function main(): Promise<void> {
+  const values = options();
+  if (values.help) return console.log(USAGE);
+  const configuration = await readConfiguration(values.config);
+  if (values.build !== undefined) return buildHosted(configuration, values.build);
+  tellDifferences(configuration);
+  const port = numberIn(values.port, "--port", 65_535);
+  const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
+  const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
+  const { "from-env": names = [], host } = values;
+  const variables = await readVariables(configuration, { file, names, environment: process.env });
+  await demandFree(host, port);
+  const supervisor: Supervisor = new Supervisor({ start: () => startWorkerd(workerd), say });
+  const storage = await takeStorage(values.storage, supervisor.hold);
+  const worker = values.worker ?? join(storage.path, "worker");
+  if (values.worker === undefined) {
+    await rm(worker, { recursive: true, force: true });
+    await buildHosted(configuration, worker);
+  }
+  const hosted: Hosted = {
+    configuration,
+    worker,
+    variables,
+    objects: storage.objects,
+    host,
+    port,
+    trustProxy: values["trust-proxy"],
+    privateNetwork: values["private-network"],
+  };
+  await writeFile(storage.config, configText(await servicesOf(hosted)));
+  const workerd = {
+    config: storage.config,
+    files: worker,
+    experimental: configuration.loaders.length > 0,
+    variables,
+    ownGroup: true,
+    started: storage.note,
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => stop(signal));
+  }
+  let isStopping = false;
+  const { ports } = await supervisor.start();
+  say(`serves http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}/mcp`);
+
+  function stop(signal: "SIGTERM" | "SIGINT"): void {
+    if (isStopping) {
+      supervisor.kill();
+      process.exit(signal === "SIGINT" ? 130 : 143);
+    }
+    isStopping = true;
+    say("stops when the open calls have ended; another signal ends them at once");
+    void supervisor.stop(graceMs).then(async (ended) => {
+      if (!ended) say(`cut off what was open after ${values.grace} s`);
+      await storage.release();
+      process.exit();
+    });
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof Refusal) && !(error instanceof NotStarted)) throw error;
+  console.error(`The server was not started.\n${error.message}`);
+  process.exit(1);
+}

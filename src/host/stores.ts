@@ -1,0 +1,39 @@
+import type { Struct } from "./capnp.ts";
+import type { Configuration } from "./configuration.ts";
+import { workerService } from "./workerd-config.ts";
+
+/** The folder, below that of the Worker, of what stands in for the platform. */
+export const PLATFORM = "platform";
+
+/** What stands in for each kind of store that workerd has the binding of alone: its script, and the class of its object. */
+const STORES = {
+  kvNamespace: { script: "kv", class: "KvStore" },
+  r2Bucket: { script: "r2", class: "R2Store" },
+} as const;
+
+export interface Store {
+  /** That of its binding. */
+  name: string;
+  kind: keyof typeof STORES;
+  /** The name of its service, and of its folder in the storage. */
+  service: string;
+}
+
+/** The stores that a configuration binds. */
+export const storesOf = ({ kv, buckets }: Pick<Configuration, "kv" | "buckets">): Store[] => [
+  ...kv.map((name): Store => ({ name, kind: "kvNamespace", service: `kv.${name}` })),
+  ...buckets.map((name): Store => ({ name, kind: "r2Bucket", service: `r2.${name}` })),
+];
+
+/** The service behind the binding of a store. */
+export function storeService({ kind, service }: Store, compatibilityDate: string): Struct {
+  const { script, class: className } = STORES[kind];
+  return workerService({
+    name: service,
+    files: [`${PLATFORM}/${script}.js`],
+    compatibilityDate,
+    bindings: [{ name: "STORE", durableObjectNamespace: className }],
+    objects: { [className]: service },
+    storage: "storage",
+  });
+}

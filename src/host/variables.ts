@@ -1,0 +1,57 @@
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
+import { Refusal } from "../bundle/refusal.ts";
+import { SETTING_NAMES } from "../env.ts";
+import type { Configuration } from "./configuration.ts";
+
+/** The longest text that Linux gives to a process in one variable, its name included. */
+const LONGEST = 131_072 - 2;
+
+/** Where variables and secrets come from. */
+export interface VariableSources {
+  /** A file like `.dev.vars`: `NAME=value`, a line for each. */
+  file?: string | undefined;
+  /** More names to take from the environment, beside settings, `vars` and required secrets. */
+  names?: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The Worker's variables and secrets: `vars` of wrangler.toml, then the file, then the environment, in which only known
+ * names count. Throws a `Refusal`.
+ */
+export async function readVariables(
+  { vars, secrets }: Configuration,
+  { file, names = [], environment }: VariableSources,
+): Promise<Record<string, string>> {
+  const written = file === undefined ? {} : await readFileOf(file);
+  const texts = Object.entries(vars).map(([name, value]) => {
+    if (typeof value === "string") return [name, value];
+    throw new Refusal(`vars.${name} in wrangler.toml is not a text. Write it in quotes.`);
+  });
+  const known = [...SETTING_NAMES, ...Object.keys(vars), ...secrets, ...names];
+  const variables: Record<string, string> = { ...Object.fromEntries(texts), ...written };
+  for (const name of known) {
+    const value = environment[name];
+    if (value !== undefined) variables[name] = value;
+  }
+  const missing = [...secrets, ...names].filter((name) => variables[name] === undefined);
+  if (missing.length > 0)
+    throw new Refusal(
+      `There is no ${missing.join(", ")} in the environment or in the file of --secrets, and the server needs it.`,
+    );
+  for (const [name, value] of Object.entries(variables)) {
+    if (value.includes("\0")) throw new Refusal(`${name} has a zero character: remove it.`);
+    const { length } = Buffer.from(`${name}=${value}`);
+    if (length > LONGEST)
+      throw new Refusal(`${name} has ${length} bytes (limit ${LONGEST}): make it shorter.`);
+  }
+  return variables;
+}
+
+async function readFileOf(file: string): Promise<Record<string, string>> {
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new Refusal(`--secrets ${file} cannot be read: ${error.message}`);
+  });
+  return parseEnv(text) as Record<string, string>;
+}

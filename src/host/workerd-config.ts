@@ -1,0 +1,63 @@
+import { Embed, write, type Struct } from "./capnp.ts";
+import { moduleKindOf } from "./build.ts";
+
+/** workerd's configuration. https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
+export interface WorkerdConfig {
+  services: readonly Struct[];
+  sockets: readonly Struct[];
+}
+
+/** The text of a configuration, as `workerd serve` reads it. */
+export const configText = (config: WorkerdConfig): string =>
+  `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${write({ ...config })};\n`;
+
+/** A Worker as a service. */
+export interface WorkerService {
+  name: string;
+  /** Its files, by their paths below the import path; the first one is the main module. */
+  files: readonly string[];
+  compatibilityDate: string;
+  compatibilityFlags?: readonly string[];
+  bindings?: readonly Struct[];
+  /** Its Durable Objects that are stored: by class, the key that their storage is named by. */
+  objects?: Readonly<Record<string, string>>;
+  /** The service with the folder that they are stored in. */
+  storage?: string;
+  /** Other fields of the Worker, such as `tails`. */
+  more?: Struct;
+}
+
+export function workerService(worker: WorkerService): Struct {
+  const { name, files, compatibilityDate, compatibilityFlags = [], bindings = [] } = worker;
+  const { objects = {}, storage, more = {} } = worker;
+  const modules = files.map((path) => ({
+    name: path,
+    [moduleKindOf(path)]: new Embed(`/${path}`),
+  }));
+  const namespaces = Object.entries(objects).map(([className, uniqueKey]) => ({
+    className,
+    uniqueKey,
+    enableSql: true,
+  }));
+  return {
+    name,
+    worker: {
+      modules,
+      compatibilityDate,
+      compatibilityFlags,
+      bindings,
+      ...(namespaces.length > 0 && { durableObjectNamespaces: namespaces }),
+      ...(storage !== undefined && { durableObjectStorage: { localDisk: storage } }),
+      ...more,
+    },
+  };
+}
+
+/** A folder as a service. Relative paths would be those of workerd's own working directory. */
+export const folderService = (name: string, path: string, writable = false): Struct => ({
+  name,
+  disk: { path, writable },
+});
+
+/** A text binding whose value workerd takes from its environment: secrets are in no file. */
+export const fromEnvironment = (name: string): Struct => ({ name, fromEnvironment: name });

@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createRequire } from "node:module";
+import * as z from "zod";
+
+/** The program. The package's default export is its path. */
+const binary = z
+  .object({ default: z.string() })
+  .parse(createRequire(import.meta.url)("workerd")).default;
+
+export interface WorkerdOptions {
+  /** The file with the configuration. */
+  config: string;
+  /** The folder that embedded files are below. */
+  files: string;
+  /** Permits what workerd calls experimental. */
+  experimental?: boolean;
+  /** Variables that the configuration reads; the process has no others. */
+  variables?: Readonly<Record<string, string>>;
+  /** Signals to our process group, such as those of a terminal, do not reach it. */
+  ownGroup?: boolean;
+  /** Is told the process as soon as there is one. */
+  started?(pid: number): Promise<void>;
+  /** Takes what the process prints, in whole lines; it goes to our own output where this is left out. */
+  log?: (text: string) => void;
+}
+
+/** A process of workerd whose sockets listen. */
+export interface Workerd {
+  process: ChildProcess;
+  /** The port of each socket, by its name. */
+  ports: ReadonlyMap<string, number>;
+}
+
+/** Thrown where workerd ended before it listened; it has printed why. */
+export class NotStarted extends Error {}
+
+const eventSchema = z.object({ event: z.literal("listen"), socket: z.string(), port: z.number() });
+
+/** Starts workerd; resolves when its sockets listen. Throws `NotStarted`. */
+export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promise<Workerd> {
+  const { config, files, experimental = false, variables = {}, ownGroup = false, log } = options;
+  const args = [
+    "serve",
+    "-I",
+    files,
+    "--control-fd=3",
+    ...(experimental ? ["--experimental"] : []),
+  ];
+  const output = log === undefined ? "inherit" : "pipe";
+  const process = spawn(binary, [...args, config], {
+    stdio: ["ignore", output, output, "pipe"],
+    env: { ...variables },
+    detached: ownGroup,
+  });
+  let printed = "";
+  if (log !== undefined) {
+    for (const stream of [process.stdout!, process.stderr!]) {
+      readLines(stream, (text) => {
+        if (printed.length < 2000) printed += text;
+        log(text);
+      });
+    }
+  }
+  if (process.pid !== undefined) await options.started?.(process.pid);
+  const ports = new Map<string, number>();
+  await new Promise<void>((resolve, reject) => {
+    process.once("error", (cause) =>
+      reject(new NotStarted(`workerd cannot be run: ${cause.message}`, { cause })),
+    );
+    process.once("exit", (code, signal) =>
+      reject(new NotStarted(`workerd ended (${signal ?? `exit code ${code}`}). ${printed}`.trim())),
+    );
+    readLines(process.stdio[3] as NodeJS.ReadableStream, (text) => {
+      for (const line of text.trim().split("\n")) {
+        const { data } = eventSchema.safeParse(JSON.parse(line));
+        if (data) ports.set(data.socket, data.port);
+      }
+      if (ports.size === sockets) resolve();
+    });
+  });
+  return { process, ports };
+}
+
+/** Reads a stream to its end, so that the process never waits for a full pipe. Gives whole lines. */
+function readLines(stream: NodeJS.ReadableStream, take: (text: string) => void): void {
+  let begun = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const end = text.lastIndexOf("\n") + 1;
+    if (end > 0) take(begun + text.slice(0, end));
+    begun = (end > 0 ? "" : begun) + text.slice(end);
+  });
+}

@@ -1,0 +1,262 @@
+import { connect } from "node:net";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { commandOf } from "../../../src/host/processes.ts";
+import {
+  build,
+  call,
+  host,
+  project,
+  request,
+  run,
+  type Hosting,
+  type HostingOptions,
+} from "./hosting.ts";
+
+/** `start` serves the Worker on a machine of one's own, restarts it, stops it and says what is wrong. */
+
+let folder: string;
+const running = new Set<Hosting>();
+beforeAll(async () => {
+  folder = await project();
+  await build(folder);
+});
+afterEach(async () => {
+  await Promise.all([...running].map((hosting) => hosting.end()));
+  running.clear();
+  await rm(join(folder, ".edge-servlets"), { recursive: true, force: true });
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function hosted(options: HostingOptions = {}): Promise<Hosting> {
+  const hosting = await host(folder, options);
+  running.add(hosting);
+  return hosting;
+}
+
+/** Starts what is to be refused; gives the exit code and what was printed. */
+async function refused(options: HostingOptions, where = folder) {
+  const { ended, output } = run(where, options);
+  return { code: await ended, output: output() };
+}
+
+const workerdOf = async () =>
+  Number(await readFile(join(folder, ".edge-servlets/workerd.pid"), "utf8"));
+const health = (port: number) => fetch(`http://127.0.0.1:${port}/health`);
+
+describe("a server", () => {
+  test("keeps its state over a stop and a start, and ends with 0", async () => {
+    const first = await hosted();
+    expect(await call(first.url, "counting-next")).toBe("1");
+    expect(await first.stop()).toBe(0);
+    const second = await hosted();
+    expect(await call(second.url, "counting-next")).toBe("2");
+    expect((await health(second.port)).status).toBe(200);
+  });
+
+  test("is started again when workerd dies, and has lost nothing", async () => {
+    const { url, port, output } = await hosted();
+    expect(await call(url, "counting-next")).toBe("1");
+    process.kill(await workerdOf(), "SIGKILL");
+    const isBack = () =>
+      health(port).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
+    expect(await call(url, "counting-next")).toBe("2");
+    expect(output()).toContain("workerd ended (SIGKILL); it starts again");
+  });
+
+  test("that was killed leaves nothing that is in the way of the next", async () => {
+    const first = await hosted();
+    const orphan = await workerdOf();
+    await first.stop("SIGKILL");
+    expect(await commandOf(orphan)).toContain("workerd");
+    await hosted({ port: first.port + 1 });
+    expect(await commandOf(orphan)).toBe("");
+  });
+});
+
+describe("told to stop", () => {
+  /** A stream that stays open. */
+  async function opened({ port }: Hosting) {
+    const socket = connect(port, "127.0.0.1");
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "subscriptions/listen",
+      params: {
+        notifications: { toolsListChanged: true },
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientCapabilities": {},
+        },
+      },
+    });
+    const head = [
+      "POST /mcp HTTP/1.1",
+      "host: localhost",
+      "content-type: application/json",
+      "accept: application/json, text/event-stream",
+      "mcp-protocol-version: 2026-07-28",
+      "mcp-method: subscriptions/listen",
+      `content-length: ${body.length}`,
+    ];
+    socket.write([...head, "", body].join("\r\n"));
+    let received = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+    socket.on("error", () => {});
+    await expect.poll(() => received).toContain("acknowledged");
+    return { socket, received: () => received };
+  }
+
+  /** A client to which the call cannot become a task. */
+  const ALONE = { progressToken: 1, "io.modelcontextprotocol/clientCapabilities": {} };
+
+  test("it lets a call end that has begun", async () => {
+    const hosting = await hosted({ args: ["--grace", "60"] });
+    const params = { name: "wait", arguments: { seconds: 3 }, _meta: ALONE };
+    const answer = await request(hosting.url, "tools/call", params);
+    const text = answer.text();
+    expect(await hosting.stop()).toBe(0);
+    expect(await text).toContain("Waited 3 s.");
+  });
+
+  test("it cuts off what is open when the grace is over, and says so", async () => {
+    const hosting = await hosted({ args: ["--grace", "1"] });
+    await opened(hosting);
+    expect(await hosting.stop()).toBe(0);
+    expect(hosting.output()).toContain("cut off what was open after 1 s");
+  });
+
+  test("a second signal ends it at once", async () => {
+    const hosting = await hosted({ args: ["--grace", "600"] });
+    await opened(hosting);
+    const code = hosting.stop("SIGTERM");
+    await expect.poll(() => hosting.output()).toContain("another signal ends them at once");
+    hosting.process.kill("SIGINT");
+    expect(await code).toBe(130);
+  });
+});
+
+describe("who is calling", () => {
+  const limited = { LIMITS: '{"callsPerMinute":1}' };
+  const from = (header: string, address: string) => ({ [header]: address });
+  const statusOf = async ({ url }: Hosting, headers: Record<string, string>) =>
+    (await request(url, "tools/list", {}, headers)).status;
+
+  test("is known by the connection, not by what a client writes", async () => {
+    const hosting = await hosted({ variables: limited });
+    expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.1"))).toBe(200);
+    expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.2"))).toBe(429);
+    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.3"))).toBe(429);
+  });
+
+  test("is known by the last hop's word where a proxy is trusted", async () => {
+    const hosting = await hosted({ variables: limited, args: ["--trust-proxy"] });
+    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.1"))).toBe(200);
+    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.2"))).toBe(200);
+    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.8, 192.0.2.1"))).toBe(429);
+  });
+
+  test.each([
+    ["http", [], "X-Forwarded-Proto is nobody's word"],
+    ["https", ["--trust-proxy"], "a trusted proxy's word"],
+  ])("came by %s with %j: %s", async (protocol, args) => {
+    const variables = { OAUTH_ISSUERS: '[{"issuer":"https://issuer.example"}]' };
+    const hosting = await hosted({ variables, args });
+    const path = new URL("/.well-known/oauth-protected-resource/mcp", hosting.url);
+    const metadata = await fetch(path, { headers: { "x-forwarded-proto": "https" } });
+    expect(await metadata.json()).toMatchObject({
+      resource: `${protocol}://${hosting.url.host}/mcp`,
+    });
+  });
+
+  test("is no operator for being on this machine, as callers of a proxy here would be", async () => {
+    const { url } = await hosted();
+    expect((await fetch(new URL("/operator/installed", url))).status).toBe(403);
+  });
+});
+
+test("variables and secrets come from wrangler.toml, a file and the environment, in this order", async () => {
+  await writeFile(
+    join(folder, "secrets.env"),
+    'SERVER_VERSION="the file\'s # \\ version"\nSERVER_NAME=file\n',
+  );
+  const hosting = await hosted({
+    args: ["--secrets", "secrets.env"],
+    variables: { SERVER_NAME: 'the environment\'s, with "quotes",\nlines and é', UNRELATED: "x" },
+  });
+  expect(await (await health(hosting.port)).json()).toMatchObject({
+    name: 'the environment\'s, with "quotes",\nlines and é',
+    version: "the file's # \\ version",
+  });
+  const config = await readFile(join(folder, ".edge-servlets/workerd.capnp"), "utf8");
+  expect(config).not.toMatch(/UNRELATED|environment's/);
+});
+
+describe("is refused with what to do:", () => {
+  const CASES: Record<string, [HostingOptions, RegExp]> = {
+    "an unknown option": [{ args: ["--prot", "1"] }, /Unknown option '--prot'[^]*--port PORT/],
+    "a port that is none": [{ args: ["--port", "many"] }, /--port many is not valid/],
+    "an address of another machine": [{ args: ["--host", "192.0.2.1"] }, /cannot be listened at/],
+    "no configuration": [
+      { args: ["--config", "none.toml"] },
+      /none\.toml cannot be read[^]*--config/,
+    ],
+    "no file of secrets": [{ args: ["--secrets", "none"] }, /--secrets none cannot be read/],
+    "a secret that is missing": [{ args: ["--from-env", "GITHUB"] }, /There is no GITHUB/],
+    "storage that is a file": [
+      { args: ["--storage", "wrangler.toml"] },
+      /cannot be written[^]*--storage/,
+    ],
+    "storage with too long a path": [
+      { args: ["--storage", `/tmp/${"long/".repeat(30)}`] },
+      /too long/,
+    ],
+    "a setting that is not valid": [{ variables: { LIMITS: "x" } }, /LIMITS: is not JSON/],
+  };
+  test.each(Object.entries(CASES))("%s", async (_what, [options, message]) => {
+    const { args = [] } = options;
+    const { code, output } = await refused({
+      ...options,
+      args: ["--worker", "built", "--port", "0", ...args],
+    });
+    expect(output).toMatch(message);
+    expect(code).toBe(1);
+  });
+
+  test("a port, or a storage, that another server has", async () => {
+    const { port } = await hosted();
+    const again = { args: ["--worker", "built", "--port", String(port), "--storage", "other"] };
+    expect((await refused(again)).output).toContain(`Port ${port} of 127.0.0.1 is taken`);
+    const same = { args: ["--worker", "built", "--port", "0"] };
+    expect((await refused(same)).output).toContain("in use by another server");
+  });
+
+  test.each([
+    [
+      "a kind of binding that workerd has not",
+      "[[d1_databases]]\nbinding = 'DB'\n",
+      /d1_databases: a server/,
+    ],
+    ["TOML that is not valid", "nonsense", /not valid TOML/],
+    [
+      "a class that no migration makes",
+      "[[durable_objects.bindings]]\nname='A'\nclass_name='B'\n",
+      /makes the class B/,
+    ],
+    ["a Worker without its bundle", "", /Could not resolve[^]*none\.ts|npm run bundle/],
+  ])("%s", async (_what, more, message) => {
+    const other = await project(join(folder, "none.ts"), more);
+    try {
+      const { code, output } = await refused({ args: ["--port", "0"] }, other);
+      expect(output).toMatch(message);
+      expect(code).toBe(1);
+    } finally {
+      await rm(other, { recursive: true });
+    }
+  });
+});
