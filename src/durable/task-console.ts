@@ -59,10 +59,8 @@ export class Listing {
     const servlet = servlets.find(({ hash }) => hash === begun?.head.hash)?.name ?? "";
     // The status may have changed meanwhile, which counts the call again.
     if (this.#sent !== now || this.#isForgotten) return;
-    const tool = subject === undefined ? "" : printable(nameIn(subject));
-    counting.waiting(
-      waits === undefined ? over : { ...over, servlet, tool, until: this.#store.expires },
-    );
+    const until = waits === undefined ? 0 : this.#store.expires;
+    counting.waiting({ ...over, servlet, tool: subject ? toolIn(subject) : "", until });
   }
 
   async #list(): Promise<void> {
@@ -109,6 +107,12 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
 function nameIn({ method, params: { name, uri } }: Subject): string {
   const named = name ?? uri;
   return typeof named === "string" ? named : method;
+}
+
+/** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
+function toolIn(subject: Subject): string {
+  const name = nameIn(subject);
+  return name.includes(":") ? subject.method : printable(name.slice(0, limits.pageCharacters));
 }
 
 /** Shows, replays or forks a task for its caller. Throws `invalid_params`, `too_many`. */

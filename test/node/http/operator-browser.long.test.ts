@@ -77,7 +77,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const main = page.locator("main");
     const click = (name: string) => page.getByRole("button", { name, exact: true }).click();
     await click("Install loud");
-    expect(await main.textContent()).toContain("It will be served to all callers");
+    expect(await main.textContent()).toContain("All callers of this server can use it");
     await click("Install loud");
     await page.getByText("The servlet is installed").waitFor();
     await server.operator.put(await built("loud", SOURCE("HO")), "build");
