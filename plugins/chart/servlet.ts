@@ -26,6 +26,7 @@ export default defineServlet({
         "Draws numbers as a line or bar chart: one list (values), or several (series) with a legend. Returns the minimum, maximum, mean and count of each list as text, and the chart as a PNG image.",
       input: {
         type: "object",
+        examples: [{ values: [3, 1.5, 4], labels: ["May", "June", "July"], title: "Rain" }],
         properties: {
           values: {
             ...VALUES,
