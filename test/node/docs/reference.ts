@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
+import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 
 const ENV: string = "../../../src/env.ts";
@@ -136,6 +137,25 @@ async function limitsTable(): Promise<string> {
   );
 }
 
+async function packagesTable(): Promise<string> {
+  const folder = "test/node/bundle/typescript/corpus";
+  const { dependencies } = JSON.parse(await readFile(`${folder}/package.json`, "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  const rows = CORPUS.map(({ name, does, kb, note, fails }) => {
+    const [installed] = /^(?:@[^/]+\/)?[^/]+/.exec(name)!;
+    const works = fails === undefined ? "yes" : `**no**: ${fails.because}`;
+    return [
+      code(name),
+      dependencies[installed]!,
+      does,
+      note === undefined ? works : `${works}; ${note}`,
+      String(kb ?? ""),
+    ];
+  });
+  return table(["package", "version", "for", "works", "KB"], rows);
+}
+
 const TABLES: Record<string, () => string | Promise<string>> = {
   manifest: manifestTable,
   settings: settingsTable,
@@ -143,10 +163,11 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   enterprises: enterprisesTable,
   providers: providersTable,
   limits: limitsTable,
+  packages: packagesTable,
 };
 
 /** The pages with tables. */
-export const PAGES = ["docs/manifest.md", "docs/configuration.md"];
+export const PAGES = ["docs/manifest.md", "docs/configuration.md", "docs/packages.md"];
 
 /** The text of a page with its tables made anew. */
 export async function renewed(path: string): Promise<string> {

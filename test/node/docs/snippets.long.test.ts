@@ -115,6 +115,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/packages.md",
     "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",
