@@ -93,6 +93,8 @@ const OPTIONS = {
   legalComments: "none",
   logLevel: "silent",
   logLimit: 0,
+  // As servlets.tsconfig.json has it, whatever lies beside the servlet.
+  tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   define: { "process.env.NODE_ENV": '"production"' },
 } satisfies BuildOptions;
 

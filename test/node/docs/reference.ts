@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import * as z from "zod";
 import { limits } from "../../../src/limits.ts";
+import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 
 const ENV: string = "../../../src/env.ts";
@@ -137,6 +138,25 @@ async function limitsTable(): Promise<string> {
   );
 }
 
+async function packagesTable(): Promise<string> {
+  const folder = "test/node/bundle/typescript/corpus";
+  const { dependencies } = JSON.parse(await readFile(`${folder}/package.json`, "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  const rows = CORPUS.map(({ name, does, kb, note, fails }) => {
+    const [installed] = /^(?:@[^/]+\/)?[^/]+/.exec(name)!;
+    const works = fails === undefined ? "yes" : `**no**: ${fails.because}`;
+    return [
+      code(name),
+      dependencies[installed]!,
+      does,
+      note === undefined ? works : `${works}; ${note}`,
+      String(kb ?? ""),
+    ];
+  });
+  return table(["package", "version", "for", "works", "KB"], rows);
+}
+
 const TABLES: Record<string, () => string | Promise<string>> = {
   manifest: manifestTable,
   settings: settingsTable,
@@ -144,10 +164,16 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   enterprises: enterprisesTable,
   providers: providersTable,
   limits: limitsTable,
+  packages: packagesTable,
 };
 
 /** The pages with tables or files. */
-export const PAGES = ["docs/manifest.md", "docs/configuration.md", "docs/other-languages.md"];
+export const PAGES = [
+  "docs/manifest.md",
+  "docs/configuration.md",
+  "docs/other-languages.md",
+  "docs/packages.md",
+];
 
 /** How a file's language is named in a block, where that is not by the end of its name. */
 const LANGUAGES: Record<string, string> = { rs: "rust" };

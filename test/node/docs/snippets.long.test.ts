@@ -118,6 +118,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/packages.md",
     "docs/projects.md",
     "docs/sources.md",
     "docs/state.md",

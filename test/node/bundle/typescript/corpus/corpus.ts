@@ -1,0 +1,387 @@
+/** Packages from npm that authors of servlets reach for, each with a use of it. Their versions are in package.json. */
+
+export interface Used {
+  /** The package, or one of its modules. */
+  name: string;
+  /** For readers of docs/packages.md. */
+  does: string;
+  /** Kilobytes of the servlet that uses it, compressed; absent if it does not work. */
+  kb?: number;
+  imports: string;
+  /** The body of an asynchronous function that uses the package, and returns JSON. */
+  body: string;
+  /** The body's result, where Node has none to compare with: it would ask a server. */
+  gives?: unknown;
+  /** Why it does not work in a servlet: the error, and for readers. */
+  fails?: { error: RegExp; because: string };
+  /** What works only in part, or how else than usual it is to be imported. */
+  note?: string;
+}
+
+/** What the test answers to requests. */
+export const ANSWER = { id: 7 };
+
+export const CORPUS: readonly Used[] = [
+  {
+    name: "@formatjs/intl-numberformat",
+    does: "`Intl`",
+    kb: 1046,
+    imports: `import "@formatjs/intl-getcanonicallocales/polyfill.js";
+import "@formatjs/intl-locale/polyfill.js";
+import "@formatjs/intl-pluralrules/polyfill.js";
+import "@formatjs/intl-pluralrules/locale-data/de.js";
+import "@formatjs/intl-numberformat/polyfill.js";
+import "@formatjs/intl-numberformat/locale-data/de.js";`,
+    body: `const price = new Intl.NumberFormat("de", { style: "currency", currency: "EUR" });
+return [price.format(1234.5), (1234.5).toLocaleString("de")];`,
+    note: "with `-getcanonicallocales`, `-locale` and `-pluralrules`, and the data of each locale",
+  },
+  {
+    name: "@noble/hashes",
+    does: "hashes",
+    kb: 22,
+    imports: 'import { sha256 } from "@noble/hashes/sha2.js";',
+    body: 'return sha256(new TextEncoder().encode("abc")).join();',
+  },
+  {
+    name: "ajv",
+    does: "JSON Schema",
+    kb: 289,
+    imports: 'import { Ajv } from "ajv";',
+    body: `const check = new Ajv().compile({ type: "object", properties: { a: { type: "integer" } } });
+return [check({ a: 1 }), check({ a: "x" }), check.errors?.map(({ message }) => message)];`,
+  },
+  {
+    name: "axios",
+    does: "HTTP",
+    kb: 156,
+    imports: 'import axios from "axios";',
+    body: `const api = axios.create({ baseURL: "https://api.example" });
+const { data, status } = await api.post("/things", { a: 1 }, { params: { q: "x y" } });
+const failed = await api.get("/missing").catch((error: unknown) => String(error));
+return { data, status, failed };`,
+    gives: {
+      data: ANSWER,
+      status: 200,
+      failed: "AxiosError: Request failed with status code 404",
+    },
+  },
+  {
+    name: "cheerio",
+    does: "HTML",
+    kb: 673,
+    imports: 'import * as cheerio from "cheerio";',
+    body: `const page = cheerio.load("<ul><li class=a>x<li>y</ul>");
+page("li.a").attr("id", "7");
+return [page("li").length, page.html("ul"), page("ul").extract({ all: ["li"] })];`,
+    note: "`cheerio/slim` is smaller",
+  },
+  {
+    name: "chrono-node",
+    does: "dates in words",
+    kb: 127,
+    imports: 'import * as chrono from "chrono-node";',
+    body: 'return chrono.parseDate("tomorrow at 5pm", new Date(0))?.toISOString();',
+  },
+  {
+    name: "csv-parse",
+    does: "CSV",
+    imports: 'import { parse } from "csv-parse/sync";',
+    body: String.raw`return parse("a,b\n1,2", { columns: true });`,
+    fails: {
+      error: /Buffer is not defined/,
+      because: "needs `Buffer`; `csv-parse/browser/esm/sync` works",
+    },
+  },
+  {
+    name: "csv-parse/browser/esm/sync",
+    does: "CSV",
+    kb: 78,
+    imports: 'import { parse } from "csv-parse/browser/esm/sync";',
+    body: String.raw`return parse("a,b\n1,2", { columns: true });`,
+  },
+  {
+    name: "date-fns",
+    does: "dates",
+    kb: 91,
+    imports: `import { addMonths, format, formatDistance, parseISO } from "date-fns";
+import { de } from "date-fns/locale/de";`,
+    body: `const later = addMonths(parseISO("2024-01-31"), 1);
+return [format(later, "EEEE, d. MMMM yyyy", { locale: de }), formatDistance(0, 1e9)];`,
+  },
+  {
+    name: "dayjs",
+    does: "dates",
+    kb: 39,
+    imports: `import dayjs from "dayjs";
+import "dayjs/locale/de.js";
+import relativeTime from "dayjs/plugin/relativeTime.js";
+import utc from "dayjs/plugin/utc.js";
+dayjs.extend(utc);
+dayjs.extend(relativeTime);`,
+    body: `const day = dayjs.utc("2024-02-29");
+return [day.add(1, "year").format(), day.locale("de").format("dddd D MMMM"), day.from("2024-05-01")];`,
+    note: "its plugin `timezone` needs `Intl`",
+  },
+  {
+    name: "decimal.js",
+    does: "exact numbers",
+    kb: 76,
+    imports: 'import { Decimal } from "decimal.js";',
+    body: 'return [new Decimal("0.1").plus("0.2").toString(), Decimal.sqrt(2).toFixed(18)];',
+  },
+  {
+    name: "diff",
+    does: "differences of texts",
+    kb: 54,
+    imports: 'import { applyPatch, createPatch, diffWords } from "diff";',
+    body: String.raw`const patch = createPatch("file", "a\nb\n", "a\nc\n");
+return [patch, applyPatch("a\nb\n", patch), diffWords("a b", "a c")];`,
+  },
+  {
+    name: "fast-xml-parser",
+    does: "XML",
+    kb: 152,
+    imports: 'import { XMLBuilder, XMLParser, XMLValidator } from "fast-xml-parser";',
+    body: `const read = new XMLParser({ ignoreAttributes: false }).parse('<a b="1"><c>2</c></a>');
+return [read, new XMLBuilder({ ignoreAttributes: false }).build(read), XMLValidator.validate("<a>")];`,
+  },
+  {
+    name: "fuse.js",
+    does: "fuzzy search",
+    kb: 72,
+    imports: 'import Fuse from "fuse.js";',
+    body: `const books = [{ title: "Old Man's War" }, { title: "The Lock Artist" }];
+return new Fuse(books, { keys: ["title"] }).search("lok");`,
+  },
+  {
+    name: "handlebars",
+    does: "templates",
+    kb: 205,
+    imports: 'import Handlebars from "handlebars";',
+    body: 'return Handlebars.compile("{{#each names}}Hello {{this}}! {{/each}}")({ names: ["<a>"] });',
+  },
+  {
+    name: "immer",
+    does: "immutable values",
+    kb: 35,
+    imports: 'import { produce } from "immer";',
+    body: `const before = { list: [1] };
+return [before, produce(before, (draft) => void draft.list.push(2))];`,
+  },
+  {
+    name: "jose",
+    does: "JSON Web Tokens",
+    kb: 27,
+    imports: 'import { base64url, decodeJwt, UnsecuredJWT } from "jose";',
+    body: `const token = new UnsecuredJWT({ sub: "ada" }).encode();
+return [token, decodeJwt(token), base64url.encode("hi")];`,
+    note: "without signatures and ciphers: they need `crypto.subtle`",
+  },
+  {
+    name: "jsonata",
+    does: "queries of JSON",
+    kb: 171,
+    imports: 'import jsonata from "jsonata";',
+    body: 'return jsonata("$sum(items.price)").evaluate({ items: [{ price: 1 }, { price: 2 }] });',
+  },
+  {
+    name: "ky",
+    does: "HTTP",
+    kb: 35,
+    imports: 'import ky from "ky";',
+    body: 'return ky.post("https://api.example/things", { json: { a: 1 }, timeout: 1000 }).json();',
+    gives: ANSWER,
+  },
+  {
+    name: "liquidjs",
+    does: "templates",
+    kb: 191,
+    imports: 'import { Liquid } from "liquidjs";',
+    body: `const text = "{% for name in names %}{{ name | upcase }} {% endfor %}";
+return new Liquid().parseAndRender(text, { names: ["a", "b"] });`,
+  },
+  {
+    name: "lodash",
+    does: "functions for data",
+    kb: 249,
+    imports: 'import lodash from "lodash";',
+    body: `const copy = lodash.cloneDeep({ at: [new Date(0)] });
+return [lodash.groupBy([1, 2, 3], (n) => n % 2), copy, lodash.template("<%= a %>")({ a: 1 })];`,
+  },
+  {
+    name: "lodash-es",
+    does: "functions for data",
+    kb: 81,
+    imports: 'import { groupBy, merge } from "lodash-es";',
+    body: "return [groupBy([1, 2, 3], (n) => n % 2), merge({ a: { b: 1 } }, { a: { c: 2 } })];",
+  },
+  {
+    name: "luxon",
+    does: "dates",
+    imports: 'import { DateTime } from "luxon";',
+    body: 'return DateTime.fromISO("2024-02-29", { zone: "utc" }).plus({ years: 1 }).toISO();',
+    fails: { error: /Intl is not defined/, because: "needs `Intl`; date-fns and dayjs do not" },
+  },
+  {
+    name: "markdown-it",
+    does: "Markdown",
+    kb: 197,
+    imports: 'import MarkdownIt from "markdown-it";',
+    body: String.raw`return new MarkdownIt({ linkify: true }).render("# Hi\n\nhttp://a.example *b*");`,
+  },
+  {
+    name: "marked",
+    does: "Markdown",
+    kb: 132,
+    imports: 'import { marked } from "marked";',
+    body: String.raw`return marked.parse("# Hi\n\n* a\n* **b**\n\n| a |\n| - |\n| 1 |");`,
+  },
+  {
+    name: "mathjs",
+    does: "mathematics",
+    kb: 5017,
+    imports: 'import { derivative, det, evaluate, matrix } from "mathjs";',
+    body: `return [
+  String(evaluate("12.7 cm to inch")),
+  String(derivative("x^2 + x", "x")),
+  det(matrix([[1, 2], [3, 4]])),
+];`,
+    note: "too large for the free plan",
+  },
+  {
+    name: "minisearch",
+    does: "full-text search",
+    kb: 52,
+    imports: 'import MiniSearch from "minisearch";',
+    body: `const search = new MiniSearch({ fields: ["title"] });
+search.addAll([{ id: 1, title: "Moby Dick" }, { id: 2, title: "Zen" }]);
+return search.search("mobi", { fuzzy: 0.3 }).map(({ id }) => id as number);`,
+  },
+  {
+    name: "mustache",
+    does: "templates",
+    kb: 23,
+    imports: 'import Mustache from "mustache";',
+    body: 'return Mustache.render("{{#a}}{{b}},{{/a}}", { a: [{ b: 1 }, { b: "<" }] });',
+  },
+  {
+    name: "nanoid",
+    does: "ids",
+    kb: 8,
+    imports: 'import { customAlphabet, nanoid } from "nanoid";',
+    body: 'return [nanoid().length, customAlphabet("a", 5)()];',
+  },
+  {
+    name: "node-html-parser",
+    does: "HTML",
+    kb: 262,
+    imports: 'import { parse } from "node-html-parser";',
+    body: `const list = parse("<ul><li class=a>x</li><li>y</li></ul>");
+return [list.querySelector("li.a")?.text, list.querySelectorAll("li").length, String(list)];`,
+  },
+  {
+    name: "papaparse",
+    does: "CSV",
+    kb: 38,
+    imports: 'import Papa from "papaparse";',
+    body: String.raw`const { data } = Papa.parse("a,b\n1,2", { header: true, dynamicTyping: true });
+return [data, Papa.unparse([{ a: 1, b: "x,y" }])];`,
+  },
+  {
+    name: "qs",
+    does: "query strings",
+    kb: 121,
+    imports: 'import qs from "qs";',
+    body: 'return [qs.parse("a[b][]=1&a[b][]=2"), qs.stringify({ a: { b: [1, "x y"] } })];',
+  },
+  {
+    name: "ramda",
+    does: "functions for data",
+    kb: 28,
+    imports: 'import * as R from "ramda";',
+    body: `const byParity = R.groupBy((n: number) => (n % 2 ? "odd" : "even"), [1, 2, 3]);
+return R.mapObjIndexed((all) => R.sum(all ?? []), byParity);`,
+  },
+  {
+    name: "remeda",
+    does: "functions for data",
+    kb: 16,
+    imports: 'import { groupBy, mapValues, pipe } from "remeda";',
+    body: `const parity = groupBy((n: number) => (n % 2 ? "odd" : "even"));
+return pipe([1, 2, 3], parity, mapValues((all) => all.length));`,
+  },
+  {
+    name: "rrule",
+    does: "repeating dates",
+    kb: 93,
+    imports: 'import * as rrule from "rrule";',
+    body: `const { RRule } = "RRule" in rrule ? rrule : (rrule as { default: typeof rrule }).default;
+return new RRule({ freq: RRule.WEEKLY, count: 3, dtstart: new Date(0) }).all();`,
+  },
+  {
+    name: "semver",
+    does: "versions",
+    kb: 93,
+    imports: 'import semver from "semver";',
+    body: 'return [semver.satisfies("1.2.3", "^1.0.0"), semver.sort(["1.10.0", "1.9.0"])];',
+  },
+  {
+    name: "turndown",
+    does: "HTML to Markdown",
+    kb: 480,
+    imports: 'import Turndown from "turndown";',
+    body: 'return new Turndown().turndown("<h1>Hi</h1><p>a <b>b</b></p>");',
+  },
+  {
+    name: "uuid",
+    does: "ids",
+    kb: 19,
+    imports: 'import { v4, v5, v7, validate } from "uuid";',
+    body: 'return [validate(v4()), validate(v7()), v5("a", v5.URL)];',
+  },
+  {
+    name: "valibot",
+    does: "schemas",
+    kb: 14,
+    imports: 'import * as v from "valibot";',
+    body: `const person = v.object({ mail: v.pipe(v.string(), v.email()) });
+return [v.is(person, { mail: "a@b.de" }), v.safeParse(person, { mail: "a" }).issues?.[0].message];`,
+  },
+  {
+    name: "validator",
+    does: "checks of text",
+    kb: 339,
+    imports: 'import validator from "validator";',
+    body: `return [validator.isEmail("a@b.de"), validator.isMobilePhone("+491711234567", "de-DE"),
+  validator.isISO8601("2024-02-30", { strict: true })];`,
+  },
+  {
+    name: "xml2js",
+    does: "XML",
+    imports: 'import { parseStringPromise } from "xml2js";',
+    body: 'return parseStringPromise("<a><b>1</b></a>");',
+    fails: {
+      error: /The package xml2js needs Node \(events, timers\)/,
+      because: "needs `node:events` and `node:timers`; fast-xml-parser does not",
+    },
+  },
+  {
+    name: "yaml",
+    does: "YAML",
+    kb: 171,
+    imports: 'import { parse, parseDocument, stringify } from "yaml";',
+    body: String.raw`const read = parse("a: [1, 2]\nb: &x {c: d}\ne: *x");
+return [read, stringify({ a: ["x", { y: null }] }), String(parseDocument("a: 1 # c\n"))];`,
+  },
+  {
+    name: "zod",
+    does: "schemas",
+    kb: 188,
+    imports: 'import * as z from "zod";',
+    body: `const person = z.object({ mail: z.email() });
+const { error } = person.safeParse({ mail: "a" });
+return [person.safeParse({ mail: "a@b.de" }).success, error && z.prettifyError(error)];`,
+    note: "`zod/mini` is smaller, and comes with the kit",
+  },
+];
