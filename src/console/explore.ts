@@ -6,6 +6,7 @@ import type { Tool } from "../model.ts";
 import { printable, printableText } from "../text.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Catalog } from "../servlets/catalog.ts";
+import type { Manifest } from "../servlets/manifest.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { rowsOf, type SchemaRow } from "./schema-rows.ts";
 
@@ -82,7 +83,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     else before.push(entry);
   };
   for (const { servlet, own, tool } of catalog.tools.values())
-    add(servlet, own, toolEntry(tool, servlet));
+    add(servlet, own, toolEntry(tool, own, servlet));
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description, arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
@@ -119,22 +120,27 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   return all;
 }
 
-function toolEntry(tool: Tool, servlet: PreparedServlet): Entry {
+function toolEntry(tool: Tool, own: string, servlet: PreparedServlet): Entry {
   const { name, title, description, inputSchema, outputSchema } = tool;
   const details = () =>
     html`${table("Arguments", rowsOf(inputSchema))}
     ${outputSchema === undefined ? "" : table("Result", rowsOf(outputSchema))}`;
   const about = description ?? title ?? "";
-  return { kind: "tool", name, about, badges: badgesOf(tool, servlet), details };
+  return { kind: "tool", name, about, badges: badgesOf(tool, own, servlet.manifest), details };
 }
 
-/** The tool's annotations and its servlet's manifest, in words. */
-function badgesOf({ annotations = {}, execution }: Tool, { manifest }: PreparedServlet): string[] {
+/** The tool's annotations and its servlet's manifest, in words. `own` is its name there. */
+function badgesOf(
+  { annotations = {}, execution }: Tool,
+  own: string,
+  manifest: Manifest,
+): string[] {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const said = {
     "reads only": readOnlyHint === true,
     "may delete or overwrite": readOnlyHint !== true && destructiveHint === true,
     "reaches outside": openWorldHint === true,
+    "may ask you": manifest.tools?.[own]?.asks === true,
     "may take long": ["optional", "required"].includes(execution?.taskSupport ?? ""),
     "keeps state": (manifest.state ?? "call") !== "call",
   };

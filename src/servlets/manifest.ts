@@ -180,6 +180,10 @@ export const manifestSchema = z
               "Which calls become tasks where the client takes them: none (never), long ones (auto), all (always), or all, and other clients are refused (required). The tool's taskSupport by default, or auto.",
             )
             .optional(),
+          asks: z
+            .boolean()
+            .describe("Whether its calls may ask the user, which the server's page then says.")
+            .optional(),
           output: z.null().describe("null if calls have no value in Open Tool Calling.").optional(),
           requirements: requirementsSchema
             .describe("Credentials for this tool, instead of the servlet's requirements.")

@@ -102,12 +102,13 @@ describe("the start page", () => {
       { annotations: { destructiveHint: true, openWorldHint: true } },
       {
         accounts: { github: { hosts: ["api.github.com"] } },
-        tools: { greet: { task: "auto" } },
+        tools: { greet: { task: "auto", asks: true } },
       },
     );
     for (const badge of [
       "may delete or overwrite",
       "reaches outside",
+      "may ask you",
       "may take long",
       "uses your account github",
     ])
