@@ -73,7 +73,7 @@ export function callPage({ id, story, token, replayed }: Shown): Markup {
 }
 
 /** The page that says what a fork does, before it is made. */
-export const forkPage = (id: string, entries: number, token: string): Markup =>
+export const forkPage = (id: string, entries: number, hidden: Record<string, string>): Markup =>
   html`<h2>Fork this call after ${entries} answers?</h2>
     <ul>
       <li>
@@ -88,7 +88,7 @@ export const forkPage = (id: string, entries: number, token: string): Markup =>
       <li>Its questions are answered here: no client knows of it.</li>
     </ul>
     <form method="post" action="${LIVE_PATH}/${id}">
-      <input type="hidden" name="token" value="${token}" />
+      ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
       <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
       <button name="do" value="">Go back</button>
     </form>`;

@@ -112,7 +112,7 @@ export async function looked(
   // Its client knows nothing of it, so what it asks is answered on pages.
   const client = { ...rest.client, capabilities: {} };
   const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
-  const { taskId } = await tasks!.create(fork);
+  const { taskId } = await tasks!.create(fork, undefined, { id: look.id, isRetried: true });
   return { fork: taskId };
 }
 

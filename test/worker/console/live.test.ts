@@ -249,6 +249,33 @@ describe("the page of a call", () => {
     expect(saidIn({ result: (await task())["result"] })).toEqual(["Ada"]);
   });
 
+  test("forks once, however often the form is sent", async () => {
+    const { taskId } = await planned(EVE, ELICIT);
+    const eve = await person(EVE);
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await eve.fetch(path);
+    const warned = await eve.send(path, { ...hidden, fork: "0" });
+    const sent = { ...warned.hidden, "fork-now": "0" };
+    const init = {
+      method: "POST",
+      headers: { origin: eve.origin, "sec-fetch-site": "same-origin" },
+      body: new URLSearchParams(sent).toString(),
+    };
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const twice = [1, 2].map(() =>
+      eve.fetch(path, { ...init, headers: { ...init.headers, ...type } }),
+    );
+    const [one, other] = (await Promise.all(twice)).map(({ response }) =>
+      response.headers.get("location"),
+    );
+    expect(one).toMatch(/^\/console\/live\/\w+$/);
+    expect(one).not.toBe(path);
+    expect(other).toBe(one);
+    // The name of the call that it makes is part of what was agreed to.
+    const own = { ...sent, as: taskId };
+    expect((await eve.send(path, own)).status).toBe(403);
+  });
+
   test("takes no form of another page, person or site", async () => {
     const { taskId, task } = await planned(ADA, ELICIT);
     const other = await planned(ADA, ELICIT);
