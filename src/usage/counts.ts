@@ -1,3 +1,5 @@
+import { limits } from "../limits.ts";
+
 /** Counters of runs, which can be added up. */
 
 /** A run of a servlet that has ended. */
@@ -122,7 +124,8 @@ export class Counts {
     this.#most = most;
   }
 
-  add(run: CountedRun): void {
+  add(given: CountedRun): void {
+    const run = { ...given, ...briefly(given), tool: brief(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
     if (run.message !== undefined) this.#addError(run, run.message);
@@ -139,7 +142,7 @@ export class Counts {
   /** Of too many objects the others are told another time, when they store something again. */
   setStored(stored: Stored): void {
     if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
-      this.#stored.set(stored.object, stored);
+      this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
   }
 
   /** All that was counted since the last time; undefined if that is nothing. */
@@ -166,6 +169,14 @@ export class Counts {
     return sums;
   }
 }
+
+/** Names come from servlets and issuers, and may be of any length. */
+const brief = (name: string): string => name.slice(0, limits.usageNameCharacters);
+
+const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
+  servlet: brief(servlet),
+  caller: brief(caller),
+});
 
 const newNames = (): Record<Dimension, Map<string, Sums>> => ({
   servlet: new Map(),

@@ -51,6 +51,14 @@ describe("counters of an isolate", () => {
     expect(others.sums.runs).toBe(100_000 - 10);
   });
 
+  test("have short names, however long those of servlets and callers are", () => {
+    const counts = new Counts(10);
+    const name = "x".repeat(1_000_000);
+    counts.add(run({ servlet: name, tool: name, caller: name, message: "broken" }));
+    counts.setStored({ object: "one", servlet: name, caller: name, bytes: 1 });
+    expect(JSON.stringify(counts.take()).length).toBeLessThan(5000);
+  });
+
   test("know times to within half a doubling, also of sums", () => {
     const [quick, slow] = [new Counts(1), new Counts(1)];
     for (let nth = 0; nth < 90; nth++) quick.add(run({ ms: 10 }));
