@@ -44,10 +44,11 @@ export class Listing {
     await this.#sending;
   }
 
-  /** Nothing more is told of a task that its caller wants forgotten. */
-  end(): void {
+  /** Nothing more is told of a task that its caller wants forgotten, once this has settled. */
+  async end(): Promise<void> {
     this.#profiles = undefined;
     this.#latest = undefined;
+    await this.#sending;
   }
 
   async #send(profiles: Profiles): Promise<void> {
@@ -70,7 +71,9 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   const { status, statusMessage: waits } = view;
   const name = printable(nameIn({ method, params })).slice(0, limits.pageCharacters);
   const listed: Listed = { id, kind: "call", name, status, created, updated, until };
-  return { by, listed: typeof waits === "string" ? { ...listed, waits } : listed };
+  // It names each of thousands of questions.
+  const words = typeof waits === "string" && { waits: waits.slice(0, limits.pageCharacters) };
+  return { by, listed: { ...listed, ...words } };
 }
 
 /** The name or URI of what is called, or the method of a call without one. */

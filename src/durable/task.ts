@@ -135,7 +135,7 @@ export function taskObject(share: Share) {
       { isForgotten = false, isByPerson = false } = {},
     ): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
-      if (isForgotten) this.#listing.end();
+      if (isForgotten) await this.#listing.end();
       // One that its client has ended with a link goes on for a person alone.
       const isLinked = this.#store.isHandedOver && this.#store.owner === undefined;
       if (!this.#store.isOver && (isForgotten || isByPerson || !isLinked)) {

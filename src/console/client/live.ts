@@ -104,6 +104,10 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
       rows.delete(id);
       count();
     });
+    events.addEventListener("crowded", ({ data }: MessageEvent<string>) => {
+      events.close();
+      news.textContent = `More than ${data} windows show your calls, so this one follows them no longer. Reload it to see changes.`;
+    });
     events.addEventListener("error", () => {
       // It connects again by itself, unless the server has refused it: after a while that may be over.
       news.textContent = "The connection was lost. Connecting again…";
