@@ -36,11 +36,11 @@ export class Listing {
     const profiles = this.#profiles;
     if (profiles === undefined || !this.#store.exists) return;
     const { status, updated } = this.#store.row;
-    if (this.#told === `${status} ${updated}`) return;
-    this.#told = `${status} ${updated}`;
-    // Read now: one that no client sees is deleted when it has ended.
-    this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
-    this.#sending ??= this.#send(profiles);
+    if (this.#told !== `${status} ${updated}`) {
+      this.#told = `${status} ${updated}`;
+      this.#latest = listedOf(this.#store).catch((error: unknown) => void report(error));
+      this.#sending ??= this.#send(profiles);
+    }
     await this.#sending;
   }
 

@@ -1,5 +1,5 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -113,6 +113,23 @@ describe("the list", () => {
     await call("working", now + 20);
     await call("working", now);
     expect(await profile.listed("late")).toMatchObject([{ status: "completed" }]);
+  });
+
+  test("is put right by who opens a call whose object died before it could tell of its end", async () => {
+    const { taskId, task } = await planned(MALLORY);
+    await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const mallory = await person(MALLORY);
+    await listWith(mallory, "has ended");
+    const profile = profileOf(MALLORY);
+    const [listed] = (await profile.listed(MALLORY)).filter(({ id }) => id === taskId);
+    await profile.unlist(taskId);
+    await profile.list(MALLORY, { ...listed!, status: "working", updated: listed!.created });
+    const tasks = namespaceOf(env, "TASKS")!;
+    await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
+    await mallory.fetch(`/console/live/${taskId}`);
+    await vi.waitFor(async () =>
+      expect(await profile.listed(MALLORY)).toMatchObject([{ id: taskId, status: "completed" }]),
+    );
   });
 
   test("is sealed: names and questions are not in storage in the clear", async () => {
