@@ -12,6 +12,9 @@ import { begin, completionsOf, reasonOf, schemaOf, type Target } from "./targets
 /** Messages, and lines of the log, that are shown of one call: the newest. */
 const SHOWN = 200;
 
+/** How often what happens is drawn, in ms: a call may say thousands of things in a second. */
+const DRAW_MS = 100;
+
 /** How a call goes. */
 interface Run {
   stop: AbortController;
@@ -36,6 +39,7 @@ const Try = ({ target, address }: { target: Target; address: string }) => {
   const [run, setRun] = useState<Run | undefined>(undefined);
   const [given, setGiven] = useState<Json>({});
   const now = useRef<Run | undefined>(undefined);
+  const drawing = useRef<number | undefined>(undefined);
 
   useEffect(() => {
     schemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
@@ -43,7 +47,10 @@ const Try = ({ target, address }: { target: Target; address: string }) => {
 
   const update = (change: Partial<Run>) => {
     now.current = { ...now.current!, ...change };
-    setRun(now.current);
+    drawing.current ??= setTimeout(() => {
+      drawing.current = undefined;
+      setRun(now.current);
+    }, DRAW_MS);
   };
   const start = (content: Json) => {
     setFailure("");
