@@ -101,10 +101,7 @@ export async function looked(
   const entries = recorded.entries.slice(0, look.entries);
   const from = { ...begun, entries };
   if (look.what === "replay") {
-    const { deployment } = serving;
-    return {
-      replay: await rehearsed(call, from, { registry: await serving.registry(), deployment }),
-    };
+    return { replay: await rehearsed(call, from, { registry: await serving.registry() }) };
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;

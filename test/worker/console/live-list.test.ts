@@ -111,7 +111,7 @@ test("a servlet that asks a thousand questions at once takes no more of the list
     const [one] = await profileOf(name).listed(name);
     expect(one).toMatchObject({ status: "input_required" });
     return one!;
-  });
+  }, 30_000);
   expect(waits!.length).toBeLessThanOrEqual(limits.pageCharacters);
   expect(waits).toContain("waiting for the user: ???");
 });

@@ -121,7 +121,7 @@ describe("the list", () => {
     const mallory = await person(MALLORY);
     await listWith(mallory, "has ended");
     const profile = profileOf(MALLORY);
-    const [listed] = (await profile.listed(MALLORY)).filter(({ id }) => id === taskId);
+    const listed = (await profile.listed(MALLORY)).find(({ id }) => id === taskId);
     await profile.unlist(taskId);
     await profile.list(MALLORY, { ...listed!, status: "working", updated: listed!.created });
     const tasks = namespaceOf(env, "TASKS")!;
