@@ -392,10 +392,11 @@ export const limits = {
   /** Characters of a call's result that its page shows: what people read, and not what they search. */
   shownEndCharacters: 20_000,
   /**
-   * Names of servlets, tools and callers that are counted by themselves in each minute, hour and day: with 600 bytes
-   * each, counters take 20 MB at most. And how long an isolate collects counts before it sends them.
+   * Names of servlets, tools and callers that are counted by themselves in each minute, hour and day, and characters of
+   * each: with 600 bytes each, counters take 20 MB at most.
    */
   usageNames: 100,
+  usageNameCharacters: 200,
   /** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
   usageObjects: 10_000,
   /** Different errors of servlets that operators are shown, and characters of each. */
@@ -403,6 +404,7 @@ export const limits = {
   errorExcerpt: 300,
   /** How late a server may know that a key was revoked. */
   keyCheckMs: 5000,
+  /** How long an isolate collects counts before it sends them. */
   usageMs: 10_000,
   /** How long a page waits after an answer for the next question. */
   nextAskMs: 2000,

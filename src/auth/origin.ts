@@ -68,7 +68,10 @@ export function isLocal({ url, headers, cf }: Request): boolean {
 export function demandOwnOrigin({ url, headers }: Request): void {
   const origin = headers.get("origin");
   if (origin !== null && origin !== new URL(url).origin)
-    throw new Fault("forbidden", "Web pages cannot operate this server. Use npm run servlets.");
+    throw new Fault(
+      "forbidden",
+      "Web pages of other sites may not call this. Open it in a tab of its own; programs use /mcp, and operators npm run servlets.",
+    );
 }
 
 /** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */

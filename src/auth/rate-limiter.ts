@@ -42,7 +42,7 @@ export class RateLimiter {
   }
 
   /** Lets a request in; it counts as concurrent until its response has ended. Throws `too_many`. */
-  enter(caller: string | undefined, { signal }: Request): Visit {
+  enter(caller: string | undefined, { signal, method }: Request): Visit {
     if (caller === undefined) return UNCOUNTED;
     const { concurrentCalls } = limits;
     const counted = countedBy(caller);
@@ -67,6 +67,12 @@ export class RateLimiter {
           if (response === undefined || !isStream(response)) leave();
         }
         if (!isStream(response)) return response;
+        // Nobody reads the body, so it would never end.
+        if (method === "HEAD") {
+          leave();
+          await response.body?.cancel();
+          return new Response(null, response);
+        }
         // A disconnected client does not always cancel the stream, and may have disconnected before.
         if (signal.aborted) leave();
         else signal.addEventListener("abort", leave);

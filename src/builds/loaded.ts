@@ -35,9 +35,10 @@ export class ServletLoader {
     servlet: PreparedServlet,
     run: { export: string; input: string },
     call: CallContext,
+    deployment: Deployment = this.deployment,
   ): Promise<Ending> {
     const whole = { ...call, ...partsOf(call) };
-    const setup = setupOf(servlet, this.deployment, whole);
+    const setup = setupOf(servlet, deployment, whole);
     const { recorded, input } = call;
     const values = loadedRun(servlet, whole, setup, { ...run, recorded, seed: input?.seed });
     const id = crypto.randomUUID();

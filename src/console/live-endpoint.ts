@@ -74,7 +74,10 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
       : { status, body: callPage({ id, story, token, replayed }) };
   };
   if (form === undefined || isOld) return show(200);
-  if (!(await people.isToken(form.get("token") ?? "", person, PLACE, id))) return show(403);
+  // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
+  const [as] = form.getAll("as");
+  const words = [PLACE, id, ...(as === undefined ? [] : [as])];
+  if (!(await people.isToken(form.get("token") ?? "", person, ...words))) return show(403);
   const numberIn = (field: string) => {
     const text = form.get(field) ?? "";
     return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
@@ -84,12 +87,16 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
     const { replay: rehearsal } = (await tasks.look(id, { what: "replay", entries: replay })) ?? {};
     return show(200, rehearsal && { entries: replay, rehearsal });
   }
-  if (fork !== undefined) return { status: 200, body: forkPage(id, fork, token) };
-  if (forkNow !== undefined) {
+  if (fork !== undefined) {
+    const own = tasks.newId();
+    const agreed = await people.token(person, PLACE, id, own);
+    return { status: 200, body: forkPage(id, fork, { as: own, token: agreed }) };
+  }
+  if (forkNow !== undefined && as !== undefined) {
     const { origin } = new URL(request.url);
     // A fork is a new call and needs the scopes that the person has proven; a look at one's own does not.
     const own = page.tasksOf(people.callerOf(person));
-    const looked = await own.look(id, { what: "fork", entries: forkNow, origin });
+    const looked = await own.look(id, { what: "fork", entries: forkNow, origin, id: as });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);
   }
   if (form.get("do") === "cancel") await tasks.cancel(id, true);

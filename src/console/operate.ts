@@ -58,7 +58,7 @@ const button = (token: string, label: string, of: Record<string, string>): Marku
   html`<form method="post" class="one">
     <input type="hidden" name="token" value="${token}" />
     ${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
-    <button>${label}</button>
+    <button>${shown(label)}</button>
   </form>`;
 
 const table = (caption: string, columns: readonly string[], rows: readonly Markup[]): Markup =>

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
+import { demandOwnOrigin } from "../auth/origin.ts";
 import type { Markup } from "../document.ts";
 import { usageOf } from "../usage/counting.ts";
 import type { View } from "../person/view.ts";
@@ -35,6 +36,7 @@ export function addOperatorPages(app: Hono, parts: OperatorParts): void {
 
   app.get(PAGES.Usage, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
+      demandOwnOrigin(raw);
       const site = siteFor(visitor);
       if (!visitor.isOperator) return refused(site, visitor, "Usage");
       await quota.admit?.();

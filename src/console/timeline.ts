@@ -74,7 +74,7 @@ export function callPage({ id, story, token, replayed }: CallPage): Markup {
 }
 
 /** The page that explains what a fork does before it is made. */
-export const forkPage = (id: string, entries: number, token: string): Markup =>
+export const forkPage = (id: string, entries: number, hidden: Record<string, string>): Markup =>
   html`<h2>Fork this call ${startOf(entries)}?</h2>
     <ul>
       <li>A new call starts ${startOf(entries)} of this one, and continues by itself.</li>
@@ -87,7 +87,7 @@ export const forkPage = (id: string, entries: number, token: string): Markup =>
       <li>You answer its questions on these pages, because no client knows of the new call.</li>
     </ul>
     <form method="post" action="${LIVE_PATH}/${id}">
-      <input type="hidden" name="token" value="${token}" />
+      ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
       <p class="acts">
         <button class="allow" name="fork-now" value="${entries}">Fork the call</button>
         <button name="do" value="">Go back</button>

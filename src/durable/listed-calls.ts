@@ -43,34 +43,47 @@ const isEnded = ({ status }: Pick<Listed, "status">): boolean =>
 /** One person's list, sealed in an object's SQLite, and the open pages that follow it. */
 export class ListedCalls {
   readonly #sql: SqlStorage;
-  readonly #watching = new Set<Connection>();
+  /** The streams, the oldest first, each with the function that tells it something. */
+  readonly #watching = new Map<Connection, (event: string) => void>();
+  #changed: Promise<unknown> = Promise.resolve();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
   /** Adds or updates a call. Above `limits.listedCalls` it drops the oldest, ended ones first. */
-  async put(listed: Listed, sealer: Sealer): Promise<void> {
-    const { id, until, updated } = listed;
-    const sealed = await sealer.seal(encoder.encode(JSON.stringify(listed)), placeOf(id));
-    const ended = isEnded(listed) ? 1 : 0;
-    // Messages may arrive out of order: an older one changes nothing, and an ended call stays ended.
-    const { rowsWritten } = this.#sql.exec(
-      `INSERT INTO listed VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET until = excluded.until,
-       updated = excluded.updated, ended = excluded.ended, sealed = excluded.sealed
-       WHERE excluded.updated >= updated AND excluded.ended >= ended`,
-      ...[id, until, updated, ended, sealed],
-    );
-    if (rowsWritten > 0) this.#tell(eventOf([listed]));
-    this.#sql.exec(
-      `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?)`,
-      limits.listedCalls,
-    );
+  put(listed: Listed, sealer: Sealer): Promise<void> {
+    return this.#inTurn(async () => {
+      const { id, until, updated } = listed;
+      const sealed = await sealer.seal(encoder.encode(JSON.stringify(listed)), placeOf(id));
+      const ended = isEnded(listed) ? 1 : 0;
+      // Messages may arrive out of order: an older one changes nothing, and an ended call stays ended.
+      const { rowsWritten } = this.#sql.exec(
+        `INSERT INTO listed VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET until = excluded.until,
+         updated = excluded.updated, ended = excluded.ended, sealed = excluded.sealed
+         WHERE excluded.updated >= updated AND excluded.ended >= ended`,
+        ...[id, until, updated, ended, sealed],
+      );
+      if (rowsWritten > 0) this.#tell(eventOf([listed]));
+      this.#sql.exec(
+        `DELETE FROM listed WHERE id IN (SELECT id FROM listed ORDER BY ended, updated DESC LIMIT -1 OFFSET ?)`,
+        limits.listedCalls,
+      );
+    });
   }
 
-  drop(id: string): void {
-    this.#sql.exec("DELETE FROM listed WHERE id = ?", id);
-    this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
+  drop(id: string): Promise<void> {
+    return this.#inTurn(() => {
+      this.#sql.exec("DELETE FROM listed WHERE id = ?", id);
+      this.#tell(`event: gone\ndata: ${JSON.stringify(id)}\n\n`);
+    });
+  }
+
+  /** Changes are made in the order in which they came, although sealing takes a while. */
+  #inTurn(change: () => Promise<void> | void): Promise<void> {
+    const done = this.#changed.then(change);
+    this.#changed = done.catch(() => {});
+    return done;
   }
 
   /** The newest first. */
@@ -87,23 +100,31 @@ export class ListedCalls {
     return all.filter((one) => one !== undefined);
   }
 
-  /** An event stream: the whole list, then each change. Above `limits.consoleStreams` it closes the oldest. */
+  /** An event stream: the whole list, then each change. Above `limits.consoleStreams` it ends the oldest, and says why. */
   async watch(sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
-    const all = eventOf(await this.all(sealer));
     const connection: Connection = new Connection({
       keepAliveMs: limits.listenKeepAliveMs,
       life: { ms: limits.callStreamMs, ending: () => `retry: ${limits.retryMs}\n\n` },
       onOver: () => this.#watching.delete(connection),
     });
-    this.#watching.add(connection);
-    connection.writeAny(`retry: ${limits.retryMs}\nevent: all\n${all}`);
-    const [oldest] = this.#watching;
-    if (this.#watching.size > limits.consoleStreams) oldest?.close();
+    // What changes while the list is read is told after it.
+    const early: string[] = [];
+    this.#watching.set(connection, (event) => early.push(event));
+    const [oldest] = this.#watching.keys();
+    if (this.#watching.size > limits.consoleStreams) oldest?.close(crowded());
+    try {
+      const all = eventOf(await this.all(sealer));
+      connection.writeAny(`retry: ${limits.retryMs}\nevent: all\n${all}${early.join("")}`);
+    } catch (error) {
+      connection.fail(error);
+      throw error;
+    }
+    if (connection.isOpen) this.#watching.set(connection, (event) => connection.write(event));
     return connection.body;
   }
 
   #tell(event: string): void {
-    for (const one of this.#watching) one.write(event);
+    for (const tell of this.#watching.values()) tell(event);
   }
 
   dropOld(): void {
@@ -112,6 +133,9 @@ export class ListedCalls {
 }
 
 const eventOf = (calls: readonly Listed[]): string => `data: ${JSON.stringify(calls)}\n\n`;
+
+/** Its page would connect again at once, and another would end for it. */
+const crowded = () => `event: crowded\ndata: ${limits.consoleStreams}\n\n`;
 
 const placeOf = (id: string): string => `listed ${id}`;
 

@@ -126,7 +126,7 @@ export function profileObject(share: Share) {
     }
 
     async unlist(id: string): Promise<void> {
-      this.#listed.drop(id);
+      await this.#listed.drop(id);
     }
 
     async listed(principal: string): Promise<Listed[]> {
@@ -148,7 +148,7 @@ export function profileObject(share: Share) {
         // Where there are more than one request may reach, the next goes on from here.
         for (const { id } of some) {
           this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
-          this.#listed.drop(id);
+          await this.#listed.drop(id);
         }
       }
       await this.#accounts(principal).forgetAll();

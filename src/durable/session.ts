@@ -33,6 +33,8 @@ export function sessionObject(bundle: Bundle, share: Share) {
     readonly #store: SessionStore;
     readonly #protocol: SessionProtocol;
     readonly #hub: () => DurableObjectStub<Hub>;
+    /** Settles when the console knows what it was told of. */
+    #told = Promise.resolve();
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -87,7 +89,10 @@ export function sessionObject(bundle: Bundle, share: Share) {
     ): void {
       const { profiles } = share(this.env).serving;
       const lister = listerOf(principal);
-      if (profiles && lister !== undefined) this.ctx.waitUntil(work(profiles, lister));
+      if (!profiles || lister === undefined) return;
+      // In order: a session that is listed after its end would stay in the list.
+      this.#told = this.#told.then(() => work(profiles, lister));
+      this.ctx.waitUntil(this.#told);
     }
 
     async post(principal: string, post: Post) {

@@ -38,9 +38,11 @@ export class Listing {
   async tell(): Promise<void> {
     if (this.#isForgotten || !this.#store.exists) return;
     const { status, updated } = this.#store.row;
-    if (this.#sent === `${status} ${updated}`) return;
-    this.#sent = `${status} ${updated}`;
-    await Promise.all([this.#count().catch(report), this.#list()]);
+    if (this.#sent !== `${status} ${updated}`) {
+      this.#sent = `${status} ${updated}`;
+      await Promise.all([this.#count().catch(report), this.#list()]);
+    }
+    await this.#sending;
   }
 
   /** Counts the call among those that wait, or no longer. */
@@ -72,12 +74,13 @@ export class Listing {
     await this.#sending;
   }
 
-  /** Sends nothing more: the caller has asked to delete all data. */
-  end(): void {
+  /** Sends nothing more, once this has settled: the caller has asked to delete all data. */
+  async end(): Promise<void> {
     this.#isForgotten = true;
     this.#latest = undefined;
     const over = { servlet: "", tool: "", caller: "", until: 0 };
     this.#serving.counting?.waiting({ task: this.#store.id, ...over });
+    await this.#sending;
   }
 
   async #send(profiles: Profiles): Promise<void> {
@@ -100,7 +103,9 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: Listed 
   const { status, statusMessage: waits } = view;
   const name = printable(nameIn({ method, params })).slice(0, limits.pageCharacters);
   const listed: Listed = { id, kind: "call", name, status, created, updated, until };
-  return { by, listed: typeof waits === "string" ? { ...listed, waits } : listed };
+  // It names each of thousands of questions.
+  const words = typeof waits === "string" && { waits: waits.slice(0, limits.pageCharacters) };
+  return { by, listed: { ...listed, ...words } };
 }
 
 /** The name or URI of what is called, otherwise the method. */
@@ -134,10 +139,7 @@ export async function looked(
   const entries = recorded.entries.slice(0, look.entries);
   const from = { ...begun, entries };
   if (look.what === "replay") {
-    const { deployment } = serving;
-    return {
-      replay: await rehearsed(call, from, { registry: await serving.registry(), deployment }),
-    };
+    return { replay: await rehearsed(call, from, { registry: await serving.registry() }) };
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;
@@ -148,7 +150,7 @@ export async function looked(
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
   const fork = { ...rest, ...linked, client, recorded: { ...from, notices: 0 } };
-  const { taskId } = await tasks!.create(fork);
+  const { taskId } = await tasks!.create(fork, undefined, { id: look.id, isRetried: true });
   return { fork: taskId };
 }
 

@@ -82,8 +82,11 @@ export type Look =
   | { what: "story" }
   /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
   | { what: "replay"; entries: number }
-  /** Makes another task that goes on from so many entries; its questions are answered on pages of this origin. */
-  | { what: "fork"; entries: number; origin: string };
+  /**
+   * Makes the task `id`, which goes on from so many entries, unless it was made before; its questions are answered on
+   * pages of this origin.
+   */
+  | { what: "fork"; entries: number; origin: string; id: string };
 
 export interface Looked {
   story?: Story;

@@ -2,6 +2,7 @@ import type { Serving } from "../builds/serving.ts";
 import { Fault, report } from "../errors.ts";
 import type { CallContext } from "../call-context.ts";
 import { findAgain } from "../mcp/methods.ts";
+import { targetAgain } from "../mcp/task-call.ts";
 import { limits } from "../limits.ts";
 import { ANONYMOUS, type Notification } from "../model.ts";
 import type { Recorded } from "../record.ts";
@@ -103,7 +104,7 @@ async function replay(
 export async function rehearsed(
   call: Omit<TaskCall, "recorded">,
   recorded: Recorded,
-  { registry, deployment }: { registry: Registry; deployment: Deployment },
+  { registry }: { registry: Registry },
 ): Promise<Rehearsal> {
   const said: string[] = [];
   const notify = ({ params = {} }: Notification) => {
@@ -112,9 +113,8 @@ export async function rehearsed(
       said.push(JSON.stringify(message ?? data ?? "").slice(0, limits.pageCharacters));
   };
   try {
-    const all = (await registry.at(recorded.head.hash)).whole;
-    const quiet = new Registry({ servlets: all.servlets }, { ...deployment, ...UNOBSERVED });
-    const target = await findAgain(call, quiet);
+    // Lists of servlets may come from elsewhere: those that are known will do.
+    const target = await targetAgain(call, registry, recorded, UNOBSERVED);
     const context = isolatedContext(call, { ...recorded, notices: 0 });
     const outcome = await target.run({ ...context, notify });
     if (!(outcome instanceof Suspended))

@@ -95,6 +95,7 @@ export function taskObject(share: Share) {
 
     async look(principal: Principal, look: Look): Promise<Settled<Looked> | undefined> {
       if (!(await this.#isFor(principal))) return undefined;
+      this.ctx.waitUntil(this.#listing.tell());
       const parts = { serving: this.#serving, env: this.env };
       return settled(() => this.#readable(() => looked(this.#store, look, parts)));
     }
@@ -135,7 +136,7 @@ export function taskObject(share: Share) {
       { isForgotten = false, isByPerson = false } = {},
     ): Promise<boolean> {
       if (!this.#store.isOf(principal)) return false;
-      if (isForgotten) this.#listing.end();
+      if (isForgotten) await this.#listing.end();
       // One that its client has ended with a link goes on for a person alone.
       const isLinked = this.#store.isHandedOver && this.#store.owner === undefined;
       if (!this.#store.isOver && (isForgotten || isByPerson || !isLinked)) {
@@ -179,6 +180,8 @@ export function taskObject(share: Share) {
       // Parts were uploaded, but the task was never created.
       if (!this.#store.exists) return storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
+      // The object may have died before it could.
+      this.ctx.waitUntil(this.#listing.tell());
       if (this.#store.owner !== undefined) {
         if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
         if (!this.#store.exists) return;
@@ -277,7 +280,9 @@ export function taskObject(share: Share) {
         if (owner !== undefined && isHandedOver) this.#store.release();
         else if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
-          if (this.#store.isOver && this.#running === undefined) await this.#store.forget();
+          if (!this.#store.isOver || this.#running !== undefined) return true;
+          await this.#listing.tell();
+          await this.#store.forget();
           return true;
         }
       } catch (error) {

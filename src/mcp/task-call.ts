@@ -3,6 +3,7 @@ import type { Json } from "../model.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import type { Asks } from "../asks.ts";
 import type { CallContext } from "../call-context.ts";
+import type { Deployment } from "../servlets/deployment.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Recorded } from "../record.ts";
 import type { Target } from "./method.ts";
@@ -33,15 +34,17 @@ export async function runTaskCall(
   return outcome;
 }
 
-/** What a task's call is for, in the build that it began with. Throws as `findAgain`. */
+/** What a task's call is for, in the build that it began with; run with other `parts`, if any. Throws as `findAgain`. */
 export async function targetAgain(
   call: Omit<TaskCall, "recorded">,
   registry: Registry,
   recorded: Pick<Recorded, "head"> | undefined,
+  parts?: Partial<Deployment>,
 ): Promise<Target> {
   const { owner, principal } = call;
   const all = recorded === undefined ? registry : await registry.at(recorded.head.hash);
-  return findAgain(call, all.for({ principal, session: owner?.session }));
+  const own = all.for({ principal, session: owner?.session });
+  return findAgain(call, parts === undefined ? own : own.by(parts));
 }
 
 /** Failures of the asks that a session's client does not support. */

@@ -48,7 +48,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       const ending =
         runStateful?.(bundled, run, call) ??
         (program === undefined
-          ? runLoaded!(bundled, run, call)
+          ? runLoaded!(bundled, run, call, deployment)
           : callExport(program, name, input, {
               ...setupOf(bundled, deployment, { ...call, ...partsOf(call) }),
               recorded,

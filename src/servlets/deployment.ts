@@ -115,11 +115,12 @@ export interface Deployment {
     | undefined;
   /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
   listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<Lists>;
-  /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own. */
+  /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own; `by` has its log and network. */
   runLoaded?(
     servlet: PreparedServlet,
     run: { export: string; input: string },
     call: CallContext,
+    by: Deployment,
   ): Promise<Ending>;
   /** The secrets of callers; absent where none are kept. */
   secrets?: Secrets | undefined;

@@ -30,13 +30,13 @@ import type { CompletionRequest, Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
 /** The servlet that completes an argument, and the request in its own names. */
-interface Completer {
-  servlet: PreparedServlet;
-  request: CompletionRequest;
-}
+type Completer = { servlet: PreparedServlet; request: CompletionRequest };
 
 /** The full registry and the filter of a narrowed one. */
 type Narrower = { all: Registry; may: May };
+
+/** Another registry, whose lists these are, and the caller that they are for. */
+type View = { viewer: Viewer | undefined; of: Registry };
 
 /** All servlets as one: finds the one for each name, and validates arguments and results. */
 export class Registry {
@@ -49,23 +49,18 @@ export class Registry {
   readonly #viewer: Viewer | undefined;
   #seen: ReturnType<Lister["seenBy"]> | undefined;
 
-  /** With a view, it is what one caller sees of another registry. */
-  constructor(
-    bundle: Served,
-    deployment: Deployment,
-    narrower?: Narrower,
-    view?: { viewer: Viewer; of: Registry },
-  ) {
+  /** With a view, it is what one caller sees of another registry, or has the same lists and other runs. */
+  constructor(bundle: Served, deployment: Deployment, narrower?: Narrower, view?: View) {
     this.#bundle = bundle;
     this.#deployment = deployment;
     this.#narrower = narrower;
     this.#viewer = view?.viewer;
-    this.#servlets = view ? view.of.#servlets : new Map();
+    this.#servlets = view && view.of.#deployment === deployment ? view.of.#servlets : new Map();
     const parts = { deployment, servletOf: this.servlet.bind(this), may: narrower?.may };
     this.#lister = view ? view.of.#lister : new Lister(bundle, parts);
     this.isNarrow = narrower !== undefined;
     this.isDynamic = this.#lister.isDynamic;
-    this.isPersonal = view !== undefined;
+    this.isPersonal = view?.viewer !== undefined;
     this.servlets = view?.of.servlets ?? newest(bundle.servlets);
   }
 
@@ -81,6 +76,12 @@ export class Registry {
     const of = this.within(viewer.principal.scopes);
     if (of.#lister.stateful.length === 0) return of;
     return new Registry(this.#bundle, this.#deployment, of.#narrower, { viewer, of });
+  }
+
+  /** The same lists, which are asked for as before, and runs with other parts of the deployment. */
+  by(parts: Partial<Deployment>): Registry {
+    const view = { viewer: this.#viewer, of: this };
+    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrower, view);
   }
 
   /** The registry for a caller with these scopes; the full one without scopes. */

@@ -138,7 +138,8 @@ export class Counts {
     this.#most = most;
   }
 
-  add(run: CountedRun): void {
+  add(given: CountedRun): void {
+    const run = { ...given, ...briefly(given), tool: brief(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
     if (run.message !== undefined) this.#addError(run, run.message);
@@ -155,7 +156,7 @@ export class Counts {
   /** Objects above the limit are counted when they next store something. */
   setStored(stored: Stored): void {
     if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
-      this.#stored.set(stored.object, stored);
+      this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
   }
 
   setWaiting(waiting: Waiting): void {
@@ -189,6 +190,14 @@ export class Counts {
     return sums;
   }
 }
+
+/** Names come from servlets and issuers, and may be of any length. */
+const brief = (name: string): string => name.slice(0, limits.usageNameCharacters);
+
+const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
+  servlet: brief(servlet),
+  caller: brief(caller),
+});
 
 const newNames = (): Record<Dimension, Map<string, Sums>> => ({
   servlet: new Map(),

@@ -1,9 +1,8 @@
 import { useState } from "hono/jsx/dom";
 import { isObject } from "../../model.ts";
-import { printableText } from "../../text.ts";
 import { SchemaForm } from "./fields.tsx";
 import type { Asked, Json } from "./mcp.ts";
-import { Text } from "./results.tsx";
+import { cut, Text } from "./results.tsx";
 
 /** A servlet's question, and the form to answer it. */
 export const Ask = ({
@@ -35,7 +34,7 @@ export const Ask = ({
   return (
     <section class="note" aria-label="A question">
       <h4>{isModel ? "A question for your model" : "A question for you"}</h4>
-      <p class="text">{printableText(typeof message === "string" ? message : "")}</p>
+      <p class="text">{cut(typeof message === "string" ? message : "")}</p>
       {isModel && <Text text={JSON.stringify(messages, null, 2)} />}
       {link !== undefined && /^https?:$/.test(link.protocol) && (
         <p>

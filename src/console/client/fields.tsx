@@ -1,4 +1,5 @@
 import { useRef, useState } from "hono/jsx/dom";
+import { isObject } from "../../model.ts";
 import { contentOf, fieldsOf, typedIn, type Field } from "../../schema/fields.ts";
 import { printableText } from "../../text.ts";
 import type { Json } from "./mcp.ts";
@@ -25,28 +26,53 @@ export type Complete = (
   others: Record<string, string>,
 ) => Promise<string[]>;
 
+/** Fields, options of all of them, and characters of a label: a form with more stops the page for seconds. */
+const FIELDS = 200;
+const OPTIONS = 2000;
+const LABEL = 200;
+
+/** What is beyond the first fields and options is written as JSON. */
+function shownFields(schema: Json): Field[] {
+  const all = fieldsOf(schema);
+  let left = OPTIONS;
+  const shown = all.slice(0, FIELDS).map((given): Field => {
+    const field = { ...given, label: given.label.slice(0, LABEL) };
+    if (field.options.length > left) return { ...field, kind: "json", options: [], default: [] };
+    left -= field.options.length;
+    return field;
+  });
+  return all.length === shown.length ? shown : [...shown, othersOf(all.length - shown.length)];
+}
+
+const othersOf = (count: number): Field => ({
+  ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
+  ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
+});
+const OTHERS = "others";
+
 /** How long typing must pause before completions are requested. */
 const PAUSE_MS = 150;
 
 export const SchemaForm = (props: FormProps) => {
   const { id, schema, buttons, isBusy, onSubmit, onWrong, complete } = props;
-  const fields = fieldsOf(schema);
+  const fields = shownFields(schema);
   const submit = (event: Event) => {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
     const { value: button = "" } = ((event as SubmitEvent).submitter ??
       {}) as Partial<HTMLButtonElement>;
     const sent = new URLSearchParams(new FormData(form) as never);
-    const content = contentOf(fields, typedIn(fields, sent));
-    const wrong = fields.find(
-      ({ kind, name }) =>
-        kind === "json" && typeof content[name] === "string" && !isJson(sent, fields, name),
-    );
-    if (wrong === undefined) onSubmit(button, content);
-    else
-      onWrong(
+    const textOf = (field: string) => sent.get(field)?.trim() ?? "";
+    const wrong = fields.find((one) => one.kind === "json" && !isJson(textOf(one.id)));
+    if (wrong !== undefined)
+      return onWrong(
         `${wrong.label} is not valid JSON. Enter a value such as {"a": 1}, [1, 2] or "text".`,
       );
+    const others: unknown = JSON.parse(textOf(OTHERS) || "{}");
+    if (!isObject(others))
+      return onWrong(`The other values are not an object. Enter one such as {"a": 1}.`);
+    const own = fields.filter((one) => one.id !== OTHERS);
+    onSubmit(button, { ...others, ...contentOf(own, typedIn(own, sent)) });
   };
   return (
     <form onSubmit={submit}>
@@ -70,10 +96,9 @@ export const SchemaForm = (props: FormProps) => {
   );
 };
 
-function isJson(sent: URLSearchParams, fields: readonly Field[], name: string): boolean {
-  const { id } = fields.find((one) => one.name === name)!;
+function isJson(text: string): boolean {
   try {
-    JSON.parse(sent.get(id) ?? "");
+    JSON.parse(text || "null");
     return true;
   } catch {
     return false;

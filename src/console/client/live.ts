@@ -92,6 +92,10 @@ export function follow(list: HTMLElement, news: HTMLElement): void {
       rows.delete(id);
       count();
     });
+    events.addEventListener("crowded", ({ data }: MessageEvent<string>) => {
+      events.close();
+      news.textContent = `More than ${data} windows show your calls, so this one follows them no longer. Reload it to see changes.`;
+    });
     events.addEventListener("error", () => {
       // The browser reconnects by itself unless the server has refused, which may be temporary, too.
       news.textContent = "The connection was lost. Reconnecting …";

@@ -1,3 +1,4 @@
+import { useState } from "hono/jsx/dom";
 import { isObject } from "../../model.ts";
 import { printableText } from "../../text.ts";
 import type { Json, Message } from "./mcp.ts";
@@ -8,10 +9,17 @@ import type { Json, Message } from "./mcp.ts";
 const CHARACTERS = 100_000;
 const MESSAGE_CHARACTERS = 10_000;
 
-const cut = (text: string, most = CHARACTERS): string => {
+/** Blocks of a result that are shown: ten thousands of elements stop a page for seconds. */
+const BLOCKS = 500;
+
+/** The beginning of a text, printable. */
+export const cut = (text: string, most = CHARACTERS): string => {
   const shown = printableText(text.slice(0, most));
   return text.length > most ? `${shown}\n… ${text.length - most} more characters` : shown;
 };
+
+/** Characters of a name, an address or a description. */
+const LINE = 2000;
 
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
 
@@ -33,7 +41,7 @@ const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name:
     return <audio controls src={dataOf(mimeType, data)} aria-label={name} />;
   return (
     <p>
-      {printableText(mimeType)}, {Math.floor((data.length * 3) / 4)} bytes
+      {cut(mimeType, LINE)}, {Math.floor((data.length * 3) / 4)} bytes
     </p>
   );
 };
@@ -44,7 +52,7 @@ export const Contents = ({ of }: { of: Json }) => {
   return (
     <figure>
       <figcaption class="dim">
-        {printableText(str(uri))} {printableText(str(mimeType))}
+        {cut(str(uri), LINE)} {cut(str(mimeType), LINE)}
       </figcaption>
       {typeof text === "string" ? (
         <Text text={text} />
@@ -69,8 +77,7 @@ export const Block = ({ block }: { block: Json }) => {
     case "resource_link":
       return (
         <p>
-          Resource <code>{printableText(str(uri))}</code>{" "}
-          {printableText(str(description) || str(name))}
+          Resource <code>{cut(str(uri), LINE)}</code> {cut(str(description) || str(name), LINE)}
         </p>
       );
     default:
@@ -81,7 +88,10 @@ export const Block = ({ block }: { block: Json }) => {
 /** The result of a call, prompt or read. */
 export const Outcome = ({ result }: { result: Json }) => {
   const { content, structuredContent, isError, messages, contents } = result;
-  const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
+  const all = [content, messages, contents].map((one) => (Array.isArray(one) ? one.length : 0));
+  const hidden = all.reduce((sum, length) => sum + Math.max(0, length - BLOCKS), 0);
+  const list = (value: unknown) =>
+    Array.isArray(value) ? value.slice(0, BLOCKS).filter(isObject) : [];
   return (
     <>
       {isError === true && <p class="wrong">The tool reports an error:</p>}
@@ -97,6 +107,7 @@ export const Outcome = ({ result }: { result: Json }) => {
       {list(contents).map((one) => (
         <Contents of={one} />
       ))}
+      {hidden > 0 && <p class="dim">… {hidden} more, which are not shown</p>}
       {structuredContent !== undefined && (
         <>
           <h4>Structured content</h4>
@@ -108,16 +119,21 @@ export const Outcome = ({ result }: { result: Json }) => {
 };
 
 /** The messages of a call, as sent and received. */
-export const Messages = ({ messages }: { messages: readonly Message[] }) => (
-  <details class="messages">
-    <summary>Messages ({messages.length})</summary>
-    {messages.map(({ isSent, at, json }) => (
-      <>
-        <p class="dim">
-          {isSent ? "sent" : "received"} {new Date(at).toISOString().slice(11, 23)}
-        </p>
-        <Text text={pretty(json)} most={MESSAGE_CHARACTERS} />
-      </>
-    ))}
-  </details>
-);
+export const Messages = ({ messages }: { messages: readonly Message[] }) => {
+  const [isOpen, setOpen] = useState(false);
+  const toggled = ({ target }: Event) => setOpen((target as HTMLDetailsElement).open);
+  return (
+    <details class="messages" onToggle={toggled}>
+      <summary>Messages ({messages.length})</summary>
+      {isOpen &&
+        messages.map(({ isSent, at, json }) => (
+          <>
+            <p class="dim">
+              {isSent ? "sent" : "received"} {new Date(at).toISOString().slice(11, 23)}
+            </p>
+            <Text text={pretty(json)} most={MESSAGE_CHARACTERS} />
+          </>
+        ))}
+    </details>
+  );
+};

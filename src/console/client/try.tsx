@@ -12,6 +12,9 @@ import { begin, callingOf, completionsOf, reasonOf, schemaOf, type Target } from
 /** How many messages and log lines of a call are shown: the newest. */
 const SHOWN = 200;
 
+/** How often changes are drawn, in ms: a call may send thousands of messages in a second. */
+const DRAW_MS = 100;
+
 /** A call and its state. */
 interface Run {
   stop: AbortController;
@@ -45,6 +48,7 @@ const Try = ({ target, address, callee }: Tried) => {
   const [run, setRun] = useState<Run | undefined>(undefined);
   const [given, setGiven] = useState<Json>({});
   const now = useRef<Run | undefined>(undefined);
+  const drawing = useRef<number | undefined>(undefined);
 
   useEffect(() => {
     schemaOf(target, address).then(setSchema, (error: unknown) => setFailure(reasonOf(error)));
@@ -52,7 +56,10 @@ const Try = ({ target, address, callee }: Tried) => {
 
   const update = (change: Partial<Run>) => {
     now.current = { ...now.current!, ...change };
-    setRun(now.current);
+    drawing.current ??= setTimeout(() => {
+      drawing.current = undefined;
+      setRun(now.current);
+    }, DRAW_MS);
   };
   const start = (content: Json) => {
     setFailure("");

@@ -260,6 +260,77 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await place.textContent()).toContain("Hello, Ada!");
     });
 
+    test("draws now and then while a servlet says thousands of things", async () => {
+      const page = await open();
+      const place = await tried(page, "plan");
+      const steps = Array.from({ length: 3000 }, (_, nth) => ({
+        do: "log",
+        message: `line ${nth}`,
+      }));
+      await place.getByLabel("steps").fill(JSON.stringify(steps));
+      await place.evaluate((one: any) => {
+        one.draws = 0;
+        const watched = { childList: true, characterData: true, subtree: true };
+        const { MutationObserver } = one.ownerDocument.defaultView;
+        new MutationObserver(() => one.draws++).observe(one, watched);
+      });
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").waitFor({ timeout: 50_000 });
+      expect(await place.textContent()).toContain("info: line 2999");
+      expect(await place.evaluate((one: any) => one.draws as number)).toBeLessThan(1500);
+      await place.getByText(/^Messages/).click();
+      await expect.poll(() => place.locator(".messages pre").count()).toBe(200);
+    });
+
+    test("asks for the first of ten thousands of values by fields, and for the others as JSON", async () => {
+      const page = await open();
+      const strings = Array.from({ length: 20_000 }, (_, nth) => [`p${nth}`, { type: "string" }]);
+      const many = Array.from({ length: 5000 }, (_, nth) => `o${nth}`);
+      const title = "long ".repeat(20_000);
+      const properties = {
+        choice: { type: "string", enum: many },
+        long: { type: "string", title },
+        ...Object.fromEntries(strings),
+      };
+      const requestedSchema = { type: "object", properties, required: ["p0"] };
+      const params = { message: "All of it?", requestedSchema };
+      const place = await planned(page, { do: "ask_as", params });
+      const question = place.getByLabel("A question");
+      await question.waitFor();
+      expect(await question.locator("input, textarea, select").count()).toBe(201);
+      expect(await question.locator("option").count()).toBe(0);
+      expect((await question.textContent())!.length).toBeLessThan(20_000);
+      await question.getByLabel("choice").fill('"o7"');
+      await question.getByLabel("p0").first().fill("zero");
+      const others = question.getByLabel("19802 other values");
+      await others.fill("[]");
+      await question.getByRole("button", { name: "Send this answer" }).click();
+      await place.getByText("The other values are not an object").waitFor();
+      await others.fill('{"p19999": "last"}');
+      await question.getByRole("button", { name: "Send this answer" }).click();
+      await place.getByText("It has ended").waitFor();
+      const text = await place.textContent();
+      for (const part of ['"choice": "o7"', '"p0": "zero"', '"p19999": "last"'])
+        expect(text).toContain(part);
+    });
+
+    test("shows the first of ten thousands of blocks", async () => {
+      const page = await open();
+      await page.route("**/mcp", async (route) => {
+        const response = await route.fetch();
+        if (!route.request().postData()?.includes('"tools/call"'))
+          return route.fulfill({ response });
+        const { result, ...answer } = (await response.json()) as any;
+        const content = Array.from({ length: 20_000 }, () => ({ type: "text", text: "block" }));
+        return route.fulfill({ response, json: { ...answer, result: { ...result, content } } });
+      });
+      const place = await tried(page, "echo_input");
+      await place.getByRole("button", { name: "Run" }).click();
+      await place.getByText("It has ended").waitFor();
+      expect(await place.getByText("block", { exact: true }).count()).toBe(500);
+      expect(await place.textContent()).toContain("… 19500 more");
+    });
+
     test("shows what a hostile servlet says as text", async () => {
       const page = await open();
       const evil = "<img src=x onerror=alert(1)>\u202e\u0007";

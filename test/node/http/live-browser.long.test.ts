@@ -17,6 +17,14 @@ const server = await serving({
   },
 });
 
+const small = await serving({
+  assets: ".bundle/assets",
+  variables: {
+    API_KEYS: JSON.stringify({ ada: hash("sha256", "ada") }),
+    LIMITS: JSON.stringify({ consoleStreams: 1 }),
+  },
+});
+
 const META = "io.modelcontextprotocol";
 const VERSION = "2026-07-28";
 const CAPABILITIES = {
@@ -52,8 +60,8 @@ const ELICIT = { do: "elicit", message: "Who is it for?" };
 const HOUR = { do: "sleep", ms: 3_600_000 };
 
 /** The list, of a person who has signed in there. */
-async function listOf(name: string, options: BrowserContextOptions = {}) {
-  const page = await opened(browser!, new URL("/console/live", server.url).href, options);
+async function listOf(name: string, options: BrowserContextOptions = {}, at = server) {
+  const page = await opened(browser!, new URL("/console/live", at.url).href, options);
   await page.getByLabel("API key").fill(name);
   await page.getByRole("button", { name: "Continue" }).click();
   const follows = () => page.getByText("This list is kept up to date.").waitFor();
@@ -115,6 +123,15 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await server.restart();
     await planned("eve", HOUR);
     await expect.poll(() => eve.group("working").count(), { timeout: 20_000 }).toBe(1);
+  });
+
+  test("the oldest of too many windows says that it follows the calls no longer, and lets the others", async () => {
+    const first = await listOf("ada", {}, small);
+    const second = await listOf("ada", {}, small);
+    await first.page.getByText("More than 1 windows show your calls").waitFor();
+    await first.page.waitForTimeout(2000);
+    expect(await first.page.locator("#news").textContent()).toContain("follows them no longer");
+    expect(await second.page.locator("#news").textContent()).toBe("This list follows your calls.");
   });
 
   test("a sign-in that is over leads back to the same place", async () => {

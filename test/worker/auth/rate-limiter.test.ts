@@ -26,3 +26,15 @@ test.each(["before its response begins", "while it is read"])(
     rateLimiter.enter("ada", request());
   },
 );
+
+test("a stream that is asked for by HEAD takes no place, and ends: nobody reads it", async () => {
+  configureLimits({ concurrentCalls: 1 });
+  const rateLimiter = new RateLimiter({});
+  const ended = Promise.withResolvers<string>();
+  const body = new ReadableStream({ cancel: () => ended.resolve("ended") });
+  const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
+  const visit = rateLimiter.enter("ada", new Request("http://localhost/", { method: "HEAD" }));
+  expect((await visit.until(Promise.resolve(answer))).status).toBe(200);
+  expect(await ended.promise).toBe("ended");
+  rateLimiter.enter("ada", request());
+});

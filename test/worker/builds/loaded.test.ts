@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bucketOf } from "../../../src/builds/bindings.ts";
 import { hashOf } from "../../../src/builds/build.ts";
 import { ServletLoader } from "../../../src/builds/loaded.ts";
 import { deploymentOf, readSettings } from "../../../src/env.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { connected } from "../../../src/servlets/connect.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
@@ -102,6 +103,23 @@ describe("a runner that has been taken over", () => {
     const taken = loaderWith("return returned([this.env, Object.keys(this.ctx.exports ?? {})]);");
     expect(await run(taken, await servletOf(WASM))).toBe('[{},["Runner"]]');
   });
+});
+
+test("a run that is not to be seen logs nowhere else", async () => {
+  const { loader: by } = loaderWith(
+    `await hooks.log("info", "xyzzy"); return returned({ content: [] });`,
+  );
+  const logged = vi.spyOn(console, "info");
+  onTestFinished(() => logged.mockRestore());
+  const said: string[] = [];
+  const quiet = {
+    ...by.deployment,
+    runLoaded: by.run.bind(by),
+    log: (_servlet: string, _level: string, text: string) => void said.push(text),
+  };
+  await connected(await servletOf(WASM), quiet).callTool("any", {}, nobodysCall);
+  expect(said).toEqual(["xyzzy"]);
+  expect(logged).not.toHaveBeenCalled();
 });
 
 describe("a runner that dies", () => {

@@ -1,5 +1,5 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -119,6 +119,23 @@ describe("the list", () => {
     await call("working", now + 20);
     await call("working", now);
     expect(await profile.listed("late")).toMatchObject([{ status: "completed" }]);
+  });
+
+  test("is put right by who opens a call whose object died before it could tell of its end", async () => {
+    const { taskId, task } = await planned(MALLORY);
+    await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    const mallory = await person(MALLORY);
+    await listWith(mallory, "has ended");
+    const profile = profileOf(MALLORY);
+    const listed = (await profile.listed(MALLORY)).find(({ id }) => id === taskId);
+    await profile.unlist(taskId);
+    await profile.list(MALLORY, { ...listed!, status: "working", updated: listed!.created });
+    const tasks = namespaceOf(env, "TASKS")!;
+    await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
+    await mallory.fetch(`/console/live/${taskId}`);
+    await vi.waitFor(async () =>
+      expect(await profile.listed(MALLORY)).toMatchObject([{ id: taskId, status: "completed" }]),
+    );
   });
 
   test("is sealed: names and questions are not in storage in the clear", async () => {
@@ -283,6 +300,33 @@ describe("the page of a call", () => {
       expect(text).toContain('"Grace"');
     });
     expect(saidIn({ result: (await task())["result"] })).toEqual(["Ada"]);
+  });
+
+  test("forks once, however often the form is sent", async () => {
+    const { taskId } = await planned(EVE, ELICIT);
+    const eve = await person(EVE);
+    const path = `/console/live/${taskId}`;
+    const { hidden } = await eve.fetch(path);
+    const warned = await eve.send(path, { ...hidden, fork: "0" });
+    const sent = { ...warned.hidden, "fork-now": "0" };
+    const init = {
+      method: "POST",
+      headers: { origin: eve.origin, "sec-fetch-site": "same-origin" },
+      body: new URLSearchParams(sent).toString(),
+    };
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const twice = [1, 2].map(() =>
+      eve.fetch(path, { ...init, headers: { ...init.headers, ...type } }),
+    );
+    const [one, other] = (await Promise.all(twice)).map(({ response }) =>
+      response.headers.get("location"),
+    );
+    expect(one).toMatch(/^\/console\/live\/\w+$/);
+    expect(one).not.toBe(path);
+    expect(other).toBe(one);
+    // The name of the call that it makes is part of what was agreed to.
+    const own = { ...sent, as: taskId };
+    expect((await eve.send(path, own)).status).toBe(403);
   });
 
   test("takes no form of another page, person or site", async () => {

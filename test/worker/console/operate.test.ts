@@ -167,6 +167,8 @@ describe("forms", () => {
     const caller = await signedIn(server, "caller-6");
     expect((await caller.send(PATH, revoke)).status).toBe(403);
     expect((await boss.send(PATH, { ...form, do: "anything" })).status).toBe(400);
+    const named = await boss.send(PATH, { ...form, do: "ask-revoke", name: "\u202egnp" });
+    expect(named.html).toContain("<button>Revoke \\u{202e}gnp</button>");
     const made = await boss.send(PATH, { ...revoke, key: "0".repeat(64) });
     expect(made.text).toContain("no longer configured");
     expect((await send(server, "caller-6", "tools/list")).status).toBe(200);

@@ -16,7 +16,7 @@ import {
 import { estimate } from "../../../src/usage/prices.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
-import { newCaller, operate } from "../operator/client.ts";
+import { LOCAL, LOCALHOST, newCaller, operate } from "../operator/client.ts";
 import { browser } from "../person/browser.ts";
 
 /** What runs come to: the counters of an isolate, those of the server, and their page. */
@@ -49,6 +49,14 @@ describe("counters of an isolate", () => {
     expect(callers.length).toBe(11);
     const others = callers.find(({ name }) => name === OTHERS)!;
     expect(others.sums.runs).toBe(100_000 - 10);
+  });
+
+  test("have short names, however long those of servlets and callers are", () => {
+    const counts = new Counts(10);
+    const name = "x".repeat(1_000_000);
+    counts.add(run({ servlet: name, tool: name, caller: name, message: "broken" }));
+    counts.setStored({ object: "one", servlet: name, caller: name, bytes: 1 });
+    expect(JSON.stringify(counts.take()).length).toBeLessThan(5000);
   });
 
   test("know times to within half a doubling, also of sums", () => {
@@ -181,6 +189,20 @@ describe("the page", () => {
     expect(refused.html).not.toContain("<svg");
     const open = createApp(bundle, { ...env, AUTH: "none" });
     expect((await browser(open).fetch("/console/usage")).status).toBe(403);
+  });
+
+  test("is not for other programs' web pages on this machine", async () => {
+    const open = createApp(bundle, env);
+    const page = (headers: Record<string, string>) =>
+      open.fetch(
+        new Request(`${LOCALHOST}/console/usage`, {
+          headers: { ...LOCAL, ...headers },
+          cf: {},
+        } as RequestInit),
+      );
+    expect((await page({})).status).toBe(200);
+    expect((await page({ origin: LOCALHOST })).status).toBe(200);
+    expect((await page({ origin: "http://localhost:3000" })).status).toBe(403);
   });
 
   test("says what to bind where nothing is counted", async () => {
