@@ -83,6 +83,15 @@ export class Listing {
     await this.#sending;
   }
 
+  /** Takes the task out of the list: nothing of it is stored any more. Never throws. */
+  async leave(): Promise<void> {
+    const profiles = this.#profiles;
+    const subject = await this.#store.subject().catch((error: unknown) => void report(error));
+    await this.end();
+    if (profiles && subject?.lister !== undefined)
+      await profiles.unlist(subject.lister, this.#store.id);
+  }
+
   async #send(profiles: Profiles): Promise<void> {
     while (this.#latest !== undefined) {
       const latest = this.#latest;

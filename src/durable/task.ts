@@ -281,7 +281,7 @@ export function taskObject(share: Share) {
         else if (owner?.isHidden === true) {
           if (isThere === false) this.#stop();
           if (!this.#store.isOver || this.#running !== undefined) return true;
-          await this.#listing.tell();
+          await this.#listing.leave();
           await this.#store.forget();
           return true;
         }

@@ -13,6 +13,7 @@ import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
+import { Events, SessionClient } from "../durable/session-client.ts";
 import { ABLE, newAddress, prepare, send, TASKS } from "../durable/client.ts";
 
 /** The list of a person's calls while much happens to it at once. */
@@ -135,4 +136,20 @@ test("a task is forgotten only when nothing about it is on its way to the list",
   arrived.resolve();
   await ended;
   expect(order).toEqual(["listed", "forgotten"]);
+});
+
+test("a call of a client with a session leaves the list with its result, and the session with its end", async () => {
+  const name = "session-live";
+  const server = createApp(bundle, { ...env, API_KEYS: await hashed([name]) });
+  const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
+  const client = await SessionClient.begin({ server, headers });
+  const kinds = async () => (await profileOf(name).listed(name)).map(({ kind }) => kind).toSorted();
+  const events = new Events(await client.call("plan", { steps: [{ do: "elicit" }] }));
+  const { id } = await events.message();
+  await vi.waitFor(async () => expect(await kinds()).toEqual(["call", "session"]), 30_000);
+  await client.post({ jsonrpc: "2.0", id, result: { action: "accept", content: { value: "x" } } });
+  expect((await events.message())["result"]).toBeDefined();
+  await vi.waitFor(async () => expect(await kinds()).toEqual(["session"]), 30_000);
+  await client.end();
+  await vi.waitFor(async () => expect(await kinds()).toEqual([]), 30_000);
 });
