@@ -62,7 +62,7 @@ function messagesIn(output: string): string {
   const messages = output
     .replace(/^(?:\/|[A-Za-z]:[\\/])[^\n(]*\.[cm]?[jt]sx?$\n?/gm, "")
     .replace(
-      /(Cannot find name '(\w+)')\. Do you need[^\n]*/g,
+      /(Cannot find name '(?:node:)?([\w/]+)')\. Do you need[^\n]*/g,
       (_, found: string, name: string) => `${found}. ${instead(name)}`,
     )
     .trim();

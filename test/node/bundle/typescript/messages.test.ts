@@ -55,7 +55,7 @@ export { other as default };`,
     [
       "what is for tests",
       tool("return loadServlet.name;", 'import { loadServlet } from "edge-servlets/testing";\n'),
-      /servlet\.js:2:28/,
+      /edge-servlets\/servlet and edge-servlets\/files[\s\S]*servlet\.js:2:28/,
     ],
     [
       "top-level await",
@@ -117,11 +117,15 @@ export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
 describe("what a servlet lacks is named, with what to use", () => {
   test("globals, by the type check", async () => {
     const said = await messageOf({
-      "servlet.ts": tool('return Buffer.from("x").length + process.pid + document.title;'),
+      "servlet.ts": tool(
+        'return Buffer.from("x").length + process.pid + document.title;',
+        'import type { Stats } from "node:fs";\nexport type Size = Stats["size"];\n',
+      ),
     });
-    expect(said).toMatch(/ts\(9,16\): [^\n]* name 'Buffer'\. .*Uint8Array has toBase64/);
-    expect(said).toMatch(/ts\(9,42\): [^\n]* name 'process'\. .*env_vars/);
-    expect(said).toMatch(/ts\(9,56\): [^\n]* name 'document'\. A servlet does not have it/);
+    expect(said).toMatch(/ts\(2,28\): [^\n]* name 'node:fs'\. .*edge-servlets\/files/);
+    expect(said).toMatch(/ts\(11,16\): [^\n]* name 'Buffer'\. .*Uint8Array has toBase64/);
+    expect(said).toMatch(/ts\(11,42\): [^\n]* name 'process'\. .*env_vars/);
+    expect(said).toMatch(/ts\(11,56\): [^\n]* name 'document'\. A servlet does not have it/);
     expect(said).not.toContain("@types/node");
   });
 

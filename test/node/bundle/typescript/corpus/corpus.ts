@@ -1,4 +1,7 @@
-/** Packages from npm that authors of servlets reach for, each with a use of it. Their versions are in package.json. */
+/**
+ * Packages from npm that authors of servlets reach for, each with a use of it. To add one: a row here, its version in
+ * package.json, `npm install --package-lock-only` beside that, and `npm run docs`.
+ */
 
 export interface Used {
   /** The package, or one of its modules. */
