@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve as absolute } from "node:path";
-import { modulesIn } from "../../src/host/build.ts";
+import { modulesIn } from "../../src/host/modules.ts";
 import {
   configText,
   folderService,
