@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
@@ -26,6 +27,7 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
+const startSource = await readFile("src/host/start.ts", "utf8");
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
@@ -89,6 +91,14 @@ const FORMATS: Record<string, (text: string) => void> = {
       .map((line) => /^(\w+)=(['"]?)(.*)\2$/.exec(line)!);
     readSettings(Object.fromEntries(lines.map(([, name, , value]) => [name, value])));
   },
+  "wrangler.toml": (text) => void parse(text),
+  // Options of `start`, and sections of systemd.
+  "edge-servlets.service": (text) => {
+    for (const [option] of text.matchAll(/--[a-z-]+/g)) {
+      if (!startSource.includes(option)) throw new Error(option);
+    }
+    if (!/^\[Service\]\nExecStart=/.test(text)) throw new Error("no service");
+  },
   "": (text) => void JSON.parse(text),
 };
 
@@ -115,6 +125,7 @@ const PAGES = await Promise.all(
     "docs/manifest.md",
     "docs/open-tool-calling.md",
     "docs/operating.md",
+    "docs/self-hosting.md",
     "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",

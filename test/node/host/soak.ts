@@ -34,7 +34,11 @@ interface Answer {
   session: string | undefined;
 }
 
-function post(body: object | undefined, headers: Record<string, string>): Promise<Answer> {
+function post(
+  body: object | undefined,
+  headers: Record<string, string>,
+  tries = 2,
+): Promise<Answer> {
   const method = body === undefined ? "DELETE" : "POST";
   const accept = "application/json, text/event-stream";
   return new Promise((done, fail) => {
@@ -52,10 +56,10 @@ function post(body: object | undefined, headers: Record<string, string>): Promis
       },
     );
     sent.on("error", (cause: NodeJS.ErrnoException) => {
-      // workerd closes a connection that has been idle for five seconds, by its own clock, which stops with a slow disk.
-      if (!sent.reusedSocket || cause.code !== "ECONNRESET") return fail(cause);
+      // workerd closes connections on which nothing came for a while, which may cross with a request.
+      if (cause.code !== "ECONNRESET" || tries === 0) return fail(cause);
       closed++;
-      post(body, headers).then(done, fail);
+      post(body, headers, tries - 1).then(done, fail);
     });
     sent.end(body && JSON.stringify(body));
   });
