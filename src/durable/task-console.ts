@@ -85,7 +85,7 @@ export class Listing {
 
   /** Takes the task out of the list: nothing of it is stored any more. Never throws. */
   async leave(): Promise<void> {
-    const profiles = this.#profiles;
+    const { profiles } = this.#serving;
     const subject = await this.#store.subject().catch((error: unknown) => void report(error));
     await this.end();
     if (profiles && subject?.lister !== undefined)

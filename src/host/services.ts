@@ -1,6 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
-import { modulesIn } from "./build.ts";
+import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";
 import {
   folderService,

@@ -8,7 +8,6 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
-import { buildHosted } from "./build-hosted.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { servicesOf, type Hosted } from "./services.ts";
 import { takeStorage } from "./storage.ts";
@@ -64,6 +63,12 @@ const numberIn = (text: string, name: string, most: number): number => {
   throw new Refusal(`${name} ${text} is not valid. Expected a whole number from 0 to ${most}.`);
 };
 
+/** The tools for it are loaded only where they are needed: a server that is built already has none. */
+async function buildInto(folder: string, configuration: Configuration): Promise<void> {
+  const { buildHosted } = await import("./build-hosted.ts");
+  await buildHosted(configuration, folder);
+}
+
 /** Throws a `Refusal` for an address that cannot be listened at: workerd would say less. */
 async function demandFree(host: string, port: number): Promise<void> {
   const failure = await new Promise<NodeJS.ErrnoException | undefined>((done) => {
@@ -87,7 +92,7 @@ async function main(): Promise<void> {
   const values = options();
   if (values.help) return console.log(USAGE);
   const configuration = await readConfiguration(values.config);
-  if (values.build !== undefined) return buildHosted(configuration, values.build);
+  if (values.build !== undefined) return buildInto(values.build, configuration);
   tellDifferences(configuration);
   const port = numberIn(values.port, "--port", 65_535);
   const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
@@ -100,7 +105,7 @@ async function main(): Promise<void> {
   const worker = values.worker ?? join(storage.path, "worker");
   if (values.worker === undefined) {
     await rm(worker, { recursive: true, force: true });
-    await buildHosted(configuration, worker);
+    await buildInto(worker, configuration);
   }
   const hosted: Hosted = {
     configuration,

@@ -1,5 +1,5 @@
 import { Embed, write, type Struct } from "./capnp.ts";
-import { moduleKindOf } from "./build.ts";
+import { moduleKindOf } from "./modules.ts";
 
 /** workerd's configuration. https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
 export interface WorkerdConfig {

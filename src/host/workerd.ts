@@ -47,30 +47,30 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
     ...(experimental ? ["--experimental"] : []),
   ];
   const output = log === undefined ? "inherit" : "pipe";
-  const process = spawn(binary, [...args, config], {
+  const child = spawn(binary, [...args, config], {
     stdio: ["ignore", output, output, "pipe"],
-    env: { ...variables },
+    env: { ...certificates(), ...variables },
     detached: ownGroup,
   });
   let printed = "";
   if (log !== undefined) {
-    for (const stream of [process.stdout!, process.stderr!]) {
+    for (const stream of [child.stdout!, child.stderr!]) {
       readLines(stream, (text) => {
         if (printed.length < 2000) printed += text;
         log(text);
       });
     }
   }
-  if (process.pid !== undefined) await options.started?.(process.pid);
+  if (child.pid !== undefined) await options.started?.(child.pid);
   const ports = new Map<string, number>();
   await new Promise<void>((resolve, reject) => {
-    process.once("error", (cause) =>
+    child.once("error", (cause) =>
       reject(new NotStarted(`workerd cannot be run: ${cause.message}`, { cause })),
     );
-    process.once("exit", (code, signal) =>
+    child.once("exit", (code, signal) =>
       reject(new NotStarted(`workerd ended (${signal ?? `exit code ${code}`}). ${printed}`.trim())),
     );
-    readLines(process.stdio[3] as NodeJS.ReadableStream, (text) => {
+    readLines(child.stdio[3] as NodeJS.ReadableStream, (text) => {
       for (const line of text.trim().split("\n")) {
         const { data } = eventSchema.safeParse(JSON.parse(line));
         if (data) ports.set(data.socket, data.port);
@@ -78,8 +78,17 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
       if (ports.size === sockets) resolve();
     });
   });
-  return { process, ports };
+  return { process: child, ports };
 }
+
+/** Where the certificates are that are trusted, if not at the system's usual place. */
+const certificates = () =>
+  Object.fromEntries(
+    ["SSL_CERT_FILE", "SSL_CERT_DIR"].flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 
 /** Reads a stream to its end, so that the process never waits for a full pipe. Gives whole lines. */
 function readLines(stream: NodeJS.ReadableStream, take: (text: string) => void): void {

@@ -28,10 +28,17 @@ const { values } = parseArgs({
     write: { type: "boolean", default: false },
     /** Installs, and runs nothing. */
     install: { type: "boolean", default: false },
+    /** `start`: the servers run as people host them themselves; `dev`, by wrangler. */
+    server: { type: "string", default: "dev" },
     /** Shows each message. */
     trace: { type: "boolean", default: false },
   },
 });
+const { server: kind } = values;
+if (kind !== "dev" && kind !== "start") {
+  console.error(`--server ${kind} is neither dev nor start.`);
+  process.exit(1);
+}
 const staySeconds = Number(values.stay) * 60;
 /** How long a client may stay away that was silent for so long, and some seconds for the way. */
 const patienceSeconds = Math.ceil(Math.min(staySeconds / 4, limits.maxRetryMs / 1000)) + 15;
@@ -59,7 +66,7 @@ for (const client of clients) {
   }
 }
 if (values.install) process.exit(0);
-const servers = await startServers();
+const servers = await startServers(kind);
 try {
   for (const { client, command } of ready) {
     for (const revision of client.revisions.filter((one) => isWanted(client.name, one))) {

@@ -1,8 +1,10 @@
 /** The servers that clients are run against: one that anybody may call, and one that asks who it is. */
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
+import { resolve } from "node:path";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../src/auth/passphrase.ts";
+import { build, host, project } from "../node/host/hosting.ts";
 import { OBJECTS } from "../node/objects.ts";
 import { buildWorker, serve, stop } from "../node/workerd.ts";
 import { browse } from "../node/http/oauth-client.ts";
@@ -20,7 +22,40 @@ export interface Servers {
   close(): Promise<void>;
 }
 
-export async function startServers(): Promise<Servers> {
+/** Where the servers run: `dev` is wrangler's harness and bare workerd, `start` is as people host it themselves. */
+export type ServerKind = "dev" | "start";
+
+export const startServers = (kind: ServerKind): Promise<Servers> =>
+  kind === "dev" ? startDev() : startHosted();
+
+const secrets = async () => ({
+  OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE),
+  API_KEYS: JSON.stringify({ matrix: createHash("sha256").update(KEY).digest("hex") }),
+});
+
+async function signIn(from: string): Promise<string> {
+  const back = await browse(new URL(from), { passphrase: PASSPHRASE, decision: "allow" });
+  return back.href;
+}
+
+async function startHosted(): Promise<Servers> {
+  const folder = await project(resolve(WORKER));
+  await build(folder);
+  const open = await host(folder, { args: ["--storage", "open"] });
+  const signed = await host(folder, { args: ["--storage", "signed"], variables: await secrets() });
+  return {
+    openPort: open.port,
+    signedUrl: signed.url.href,
+    key: KEY,
+    signIn,
+    async close() {
+      await Promise.all([open.end(), signed.end()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startDev(): Promise<Servers> {
   // Several runs at once do not share what is stored.
   const folder = await buildWorker(WORKER, `.bundle/clients-${process.pid}`);
   const open = await serve(folder, { durable: true, log: () => {} });
@@ -39,10 +74,7 @@ export async function startServers(): Promise<Servers> {
           migrations: [{ tag: "v1", new_sqlite_classes: classes }],
           // The platform keeps the grants of the authorization server.
           kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
-          vars: {
-            OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE),
-            API_KEYS: JSON.stringify({ matrix: createHash("sha256").update(KEY).digest("hex") }),
-          },
+          vars: await secrets(),
         },
       },
     ],
@@ -52,10 +84,7 @@ export async function startServers(): Promise<Servers> {
     openPort: open.port,
     signedUrl: new URL("/mcp", url).href,
     key: KEY,
-    async signIn(from) {
-      const back = await browse(new URL(from), { passphrase: PASSPHRASE, decision: "allow" });
-      return back.href;
-    },
+    signIn,
     async close() {
       await harness.close();
       await stop(open);

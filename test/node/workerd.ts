@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve as absolute } from "node:path";
-import { modulesIn } from "../../src/host/build.ts";
+import { modulesIn } from "../../src/host/modules.ts";
 import {
   configText,
   folderService,
@@ -137,8 +137,14 @@ export async function stop({ process }: Served): Promise<void> {
   await gone;
 }
 
+/** A process whose use is asked. */
+interface Measurable {
+  port?: number;
+  process: { pid?: number | undefined };
+}
+
 /** Resident memory in MB. */
-export async function residentMB({ process }: Served): Promise<number> {
+export async function residentMB({ process }: Measurable): Promise<number> {
   const status = await readFile(`/proc/${process.pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
@@ -147,7 +153,7 @@ export async function residentMB({ process }: Served): Promise<number> {
 const TICK_MS = 10;
 
 /** CPU time that the process has taken, of its own and the kernel's, in ms; NaN where there is no /proc. */
-export async function cpuMs({ process }: Served): Promise<number> {
+export async function cpuMs({ process }: Measurable): Promise<number> {
   const stat = await readFile(`/proc/${process.pid}/stat`, "utf8").catch(() => "");
   // The name in parentheses may have spaces. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -14,7 +14,8 @@ esac
 case "$1 $2" in
   "create edge-servlets") [ -n "$3" ] ;;
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run package" | "run bench" | "run fuzz" | \\
-  "run conformance" | "run dev:conformance" | "run clients" | "run simulate") ;;
+  "run conformance" | "run dev:conformance" | "run clients" | "run simulate" | "run soak" | \\
+  "start "* | "run backup" | "run restore" | "run standalone") [ "$2" != standalone ] || echo "server has the server" ;;
   "run passphrase") echo | "$NPM" "$@" ;;
   "run "*) exec "$NPM" "$@" ;;
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
@@ -24,6 +25,8 @@ esac`,
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
   claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,
+  caddy: `[ "$1" = "reverse-proxy" ]`,
+  docker: `[ "$1 $2" = "build -t" ] || [ "$1 $2" = "run -d" ]`,
   rustup: `[ "$1 $2" = "target add" ]`,
   // The server of the test is configured with this secret.
   openssl: `[ "$*" = "rand -hex 32" ] && echo "$OTC_SECRET"`,

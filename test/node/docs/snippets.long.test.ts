@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,6 +27,7 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
+const startSource = await readFile("src/host/start.ts", "utf8");
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];
@@ -91,6 +92,13 @@ const FORMATS: Record<string, (text: string) => void> = {
     readSettings(Object.fromEntries(lines.map(([, name, , value]) => [name, value])));
   },
   "wrangler.toml": (text) => void parse(text),
+  // Options of `start`, and sections of systemd.
+  "edge-servlets.service": (text) => {
+    for (const [option] of text.matchAll(/--[a-z-]+/g)) {
+      if (!startSource.includes(option)) throw new Error(option);
+    }
+    if (!/^\[Service\]\nExecStart=/.test(text)) throw new Error("no service");
+  },
   "": (text) => void JSON.parse(text),
 };
 
@@ -120,6 +128,7 @@ const PAGES = await Promise.all(
     "docs/operating.md",
     "docs/packages.md",
     "docs/projects.md",
+    "docs/self-hosting.md",
     "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",

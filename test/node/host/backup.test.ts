@@ -46,12 +46,8 @@ afterAll(async () => {
 test("a server that is called all the time goes on, in another folder, from where its backup was made", async () => {
   const operator = new Operator(hosting.url, KEY);
   await operator.put(await built("loud", SOURCE));
-  const { taskId } = await resultOf(
-    hosting.url,
-    "tools/call",
-    { name: "counting-note", arguments: {} },
-    KEY,
-  );
+  const asked = { name: "request_approval", arguments: { what: "Paint the bridge" } };
+  const { taskId } = await resultOf(hosting.url, "tools/call", asked, KEY);
   await expect.poll(() => look(taskId), SOON).toMatchObject({ status: "input_required" });
 
   let last = 0;
@@ -74,9 +70,7 @@ test("a server that is called all the time goes on, in another folder, from wher
   expect(next).toBeGreaterThan(before);
   expect(next).toBeLessThanOrEqual(last + 1);
   await expect.poll(() => callAs("shout"), SOON).toBe("HEY");
-  const { inputRequests } = await look(taskId);
-  const [id] = Object.keys(inputRequests as object);
-  const inputResponses = { [id!]: { action: "accept", content: { text: "kept" } } };
+  const inputResponses = { ask_1: { action: "accept", content: { approve: true } } };
   await resultOf(hosting.url, "tasks/update", { taskId, inputResponses }, KEY);
   await expect.poll(() => look(taskId), SOON).toMatchObject({ status: "completed" });
 });

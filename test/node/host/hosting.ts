@@ -37,6 +37,9 @@ ${bindings.join("")}`;
   return folder;
 }
 
+/** The most that is kept of what a server prints. */
+const PRINTED = 1_000_000;
+
 export interface Hosting {
   port: number;
   url: URL;
@@ -64,7 +67,9 @@ export function run(folder: string, { args = [], variables = {} }: HostingOption
   });
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => (printed += text));
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      if (printed.length < PRINTED) printed += text;
+    });
   }
   const ended = once(child, "close").then(([code]) => code as number | null);
   return { child, output: () => printed, ended };
@@ -121,7 +126,7 @@ export function request(
   const _meta = {
     [`${META}protocolVersion`]: "2026-07-28",
     [`${META}clientCapabilities`]: {
-      elicitation: { form: {} },
+      elicitation: {},
       extensions: { [`${META}tasks`]: {} },
     },
     ...params._meta,

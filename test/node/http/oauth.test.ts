@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import {
   Client as ClientV2,
@@ -10,6 +11,7 @@ import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { build, host, project } from "../host/hosting.ts";
 import { testWorker } from "../objects.ts";
 import { freePort, stop } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
@@ -45,6 +47,24 @@ async function own(): Promise<Place> {
     answers: { passphrase: PASSPHRASE, decision: "allow" },
     principal: /^owner$/,
     close: () => harness.close(),
+  };
+}
+
+/** The same, hosted on a machine of one's own: what it grants is in a KV namespace on disk. */
+async function hosted(): Promise<Place> {
+  const folder = await project();
+  await build(folder);
+  const variables = { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) };
+  const server = await host(folder, { variables });
+  return {
+    url: server.url,
+    issuer: server.url.origin,
+    answers: { passphrase: PASSPHRASE, decision: "allow" },
+    principal: /^owner$/,
+    async close() {
+      await server.end();
+      await rm(folder, { recursive: true });
+    },
   };
 }
 
@@ -111,7 +131,7 @@ const clients = {
   },
 };
 
-describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
+describe.each(Object.entries({ own, hosted, independent }))("%s", (_place, open) => {
   let place: Place;
   beforeAll(async () => {
     place = await open();

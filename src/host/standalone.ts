@@ -1,0 +1,59 @@
+/**
+ * Writes a folder with all that a server needs to run, without the tools that build it: `npm run standalone -- DIR`. Start it
+ * there by `node start.js --worker worker`. The Dockerfile makes its image of this.
+ */
+import { cp, mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "esbuild";
+import { Refusal } from "../bundle/refusal.ts";
+import { buildHosted } from "./build-hosted.ts";
+import { readConfiguration } from "./configuration.ts";
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: { config: { type: "string", default: "wrangler.toml" } },
+    allowPositionals: true,
+  });
+  const [out, ...more] = positionals;
+  if (out === undefined || more.length > 0) throw new Refusal("npm run standalone -- DIR");
+  const configuration = await readConfiguration(values.config);
+  await mkdir(out, { recursive: true });
+  await buildHosted(configuration, join(out, "worker"));
+  const commands = ["start.ts", "backup.ts"].map((name) => join(import.meta.dirname, name));
+  await build({
+    entryPoints: commands,
+    outdir: out,
+    bundle: true,
+    platform: "node",
+    splitting: true,
+    format: "esm",
+    target: "node20",
+    external: ["esbuild", "workerd"],
+    logLevel: "silent",
+  });
+  await cp(values.config, join(out, "wrangler.toml"));
+  const { assets, folder } = configuration;
+  if (assets) await cp(assets.directory, join(out, relative(folder, assets.directory)), RECURSIVE);
+  // The first has a second copy of the program, for its command line.
+  for (const name of ["workerd", `@cloudflare/workerd-${PLATFORM}`]) {
+    const from = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
+    const filter = (path: string) => path !== join(from, "bin/workerd") || name !== "workerd";
+    await cp(from, resolve(out, "node_modules", name), { ...RECURSIVE, filter });
+  }
+  console.log(`${out} has the server. Start it there: node start.js --worker worker`);
+}
+
+const RECURSIVE = { recursive: true, dereference: true };
+const ARCHITECTURE = process.arch === "x64" ? "64" : process.arch;
+/** As the packages with the program are named. */
+const PLATFORM = `${process.platform === "win32" ? "windows" : process.platform}-${ARCHITECTURE}`;
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
