@@ -1,7 +1,10 @@
-import { env } from "cloudflare:workers";
+import { env, tracing } from "cloudflare:workers";
 import { createApp } from "./app.ts";
 import { bundle } from "./bundle.gen.ts";
 import { durableObjects } from "./durable/objects.ts";
+import { configureTracing } from "./tracing/spans.ts";
+
+configureTracing(tracing, env);
 
 export const {
   Profile,

@@ -32,6 +32,7 @@ const LEAVES = [
   "schema",
   "shape.ts",
   "state-file.ts",
+  "tracing",
   "unknown-outcome.ts",
 ];
 
@@ -64,6 +65,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   usage: ["auth", ...LEAVES],
   files: ["limits.ts"],
   wasm: LEAVES,
+  exporter: ["tracing", ...LEAVES],
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],
   bundle: ["auth", "builds", "otc", "servlets", "wasm", ...LEAVES],
   host: ["bundle", ...LEAVES],
@@ -71,7 +73,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],
-  "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
+  "call-context.ts": ["asks.ts", "model.ts", "record.ts", "tracing"],
   "record.ts": [],
   "suspension.ts": ["asks.ts", "record.ts"],
   "digest.ts": ["model.ts"],
@@ -89,6 +91,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],
   "retry.ts": ["errors.ts"],
   "text.ts": [],
+  tracing: ["limits.ts", "model.ts", "text.ts"],
   "version.ts": [],
   "shape.ts": ["text.ts"],
   "state-file.ts": ["errors.ts"],
