@@ -16,7 +16,8 @@ export default withAddresses(worker);
   try {
     await buildWorker({ contents, resolveDir: SOURCES }, folder);
     const stores = { kv: join(SOURCES, "kv.ts"), r2: join(SOURCES, "r2.ts") };
-    await buildWorker(stores, join(folder, PLATFORM));
+    const exporter = join(SOURCES, "../exporter/index.ts");
+    await buildWorker({ ...stores, exporter }, join(folder, PLATFORM));
   } catch (error) {
     throw new Refusal(
       `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,
