@@ -1,6 +1,7 @@
 import type { Answers, Asker } from "./asks.ts";
 import type { Json, Notification, Principal } from "./model.ts";
 import type { Keeper, Recorded } from "./record.ts";
+import type { Trace } from "./tracing/context.ts";
 
 /**
  * Credentials of the caller for one call. Only its guest sees them; they never reach a log, error, journal or
@@ -21,12 +22,6 @@ export interface Client {
   capabilities: Json;
   name?: string;
   version?: string;
-}
-
-/** https://www.w3.org/TR/trace-context/#traceparent-header */
-export interface Trace {
-  traceparent: string;
-  tracestate?: string;
 }
 
 /** The pages of this server on which the user of a call may answer. */
@@ -51,7 +46,7 @@ export interface CallContext {
   session?: string | undefined;
   /** The name or URI of what is called, for the log. */
   subject?: string;
-  /** W3C trace context of the request, which goes on with the servlet's own: https://www.w3.org/TR/trace-context */
+  /** The trace that it is a part of, which goes on with the servlet's own requests. */
   trace?: Trace | undefined;
   /** Aborts when the result is no longer wanted. */
   signal(): AbortSignal;

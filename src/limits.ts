@@ -421,6 +421,28 @@ export const limits = {
   /** A URL that a guest requests or a client reads, and all headers of a guest's request: common limits of servers. */
   urlCharacters: 8 * 1024,
   httpHeaderBytes: 16 * 1024,
+  /**
+   * What goes on from a caller's trace to others: as much as the W3C's recommendations ask for at least. Of
+   * `tracestate`, half as many members.
+   */
+  tracestateCharacters: 512,
+  baggageCharacters: 8192,
+  traceMembers: 64,
+  /** Spans of one request, and characters of each text in them, which is a name mostly: where a call sends many requests. */
+  requestSpans: 1000,
+  spanCharacters: 256,
+  /**
+   * What the exporter of a server that hosts itself keeps: spans of one trace, and of all that wait for a collector,
+   * some 20 MB, and traces of which more may come; how many it sends at once, how often it does, and how long it waits for the answer.
+   */
+  exportedSpans: 5000,
+  queuedSpans: 20_000,
+  knownTraces: 1000,
+  sentSpans: 512,
+  exportEveryMs: 1000,
+  exportMs: 10_000,
+  /** How long a trace is held back for the end of its request, which tells of which trace of its caller it is a part. */
+  heldTraceMs: 600_000,
   /** Body of one HTTP request of a guest, and of its response: it is kept in base64 too. */
   httpBytes: 6 * 1024 * 1024,
   /** Redirects that a guest's HTTP request follows: browsers follow 20, APIs need 1. */

@@ -1,7 +1,8 @@
-import { env } from "cloudflare:workers";
+import { env, tracing } from "cloudflare:workers";
 import { createApp } from "./app.ts";
 import { durableObjects } from "./durable/objects.ts";
 import type { Bundle } from "./servlets/bundle.ts";
+import { configureTracing } from "./tracing/spans.ts";
 
 export type { Bundle } from "./servlets/bundle.ts";
 
@@ -17,5 +18,6 @@ export type { Bundle } from "./servlets/bundle.ts";
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {
+  configureTracing(tracing, env);
   return { worker: createApp(bundle, env), objects: durableObjects(bundle) };
 }

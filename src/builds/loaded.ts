@@ -16,6 +16,7 @@ import type { Deployment } from "../servlets/deployment.ts";
 import { partsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { isAllowed } from "../wasm/hosts.ts";
+import { inHttpSpan } from "../tracing/spans.ts";
 import { Isolates, type LoaderParts } from "./isolates.ts";
 import type { LoadedRun, RunnerEntrypoint } from "./runner.ts";
 import type { StateFacet } from "./state-runner.ts";
@@ -137,7 +138,7 @@ export class Hooks extends CallHooks {
   /** The isolate's only access to the network. The host is checked here again, as code in the isolate could skip its own check. */
   fetch(request: Request): Promise<Settled<Response>> {
     return settled(async () => {
-      const { world, allowedHosts, signal } = this.#setup;
+      const { world, allowedHosts, signal, trace } = this.#setup;
       if (!isAllowed(new URL(request.url), allowedHosts)) {
         throw new Fault(
           "forbidden",
@@ -146,7 +147,8 @@ export class Hooks extends CallHooks {
       }
       const stop = AbortSignal.any([signal(), AbortSignal.timeout(limits.httpMs)]);
       try {
-        return await world.fetch(new Request(request, { redirect: "manual", signal: stop }));
+        const sent = new Request(request, { redirect: "manual", signal: stop });
+        return await inHttpSpan(trace, sent, (one) => world.fetch(one));
       } catch {
         // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
         throw new Fault("servlet_failed", "The host could not be reached.");

@@ -10,6 +10,7 @@ import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { mebibytes, memoryBytes } from "../text.ts";
+import { inSpan, type Span } from "../tracing/spans.ts";
 import {
   callExport,
   type Durability,
@@ -201,7 +202,12 @@ export class ScopeState {
         if (ending === undefined || guest === undefined || guest.leaves === "nothing")
           return files?.drop();
         try {
-          await this.#commit(running, instance, ending);
+          const { trace } = running.setup;
+          const start = () => ({
+            name: `commit ${servlet.name}`,
+            attributes: { "edge_servlets.servlet": servlet.name },
+          });
+          await inSpan(trace, start, (span) => this.#commit(running, { instance, ending, span }));
         } catch (error) {
           files?.drop();
           throw error;
@@ -212,7 +218,10 @@ export class ScopeState {
   }
 
   /** Stores what a call has changed, in one transaction. Throws, and changes nothing, if it is too large or was cancelled. */
-  async #commit(running: Running, instance: Instance, ending: Ending): Promise<void> {
+  async #commit(
+    running: Running,
+    { instance, ending, span }: { instance: Instance; ending: Ending; span: Span },
+  ): Promise<void> {
     const { servlet, files, setup, changes, blocks, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
     // Undefined if the next call starts with empty memory.
@@ -222,6 +231,7 @@ export class ScopeState {
         : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
+    span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
     await running.reserve?.(bytes + (files?.bytes ?? 0));
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {

@@ -1,6 +1,7 @@
 import type { Accepts, Reply } from "../mcp/wire/reply.ts";
 import type { Notification, Principal } from "../model.ts";
-import type { Client, Trace } from "../call-context.ts";
+import type { Client } from "../call-context.ts";
+import type { Trace } from "../tracing/context.ts";
 import type { Progress } from "./task-object.ts";
 
 /** A POST to a session, its messages unchecked. */

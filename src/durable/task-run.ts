@@ -2,6 +2,7 @@ import { type TaskEnd, endOf } from "./task-object.ts";
 import { Fault, logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTaskCall } from "../mcp/task-call.ts";
+import { inLaterMcpSpan, told } from "../mcp/wire/request-span.ts";
 import { callerKey } from "../callers.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -37,16 +38,24 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
   );
   try {
     const called = { ...call, isHandedOver: store.isHandedOver };
-    const outcome = await runTaskCall(called, run.registry, {
-      ...call,
-      session: call.owner?.session,
-      ...(recorded && { recorded }),
-      fuelUsed: store.row.fuel,
-      signal: () => signal,
-      notify: owners.notifier(call, recorded, run.onProgress),
-      keeper: owners.keeper(sender, stored),
-      gate: (ms) => demandShort(ms, signal),
-    });
+    const session = call.owner?.session;
+    const about = () => ({ ...call, id: undefined, session, version: call.client.protocolVersion });
+    const outcome = await inLaterMcpSpan(call.trace, about, (trace, span) =>
+      told(
+        span,
+        runTaskCall(called, run.registry, {
+          ...call,
+          trace,
+          session,
+          ...(recorded && { recorded }),
+          fuelUsed: store.row.fuel,
+          signal: () => signal,
+          notify: owners.notifier(call, recorded, run.onProgress),
+          keeper: owners.keeper(sender, stored),
+          gate: (ms) => demandShort(ms, signal),
+        }),
+      ),
+    );
     if (outcome instanceof Suspended) return outcome;
     await stored.add(outcome);
     return { result: outcome };

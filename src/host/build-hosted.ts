@@ -16,11 +16,12 @@ export default withAddresses(worker);
 `;
   try {
     await buildWorker({ contents, resolveDir: SOURCES }, folder);
-    const stores = {
+    const workers = {
       kv: join(SOURCES, `kv${OWN_EXTENSION}`),
       r2: join(SOURCES, `r2${OWN_EXTENSION}`),
+      exporter: join(SOURCES, `../exporter/index${OWN_EXTENSION}`),
     };
-    await buildWorker(stores, join(folder, PLATFORM));
+    await buildWorker(workers, join(folder, PLATFORM));
   } catch (error) {
     throw new Refusal(
       `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,

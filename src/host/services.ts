@@ -1,5 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
+import { EXPORTERS_OWN } from "./exporter.ts";
 import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";
 import {
@@ -36,7 +37,12 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
     files: await modulesIn(worker),
     compatibilityDate,
     compatibilityFlags,
-    bindings: [...Object.keys(variables).map(fromEnvironment), ...bindingsOf(configuration)],
+    bindings: [
+      ...Object.keys(variables)
+        .filter((name) => !EXPORTERS_OWN.test(name))
+        .map(fromEnvironment),
+      ...bindingsOf(configuration),
+    ],
     objects: storageNames,
     storage: "storage",
     ...(hosted.extra && { more: hosted.extra.worker }),

@@ -9,8 +9,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
+import { exporterOf } from "./exporter.ts";
 import { servicesOf, type Hosted } from "./services.ts";
 import { takeStorage } from "./storage.ts";
+import { PLATFORM } from "./stores.ts";
 import { Supervisor } from "./supervisor.ts";
 import { readVariables } from "./variables.ts";
 import { configText } from "./workerd-config.ts";
@@ -107,6 +109,10 @@ async function main(): Promise<void> {
     await rm(worker, { recursive: true, force: true });
     await buildInto(worker, configuration);
   }
+  const exporter = exporterOf(variables, {
+    file: join(PLATFORM, "exporter.js"),
+    compatibilityDate: configuration.compatibilityDate,
+  });
   const hosted: Hosted = {
     configuration,
     worker,
@@ -116,6 +122,7 @@ async function main(): Promise<void> {
     port,
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],
+    ...(exporter && { extra: exporter }),
   };
   await writeFile(storage.config, configText(await servicesOf(hosted)));
   const workerd = {

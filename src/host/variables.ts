@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
 import { SETTING_NAMES } from "../env.ts";
+import { TRACE_SETTING_NAMES } from "../tracing/settings.ts";
 import type { Configuration } from "./configuration.ts";
 
 /** The longest text that Linux gives to a process in one variable, its name included. */
@@ -29,7 +30,13 @@ export async function readVariables(
     if (typeof value === "string") return [name, value];
     throw new Refusal(`vars.${name} in wrangler.toml is not a text. Write it in quotes.`);
   });
-  const known = [...SETTING_NAMES, ...Object.keys(vars), ...secrets, ...names];
+  const known = [
+    ...SETTING_NAMES,
+    ...TRACE_SETTING_NAMES,
+    ...Object.keys(vars),
+    ...secrets,
+    ...names,
+  ];
   const variables: Record<string, string> = { ...Object.fromEntries(texts), ...written };
   for (const name of known) {
     const value = environment[name];

@@ -8,6 +8,8 @@ import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../mcp/wire/link
 import { limits } from "../limits.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
 import { waitingIn } from "../servlets/links.ts";
+import type { Trace } from "../tracing/context.ts";
+import { inRequestSpan } from "../tracing/spans.ts";
 import { hiding, type Redact } from "../servlets/redaction.ts";
 import { afterSending, type Sender } from "../unknown-outcome.ts";
 import type { Registry } from "../servlets/registry.ts";
@@ -22,6 +24,8 @@ export interface Call {
   input: Json;
   credentials: CallCredentials;
   principal: Principal;
+  /** The trace that its request is a part of. */
+  trace?: Trace;
   /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
   pages?: string | undefined;
 }
@@ -39,13 +43,37 @@ interface ToolError {
   additional_prompt_content?: string;
 }
 
-/** Runs a tool. Never throws: any failure becomes the tool's error. */
-export async function runTool(
-  { registry, tasks }: { registry: Registry; tasks: Tasks | undefined },
+interface CallParts {
+  registry: Registry;
+  tasks: Tasks | undefined;
+}
+
+/**
+ * Runs a tool, in a span if somebody listens. Never throws: any failure becomes the tool's error.
+ * https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/#execute-tool-span
+ */
+export const runTool = (
+  parts: CallParts,
+  { trace: received, ...call }: Call,
+  signal: () => AbortSignal,
+): Promise<CallToolResponse> => {
+  const start = () => ({
+    name: `execute_tool ${call.tool}`,
+    attributes: { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.tool },
+  });
+  return inRequestSpan(received, start, async (trace, span) => {
+    const response = await run(parts, { ...call, ...(trace && { trace }) }, signal);
+    if (!response.success) span.set({ "error.type": "tool_error" });
+    return response;
+  });
+};
+
+async function run(
+  { registry, tasks }: CallParts,
   call: Call,
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
-  const { call_id, trace_id, tool, input, credentials, principal } = call;
+  const { call_id, trace_id, tool, input, credentials, principal, trace } = call;
   const began = Date.now();
   const hide = hiding(credentials);
   const ended = () => ({ call_id, duration: Date.now() - began });
@@ -71,7 +99,7 @@ export async function runTool(
     const catalog = await registry.catalog();
     const { entry, definition } = directoryOf(catalog).find(tool);
     const meta = trace_id === undefined ? {} : { trace_id };
-    const context = { id: call_id, meta, principal, client: NOBODY };
+    const context = { id: call_id, meta, principal, client: NOBODY, trace };
     // A task finds the newest version of the tool, and stores nothing that was lent to the call.
     const canWait = catalog.tools.get(entry.tool.name) === entry && isEmpty(credentials);
     const params = { name: entry.tool.name, arguments: input };

@@ -5,6 +5,8 @@ import type { Tasks } from "../durable/tasks.ts";
 import { Fault, report } from "../errors.ts";
 import type { Principal, CallerQuota } from "../model.ts";
 import { oncePer } from "../once-per.ts";
+import { traceInHeaders, type Trace } from "../tracing/context.ts";
+import { isListening } from "../tracing/spans.ts";
 import type { Catalog } from "../servlets/catalog.ts";
 import type { Issue } from "../schema/schema.ts";
 import { describeIssues } from "../servlets/checks.ts";
@@ -62,7 +64,9 @@ export async function callTool(request: Request, dependencies: OtcDependencies):
     const body = await readJson(request);
     $schema = schemaOf(body);
     asked = requestIn(body);
-    const result = await call(asked, dependencies, () => request.signal);
+    const headers = traceInHeaders(request.headers);
+    const trace = isListening() ? { ...headers, isRecorded: true } : headers;
+    const result = await call(asked, { ...dependencies, trace }, () => request.signal);
     return jsonResponse(JSON.stringify({ $schema, result }));
   } catch (error) {
     return errorResponse(report(error, hiding(allCredentials(asked))), $schema);
@@ -71,7 +75,16 @@ export async function callTool(request: Request, dependencies: OtcDependencies):
 
 async function call(
   asked: CallToolRequest,
-  { registry, principal, records, tasks, pages, admit, countStored }: OtcDependencies,
+  {
+    registry,
+    principal,
+    records,
+    tasks,
+    pages,
+    trace,
+    admit,
+    countStored,
+  }: OtcDependencies & { trace: Trace | undefined },
   signal: () => AbortSignal,
 ): Promise<CallToolResponse> {
   const { call_id, trace_id } = asked;
@@ -84,7 +97,8 @@ async function call(
     const message = `Tool input does not match the input schema of ${definition.id}: ${describeIssues(issues)}.`;
     throw new Fault("invalid_params", message, { data: byParameter(issues) });
   }
-  const tool = { tool: definition.id, trace_id, input, credentials, principal, pages };
+  const about = { trace_id, principal, pages, ...(trace !== undefined && { trace }) };
+  const tool = { ...about, tool: definition.id, input, credentials };
   if (call_id === undefined || records === undefined) {
     return runTool(
       { registry, tasks },

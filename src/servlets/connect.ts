@@ -8,6 +8,7 @@ import { watchRun, type Deployment } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
 import { keepsState } from "./manifest.ts";
 import { secretAsker } from "./secret-asks.ts";
+import { inRunSpan } from "./run-span.ts";
 import type { Servlet } from "./servlet.ts";
 import { partsOf, setupOf } from "./setup.ts";
 
@@ -45,7 +46,7 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
       if (version !== JOURNAL_VERSION || hash !== bundled.hash) throw outdated(bundled.name);
       const began = Date.now();
       const run = { export: name, input };
-      const ending =
+      const begin = () =>
         runStateful?.(bundled, run, call) ??
         (program === undefined
           ? runLoaded!(bundled, run, call, deployment)
@@ -55,6 +56,8 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
               seed: call.input?.seed,
               keeper,
             }));
+      const isRecorded = call.trace?.isRecorded === true;
+      const ending = isRecorded ? inRunSpan(bundled.name, { name, call, begin }) : begin();
       if (record === undefined && count === undefined) return ending;
       const about = { servlet: bundled.name, export: name, given: input.length, began };
       return watchRun(about, call, { record, count, ending });

@@ -1,6 +1,9 @@
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Answer, Answers, Ask, Asks } from "../asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
+import { Wait } from "../suspension.ts";
+import { inSpan } from "../tracing/spans.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
 /**
@@ -21,13 +24,36 @@ export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<A
   const what = Object.values(asks)
     .map(({ method }) => method)
     .join(", ");
-  const live = async () =>
-    JSON.stringify(await guest.wait((signal) => guest.setup.ask(sent, signal)));
+  const live = async () => JSON.stringify(await inAskSpan(guest, sent));
   const details = JSON.stringify(asks);
   const answer = await guest.answer({ what, details }, live);
   const answers = JSON.parse(answer) as Answers;
   for (const [key, { method }] of Object.entries(asks)) logAnswer(guest, method, answers[key]);
   return answers;
+}
+
+/** https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#client */
+function inAskSpan(guest: Guest, sent: Asks): Promise<Answers> {
+  const all = Object.values(sent);
+  const start = () => {
+    const method = all[0]?.method ?? "";
+    const attributes = { "mcp.method.name": method, "edge_servlets.asks": all.length };
+    return { name: method, attributes };
+  };
+  return inSpan(guest.setup.trace, start, async (span) => {
+    try {
+      const answers = await guest.wait((signal) => guest.setup.ask(sent, signal));
+      const failure = Object.values(answers).find((answer) => "failed" in answer);
+      if (failure && "failed" in failure) span.set({ "error.type": failure.failed });
+      return answers;
+    } catch (error) {
+      const isLater = error instanceof Wait;
+      span.set(
+        isLater ? { "edge_servlets.outcome": "waits" } : { "error.type": Fault.from(error).code },
+      );
+      throw error;
+    }
+  });
 }
 
 /** Logs a request that failed, or that the user declined or cancelled. */

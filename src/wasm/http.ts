@@ -1,10 +1,11 @@
 import { limits } from "../limits.ts";
-import type { Trace } from "../call-context.ts";
 import { isObject, type Json } from "../model.ts";
 import type { MethodClass } from "../record.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../version.ts";
 import { release } from "../parts.ts";
+import { addTrace } from "../tracing/context.ts";
+import { inHttpSpan } from "../tracing/spans.ts";
 import { isAllowed } from "./hosts.ts";
 
 /** A response as the guest sees it. */
@@ -163,26 +164,18 @@ async function send(
 ): Promise<Response> {
   let ready: Request;
   try {
-    const headers = traced(init.headers, guest.setup.trace);
+    const headers = new Headers(init.headers);
+    addTrace(headers, guest.setup.trace);
     ready = new Request(url, { ...init, headers, redirect: "manual", signal });
   } catch {
     throw new GuestError(`The servlet made an HTTP request to ${url.host} that is not valid.`);
   }
   try {
-    return await guest.setup.world.fetch(ready);
+    const { trace, world } = guest.setup;
+    return await inHttpSpan(trace, ready, (one) => world.fetch(one));
   } catch (error) {
     throw failed(error, url.host);
   }
-}
-
-/** The request as a part of its caller's trace, where the servlet has not said of which one it is. */
-function traced(headers: Headers, trace: Trace | undefined): Headers {
-  if (trace === undefined || headers.has("traceparent")) return headers;
-  const own = new Headers(headers);
-  const span = crypto.getRandomValues(new Uint8Array(8)).toHex();
-  own.set("traceparent", trace.traceparent.replace(/-[0-9a-f]{16}-/, `-${span}-`));
-  if (trace.tracestate !== undefined) own.set("tracestate", trace.tracestate);
-  return own;
 }
 
 /** Reads a response; `grow` takes room for so many bytes of it. */

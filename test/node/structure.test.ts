@@ -32,13 +32,14 @@ const LEAVES = [
   "schema",
   "shape.ts",
   "state-file.ts",
+  "tracing",
   "unknown-outcome.ts",
 ];
 
 /** Rooms, and what each may import besides itself and packages. */
 const MAY_IMPORT: Record<string, string[]> = {
   "index.ts": ["*"],
-  "worker.ts": ["app.ts", "durable", "servlets"],
+  "worker.ts": ["app.ts", "durable", "servlets", "tracing"],
   "app.ts": [
     "wiring.ts",
     "auth",
@@ -65,6 +66,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   usage: ["auth", ...LEAVES],
   files: ["limits.ts"],
   wasm: LEAVES,
+  exporter: ["tracing", ...LEAVES],
   console: ["auth", "builds", "durable", "person", "servlets", "usage", ...LEAVES],
   bundle: ["auth", "builds", "otc", "servlets", "usage", "wasm", ...LEAVES],
   host: ["bundle", ...LEAVES],
@@ -72,7 +74,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
   "asks.ts": ["model.ts"],
-  "call-context.ts": ["asks.ts", "model.ts", "record.ts"],
+  "call-context.ts": ["asks.ts", "model.ts", "record.ts", "tracing"],
   "record.ts": [],
   "suspension.ts": ["asks.ts", "record.ts"],
   "digest.ts": ["model.ts"],
@@ -90,6 +92,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "quotas.ts": ["callers.ts", "env.ts", "errors.ts", "limits.ts", "parts.ts"],
   "retry.ts": ["errors.ts"],
   "text.ts": [],
+  tracing: ["limits.ts", "model.ts", "text.ts"],
   "version.ts": [],
   "shape.ts": ["text.ts"],
   "state-file.ts": ["errors.ts"],

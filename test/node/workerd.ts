@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve as absolute } from "node:path";
+import { exporterOf } from "../../src/host/exporter.ts";
 import { modulesIn } from "../../src/host/modules.ts";
 import {
   configText,
@@ -41,6 +42,8 @@ export interface Options {
   loader?: boolean;
   /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
   internet?: number;
+  /** Sends traces to where the variables say, by this script in the folder. */
+  exporter?: string;
   /** Takes what the process logs, in whole lines. */
   log?: (text: string) => void;
 }
@@ -52,6 +55,11 @@ export interface Options {
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
   const { variables = {}, durable, objects = OBJECTS, assets, loader, internet, log } = options;
   const port = options.port ?? (await freePort());
+  const { exporter } = options;
+  const exporting =
+    exporter === undefined
+      ? undefined
+      : exporterOf(variables, { file: exporter, compatibilityDate });
   const services = [
     internet === undefined
       ? { name: "internet", network: { allow: ["public", "private"] } }
@@ -72,13 +80,14 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
   const main = workerService({
     name: "main",
     files: await modulesIn(folder),
-    compatibilityDate: "2026-09-01",
+    compatibilityDate,
     compatibilityFlags: ["enable_request_signal", "global_fetch_strictly_public"],
     bindings,
     ...(store !== undefined && {
       objects: Object.fromEntries(Object.values(objects).map((of) => [of, of])),
       storage: "storage",
     }),
+    ...(exporting && { more: exporting.worker }),
   });
   const config = join(folder, `config-${port}.capnp`);
   await writeFile(
@@ -87,6 +96,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
       services: [
         main,
         ...services,
+        ...(exporting?.services ?? []),
         ...(assets === undefined ? [] : [folderService("assets", absolute(assets))]),
         ...(store === undefined ? [] : [folderService("storage", absolute(store), true)]),
       ],
@@ -106,6 +116,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
   return { port, process, startupMs: performance.now() - began };
 }
 
+const compatibilityDate = "2026-09-01";
 const RECURSIVE = { recursive: true, force: true };
 
 function answers(port: number): Promise<boolean> {

@@ -1,8 +1,11 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
-import { DurableObject, env } from "cloudflare:workers";
+import { DurableObject, env, tracing } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
 import { durableObjects } from "../../src/durable/objects.ts";
+import { configureTracing } from "../../src/tracing/spans.ts";
 import { bundle } from "../bundle.gen.ts";
+
+configureTracing(tracing, env);
 
 export const {
   Profile,

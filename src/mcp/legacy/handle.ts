@@ -1,18 +1,20 @@
 import type { Sessions } from "../../durable/sessions.ts";
 import { Fault, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { isObject } from "../../model.ts";
+import { isObject, type Json } from "../../model.ts";
+import { traceIn, traceInHeaders, type Trace } from "../../tracing/context.ts";
+import { isListening, type Span } from "../../tracing/spans.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
 import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
 import { rowOf } from "../methods.ts";
 import { changes } from "../wire/changes.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { traceIn } from "../wire/headers.ts";
 import { handingOver, linkOf } from "../wire/links.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { clientName } from "../wire/params.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, eventText, jsonResponse, type Reply } from "../wire/reply.ts";
+import { inMcpSpan, tellFault, tellResult } from "../wire/request-span.ts";
 import { failingAsker } from "./askers.ts";
 import { Replies } from "./batch.ts";
 import { initialize } from "./introduction.ts";
@@ -35,7 +37,8 @@ export async function handleLegacy(
     const { accepts, principal, pages } = exchange;
     const { name, scopes } = principal;
     const messages = isBatch ? checkBatch(body) : [body];
-    const trace = traceIn(exchange.headers);
+    const headers = traceInHeaders(exchange.headers);
+    const trace = isListening() ? { ...headers, isRecorded: true } : headers;
     const post = { messages, isBatch, accepts, scopes, trace, pages };
     const reply = await session.post(name, post).catch((error: unknown) => {
       throw afterSending({ hasSent: messages.some(runsServlet) }, error);
@@ -63,7 +66,12 @@ export async function handleLegacy(
         replies.add(errorMessage(message.id, message.fault), message.id);
       }
       if (message.kind !== "request") continue;
-      const reply = replies.isFull ? "" : await answer(message, version, exchange, answering);
+      const meta = isObject(message.params["_meta"]) ? message.params["_meta"] : {};
+      const about = () => ({ ...message, version });
+      const work = (trace: Trace | undefined, span: Span) =>
+        answer(message, version, exchange, { answering, meta, trace, span });
+      const received = traceIn(meta, traceInHeaders(exchange.headers));
+      const reply = replies.isFull ? "" : await inMcpSpan(received, about, work);
       replies.add(reply, message.id);
     }
     return { status: 200, body: replies.all, isBatch };
@@ -170,13 +178,22 @@ function checkBatch(body: unknown[], version?: string): unknown[] {
   );
 }
 
+/** What a request is answered with. */
+interface About {
+  answering: Answering;
+  meta: Json;
+  trace: Trace | undefined;
+  span: Span;
+}
+
 async function answer(
   request: FoundRequest,
   version: string,
   exchange: Exchange,
-  { send, signal }: Answering,
+  { answering, meta, trace, span }: About,
 ): Promise<string> {
   const { id, method, params, row, target } = request;
+  const { send, signal } = answering;
   const sender: Sender = {};
   try {
     if (row.stateless) {
@@ -184,12 +201,10 @@ async function answer(
     }
     if (target === undefined) throw methodNotFound(method);
     if (target instanceof Fault) throw target;
-    const meta = isObject(params["_meta"]) ? params["_meta"] : {};
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
     const { principal, tasks, pages } = exchange;
     const client = { protocolVersion: version, capabilities: {} };
-    const trace = traceIn(exchange.headers);
     const own = { id, meta, principal, client, trace, method, params };
     const kept = { ...own, ...linkOf(pages, target.tool) };
     const handOver = handingOver(kept, tasks);
@@ -203,8 +218,11 @@ async function answer(
       ask: failingAsker("no session"),
     };
     const result = await settled(target, context, handOver);
+    tellResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
-    return errorMessage(id, olderError(method, report(afterSending(sender, error))));
+    const fault = report(afterSending(sender, error));
+    tellFault(span, fault);
+    return errorMessage(id, olderError(method, fault));
   }
 }

@@ -12,6 +12,7 @@ export class OpenPost {
   readonly response: Promise<Response | Reply>;
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
+  /** That of its HTTP headers. */
   readonly trace: Post["trace"];
   readonly pages: Post["pages"];
   /** The number of its stream, once there is one. */

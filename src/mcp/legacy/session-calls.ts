@@ -4,7 +4,8 @@ import { failingAsker, sessionAsker, streamlessAsker } from "./askers.ts";
 import { changes } from "../wire/changes.ts";
 import { settled } from "./settled.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
-import type { Target } from "../method.ts";
+import { inMcpSpan, told } from "../wire/request-span.ts";
+import type { FoundRequest, Target } from "../method.ts";
 import { find, findAgain, ROOTS_CHANGED } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
@@ -14,6 +15,7 @@ import { handingOver, linkAsker, linkOf } from "../wire/links.ts";
 import { isObject, type Json, type Notification } from "../../model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import { Suspended } from "../../suspension.ts";
+import { traceIn } from "../../tracing/context.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending } from "../../unknown-outcome.ts";
@@ -145,8 +147,17 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #run(call: Call, request: Request, meta: Json): Promise<Json | undefined> {
     demandRoom(this.#open.all.filter((one) => !isListener(one)));
     const registry = await this.#registry(call.scopes);
-    const { row, target } = await find(request, registry);
-    const { params } = request;
+    const found = await find(request, registry);
+    const { store, id: session } = this.#parts;
+    const about = () => ({ ...found, version: store.row.version, session });
+    return inMcpSpan(traceIn(meta, call.post?.trace), about, (trace, span) => {
+      call.trace = trace;
+      return told(span, this.#runFound(call, found, meta));
+    });
+  }
+
+  async #runFound(call: Call, request: FoundRequest, meta: Json): Promise<Json | undefined> {
+    const { params, row, target } = request;
     if (row.session) {
       const { store, enlist } = this.#parts;
       const tasks = () => this.#parts.tasks(call.scopes);

@@ -87,14 +87,14 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
 
 /** The session's call as a task stores it; its servlet runs with this even if it never becomes a task. */
 export async function taskCallOf(
-  { request, method, scopes, post }: SessionCall,
+  { request, method, scopes, trace }: SessionCall,
   store: SessionStore,
   params: Json,
   meta: Json,
 ): Promise<TaskCall> {
   const client = await store.client();
   const principal = { ...(await store.principal()), ...(scopes && { scopes }) };
-  return { id: request ?? method, meta, principal, client, trace: post?.trace, method, params };
+  return { id: request ?? method, meta, principal, client, trace, method, params };
 }
 
 /** Throws `too_many` if the session has too many calls, running or waiting in tasks. */

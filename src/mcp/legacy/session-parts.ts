@@ -4,6 +4,7 @@ import type { Notification } from "../../model.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import type { StoredCall } from "../../durable/session-rows.ts";
 import type { Post } from "../../durable/session-object.ts";
+import type { Trace } from "../../tracing/context.ts";
 import type { OpenPost } from "./open-post.ts";
 
 /** The parts of a session that its methods use. */
@@ -25,6 +26,8 @@ export interface SessionCall extends StoredCall {
   /** Absent once another instance of the session's object has taken the call over. */
   post?: OpenPost;
   scopes: Post["scopes"];
+  /** The trace that its request is a part of. */
+  trace?: Trace | undefined;
   /** Aborts its run in this object. */
   stop?: AbortController;
   hear?: (notice: Notification) => void;

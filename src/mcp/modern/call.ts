@@ -40,7 +40,8 @@ export async function runTarget(
   plain: ModernCall,
 ): Promise<Json> {
   const { params } = request;
-  const goOn = async ({ rounds, resumption, isTask, ...runInput }: RunInput): Promise<Json> => {
+  const goOn = async (given: RunInput): Promise<Json> => {
+    const { rounds, resumption, isTask, link: asked, ...runInput } = given;
     const target = await targetFor(request, exchange, runInput.recorded);
     const { tool, subject } = target;
     if (tool) checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
@@ -48,7 +49,13 @@ export async function runTarget(
     const handOver =
       tool && handingOver(taskCallOf(tool, request, exchange, plain), exchange.tasks);
     const link = linkOf(exchange.pages, tool);
-    const call = { ...plain, ...promoter, ...link, ...(subject !== undefined && { subject }) };
+    const call = {
+      ...plain,
+      ...promoter,
+      ...link,
+      ...(subject !== undefined && { subject }),
+      ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
+    };
     if (isTask === true && promoter) return promoter.task(runInput, resumption);
     const own = inputAsker({ ...runInput, client: call.client });
     const ask = handOver ? linkAsker(own, call.client) : own;
@@ -84,7 +91,7 @@ export async function runTarget(
       const task = await handOver(outcome, made && { id: made.id, isRetried: true });
       return promoter?.end ? createTaskResult(task!) : linkIn(task!);
     }
-    const state = stateOf(outcome, request, call.client);
+    const state = stateOf(outcome, request, call);
     return inputRequired(request, exchange, { ...state, rounds: rounds + 1 });
   };
   return await (resumes(params) ? resume(request, exchange, goOn) : goOn({ rounds: 0 }));

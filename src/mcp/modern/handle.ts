@@ -1,6 +1,6 @@
 import { Fault, httpStatus, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { Client } from "../../call-context.ts";
+import type { CallContext, Client } from "../../call-context.ts";
 import { isObject, type Json, type Tool } from "../../model.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
@@ -8,10 +8,13 @@ import type { FoundRequest, Incoming, Method } from "../method.ts";
 import { changes } from "../wire/changes.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
 import type { Exchange } from "../wire/exchange.ts";
-import { checkHeaders, checkVersionHeader, traceIn } from "../wire/headers.ts";
+import { traceIn, traceInHeaders } from "../../tracing/context.ts";
+import type { Span } from "../../tracing/spans.ts";
+import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
 import { errorMessage, methodNotFound, resultMessage, type Request } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
+import { inMcpSpan, tellFault, tellResult } from "../wire/request-span.ts";
 import { clientName } from "../wire/params.ts";
 import { runTarget, type ModernCall } from "./call.ts";
 import { resumes } from "./input-required.ts";
@@ -49,17 +52,28 @@ export async function handleModern(
   }
   const { client, meta } = clientOf(message, version);
   checkHeaders(exchange.headers, message);
-  if (message.row.stream) return message.row.stream(message, exchange, client);
+  const received = traceIn(meta, traceInHeaders(exchange.headers));
+  const about = () => ({ ...message, version });
+  const { stream } = message.row;
+  if (stream) return inMcpSpan(received, about, () => stream(message, exchange, client));
   const answering = new Answering(exchange);
-  return await answering.response(replyTo(message, exchange, { client, meta, answering }));
+  const reply = inMcpSpan(received, about, (trace, span) =>
+    replyTo(message, exchange, { client, meta, answering, trace, span }),
+  );
+  return await answering.response(reply);
+}
+
+/** What a request is answered with. */
+interface About {
+  client: Client;
+  meta: Json;
+  answering: Answering;
+  trace: CallContext["trace"];
+  span: Span;
 }
 
 /** The reply to a request. Never throws. */
-async function replyTo(
-  request: FoundRequest,
-  exchange: Exchange,
-  about: { client: Client; meta: Json; answering: Answering },
-): Promise<Reply> {
+async function replyTo(request: FoundRequest, exchange: Exchange, about: About): Promise<Reply> {
   const { id, method, params, row, target } = request;
   const sender: Sender = {};
   try {
@@ -69,11 +83,13 @@ async function replyTo(
     if (target !== undefined) result = await runTarget(request, exchange, call);
     else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
     else throw methodNotFound(method);
+    tellResult(about.span, result);
     return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
   } catch (error) {
     // A request that resumes a state can be repeated: its side effects are not.
     const goesOn = params["requestState"] !== undefined;
     const fault = report(goesOn ? error : afterSending(sender, error));
+    tellFault(about.span, fault);
     return { status: httpStatus(fault), body: errorMessage(id, fault) };
   }
 }
@@ -82,9 +98,9 @@ async function replyTo(
 function callOf(
   { id }: Request,
   exchange: Exchange,
-  about: { client: Client; meta: Json; answering: Answering; sender: Sender },
+  about: About & { sender: Sender },
 ): ModernCall {
-  const { client, meta, sender } = about;
+  const { client, meta, trace, sender } = about;
   const { send, signal } = about.answering;
   const logLevel = meta[`${META}logLevel`];
   if (logLevel !== undefined && !isLoggingLevel(logLevel)) {
@@ -98,7 +114,7 @@ function callOf(
     meta,
     principal: exchange.principal,
     client,
-    trace: traceIn(exchange.headers),
+    trace,
     signal,
     sending() {
       sender.hasSent = true;

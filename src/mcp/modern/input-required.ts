@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from "../../digest.ts";
 import { Fault, type FaultCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Answers, Asker, Asks } from "../../asks.ts";
-import type { CallContext, Client } from "../../call-context.ts";
+import type { CallContext } from "../../call-context.ts";
 import { isObject, type Json } from "../../model.ts";
 import { answered, type Entry, type Recorded } from "../../record.ts";
 import { Wait, type Suspended } from "../../suspension.ts";
@@ -47,6 +47,8 @@ interface State {
   state?: string;
   /** See `CallContext`; absent in states of older versions. */
   fuelUsed?: number;
+  /** The `traceparent` of the request that asked, if it was recorded; absent in states of older versions. */
+  trace?: string;
   /** 32 bytes in hex, if the servlet has returned: the randomness of the next call follows from it and the answers. */
   seed?: string;
 }
@@ -59,6 +61,8 @@ export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuel
   resumption?: Resumption;
   /** True if the call has become a task. */
   isTask?: boolean;
+  /** The `traceparent` of the request that asked, if it was recorded. */
+  link?: string;
 }
 
 /** True for a request that resumes a call or carries `inputResponses`. */
@@ -90,6 +94,7 @@ export async function resume(
   if (state.principal !== principal.name) throw refused("belongs to another caller");
   if (state.call !== (await digest(request))) throw refused("belongs to another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed = 0 } = state;
+  const link = state.trace;
   const open = unanswered(asks, before);
   const answers = { ...before, ...fittingAnswers(open, responses, Date.now(), before) };
   const next = recorded && answered(recorded, JSON.stringify(answers), Date.now());
@@ -116,7 +121,7 @@ export async function resume(
       ...(seed !== undefined && { seed: (await sha256(canonicalJson([seed, answers]))).toHex() }),
     };
     const isTask = earlier?.kind === "task";
-    const going = { rounds, resumption, isTask, fuelUsed };
+    const going = { rounds, resumption, isTask, fuelUsed, ...(link !== undefined && { link }) };
     return run({ ...going, ...(record ? { recorded: record } : { input }) });
   };
   const going = async () => {
@@ -214,7 +219,7 @@ export async function inputRequired(
 export function stateOf(
   { reason, recorded, state, isSingleUse, fuelUsed }: Suspended,
   { row }: FoundRequest,
-  client: Client,
+  { client, trace }: Pick<CallContext, "client" | "trace">,
 ): Omit<State, "call" | "principal" | "until" | "rounds"> {
   if (reason.kind !== "input" || !canAsk(row)) {
     throw new Fault(
@@ -227,7 +232,9 @@ export function stateOf(
   const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
   const goesOn = recorded ? { recorded } : { seed };
   const own = state === undefined ? {} : { state };
-  return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own };
+  const place = trace?.isRecorded === true ? trace.traceparent : undefined;
+  const traced = place === undefined ? {} : { trace: place };
+  return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own, ...traced };
 }
 
 /**

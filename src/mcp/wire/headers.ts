@@ -1,5 +1,4 @@
 import { Fault } from "../../errors.ts";
-import type { Trace } from "../../call-context.ts";
 import { isObject, type Tool } from "../../model.ts";
 import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
@@ -76,16 +75,3 @@ function decoded(value: string, header: string): string {
 }
 
 const mismatch = (fault: string) => new Fault("header_mismatch", `Header mismatch: ${fault}.`);
-
-/** The trace context of a request, if it has a valid one. https://www.w3.org/TR/trace-context/#traceparent-header */
-export function traceIn(headers: Headers): Trace | undefined {
-  const traceparent = headers.get("traceparent");
-  if (
-    traceparent === null ||
-    !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
-  ) {
-    return undefined;
-  }
-  const tracestate = headers.get("tracestate");
-  return { traceparent, ...(tracestate !== null && tracestate.length <= 512 && { tracestate }) };
-}

@@ -1,0 +1,242 @@
+import { parsed, type TraceParent } from "../tracing/context.ts";
+import { sampledAfter, sampledAnew, type TraceSettings } from "../tracing/settings.ts";
+import { LINK, PARENT, PLACE } from "../tracing/spans.ts";
+import type { CollectedSpan, CollectedTrace } from "./collected.ts";
+
+/** A span in OTLP's JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
+export interface OtlpSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: OtlpAttribute[];
+  links?: { traceId: string; spanId: string }[];
+  status: { code?: number };
+}
+
+export interface OtlpAttribute {
+  key: string;
+  value:
+    | { stringValue: string }
+    | { boolValue: boolean }
+    | { intValue: string }
+    | { doubleValue: number };
+}
+
+const KIND = { internal: 1, server: 2, client: 3 };
+const ERROR = 2;
+
+/** Which attributes go on: the platform's own have whole addresses and statements in them. */
+const EXPORTED =
+  /^(mcp|gen_ai|jsonrpc|rpc|network|server|edge_servlets)\.|^(error\.type|http\.request\.method|http\.response\.status_code|url\.scheme)$/;
+
+/** Ends of an invocation that are no failures: clients leave when they like. */
+const FINE = new Set(["ok", "canceled", "responseStreamDisconnected"]);
+
+/** Paths of this server whose first part is all that is told: others have ids and tokens in them. */
+const ROUTES =
+  /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
+
+/** A place in the trace that callers see, which is theirs if they have sent one. */
+type Place = Pick<TraceParent, "traceId" | "spanId">;
+
+/**
+ * The spans of a trace that are ready and were not handed over before, in the form of OTLP. Which trace of its caller a
+ * span is in, its own or a span around it tells when that has ended; once the trace `isOver`, nothing is waited for.
+ */
+export function exportedOf(
+  trace: CollectedTrace,
+  settings: TraceSettings,
+  isOver: boolean,
+): OtlpSpan[] {
+  const places = new Places(trace, settings, isOver);
+  const ready = [...trace.spans.values()].filter(
+    (span) => span.end !== undefined && span.isSent === undefined && places.knows(span),
+  );
+  for (const span of ready) span.isSent = true;
+  return ready
+    .filter((span) => !isTwice(span, trace) && !isHealthCheck(span))
+    .filter((span) => places.isSampled(places.of(span)))
+    .map((span) => otlpSpan(span, trace, places));
+}
+
+/** Where spans are in the traces of callers. */
+class Places {
+  readonly #spans: CollectedTrace["spans"];
+  readonly #settings: TraceSettings;
+  readonly #known = new Map<string, Place>();
+  readonly #isOver: boolean;
+  /** Traces that the server has sampled or not. */
+  readonly #sampled: Map<string, boolean>;
+  /** The `traceparent` header of the request, if it is valid. */
+  readonly header: string | undefined;
+  /** Of what is not below a span of the server. */
+  readonly #root: TraceParent | undefined;
+
+  constructor(trace: CollectedTrace, settings: TraceSettings, isOver: boolean) {
+    this.#spans = trace.spans;
+    this.#settings = settings;
+    this.#isOver = isOver;
+    const all = [...trace.spans.values()];
+    const own = all.flatMap(({ attributes }) => parsed(attributes.get(PLACE)) ?? []);
+    this.#sampled = new Map(own.map(({ traceId, isSampled }) => [traceId, isSampled]));
+    const header = all.find(({ invocation }) => invocation?.request)?.invocation?.request;
+    const caller = parsed(header?.traceparent);
+    this.header = caller && header?.traceparent;
+    const ofCaller = caller && { ...caller, isSampled: sampledAfter(settings, caller) };
+    const { id } = trace;
+    const anew = { traceId: id, spanId: "", isSampled: sampledAnew(settings, id) };
+    trace.root ??= ofCaller ?? own[0] ?? (isOver ? anew : undefined);
+    this.#root = trace.root;
+  }
+
+  /** True if it will not be told any more that a span is in another trace. */
+  knows(span: CollectedSpan): boolean {
+    if (this.#isOver || span.attributes.has(PLACE)) return true;
+    const parent = this.#spans.get(span.parent ?? "");
+    if (parent === undefined) return this.#root !== undefined;
+    const mayTell = parent.invocation === undefined && !PLATFORMS.test(parent.name);
+    return (!mayTell || parent.end !== undefined) && this.knows(parent);
+  }
+
+  of(span: CollectedSpan): Place {
+    const known = this.#known.get(span.id);
+    if (known !== undefined) return known;
+    const own = parsed(span.attributes.get(PLACE));
+    const parent = this.#spans.get(span.parent ?? "");
+    // A parent is older than its spans, so this ends.
+    const { traceId } = own ?? (parent ? this.of(parent) : this.#root!);
+    const place = { traceId, spanId: own?.spanId ?? span.id };
+    this.#known.set(span.id, place);
+    return place;
+  }
+
+  isSampled({ traceId }: Place): boolean {
+    const isRoot = traceId === this.#root?.traceId;
+    const anew = () => sampledAnew(this.#settings, traceId);
+    return this.#sampled.get(traceId) ?? (isRoot ? this.#root.isSampled : anew());
+  }
+}
+
+/** Names of spans that the platform makes. */
+const PLATFORMS = /_subrequest$|^fetch$|^durable_object_|^(kv|r2|jsrpc|cache|worker)_/;
+
+function otlpSpan(span: CollectedSpan, trace: CollectedTrace, places: Places): OtlpSpan {
+  const { start, end = start } = span;
+  const { traceId, spanId } = places.of(span);
+  const { name, kind, attributes } = described(span);
+  const { parent, links } = relations(span, trace, places);
+  const hasFailed = attributes.some(({ key }) => key === "error.type");
+  return {
+    traceId,
+    spanId,
+    ...(parent !== undefined && { parentSpanId: parent }),
+    name,
+    kind,
+    startTimeUnixNano: nanoseconds(start),
+    endTimeUnixNano: nanoseconds(Math.max(start, end)),
+    attributes,
+    ...(links.length > 0 && { links }),
+    status: hasFailed ? { code: ERROR } : {},
+  };
+}
+
+/** The parent of a span, which is in the same trace, and what else it came from. */
+function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
+  const { traceId } = places.of(span);
+  const around = trace.spans.get(span.parent ?? "");
+  const ambient = around && places.of(around);
+  const given = span.attributes.get(PARENT);
+  const remote = parsed(
+    span.invocation?.request?.traceparent ?? (given === places.header ? undefined : given),
+  );
+  // One that was forgotten already has the platform's id.
+  const before = around === undefined &&
+    span.parent !== undefined && { traceId, spanId: span.parent };
+  const parent = [remote, ambient, before || undefined].find(
+    (one) => one?.traceId === traceId,
+  )?.spanId;
+  const earlier = parsed(span.attributes.get(LINK));
+  const links = [ambient, earlier]
+    .filter((one) => one !== undefined)
+    .filter((one) => one.traceId !== traceId || (one === ambient && one.spanId !== parent))
+    .map((one) => ({ traceId: one.traceId, spanId: one.spanId }));
+  return { parent, links };
+}
+
+function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attributes"> {
+  const { invocation, attributes, name } = span;
+  const told = attributesOf(attributes);
+  if (invocation === undefined) {
+    const isAsk = attributes.has("edge_servlets.asks");
+    const isRequest = attributes.has("mcp.method.name") && !isAsk;
+    const isSent = isAsk || attributes.has("http.request.method") || name.endsWith("_subrequest");
+    const kind = isSent ? KIND.client : KIND.internal;
+    return { name, kind: isRequest ? KIND.server : kind, attributes: told };
+  }
+  const { request, status, outcome = "ok", entrypoint } = invocation;
+  const failure = FINE.has(outcome) ? (status ?? 0) >= 500 && String(status) : outcome;
+  const failed = failure === false ? [] : [attribute("error.type", failure)];
+  if (request === undefined) {
+    const method = attributes.get("jsrpc.method") ?? invocation.kind;
+    const called = typeof method === "string" ? method : invocation.kind;
+    return {
+      name: [entrypoint ?? [], called].flat().join("."),
+      kind: KIND.internal,
+      attributes: [...told, ...failed],
+    };
+  }
+  const url = new URL(request.url);
+  const [route] = ROUTES.exec(url.pathname) ?? [];
+  const shown = route === undefined ? undefined : route === url.pathname ? route : `${route}/*`;
+  return {
+    name: [request.method, shown ?? []].flat().join(" "),
+    kind: KIND.server,
+    attributes: [
+      attribute("http.request.method", request.method),
+      attribute("url.scheme", url.protocol.slice(0, -1)),
+      ...(shown === undefined ? [] : [attribute("http.route", shown)]),
+      ...(status === undefined ? [] : [attribute("http.response.status_code", status)]),
+      ...told,
+      ...failed,
+    ],
+  };
+}
+
+function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] {
+  const told = [...attributes].filter(([key]) => EXPORTED.test(key) && !OURS.has(key));
+  const url = attributes.get("url.full");
+  const host =
+    typeof url === "string" && URL.canParse(url)
+      ? [attribute("server.address", new URL(url).hostname)]
+      : [];
+  return [...told.map(([key, value]) => attribute(key, value)), ...host];
+}
+
+/** They stand elsewhere in a span of OTLP. */
+const OURS = new Set([PLACE, PARENT, LINK]);
+
+export function attribute(key: string, value: TailStream.Attribute["value"]): OtlpAttribute {
+  if (typeof value === "boolean") return { key, value: { boolValue: value } };
+  const isWhole =
+    typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
+  if (isWhole) return { key, value: { intValue: String(value) } };
+  if (typeof value === "number") return { key, value: { doubleValue: value } };
+  return { key, value: { stringValue: String(value) } };
+}
+
+/** True for the platform's span of a request that has one of the server's own. */
+function isTwice({ name, parent }: CollectedSpan, { spans }: CollectedTrace): boolean {
+  return (
+    name === "fetch" && spans.get(parent ?? "")?.attributes.has("http.request.method") === true
+  );
+}
+
+/** Orchestrators ask every few seconds, and nobody wants to see it. */
+const isHealthCheck = ({ invocation }: CollectedSpan) =>
+  invocation?.request !== undefined && new URL(invocation.request.url).pathname === "/health";
+
+const nanoseconds = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`;

@@ -1,0 +1,111 @@
+import * as z from "zod/mini";
+
+const SAMPLERS = [
+  "always_on",
+  "always_off",
+  "traceidratio",
+  "parentbased_always_on",
+  "parentbased_always_off",
+  "parentbased_traceidratio",
+] as const;
+
+const url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
+
+/** `a=1,b=2`, with percent-encoded values. Throws a `URIError`. */
+function pairsIn(text: string): [string, string][] {
+  return text
+    .split(",")
+    .filter((pair) => pair.trim() !== "")
+    .map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new URIError("must be a list such as name=value,name=value");
+      return [pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())];
+    });
+}
+
+const pairs = z.pipe(
+  z._default(z.string(), ""),
+  z.transform((text: string, context) => {
+    try {
+      return pairsIn(text);
+    } catch {
+      // Without the text: headers are secrets.
+      const message = "must be a list such as name=value,name=value, with percent-encoded values";
+      context.issues.push({ code: "custom", message, input: undefined });
+      return z.NEVER;
+    }
+  }),
+);
+
+/**
+ * Where the traces of a server that hosts itself are sent, in the variables that OpenTelemetry has for this:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
+ */
+const schema = z.object({
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.optional(url),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.optional(url),
+  OTEL_EXPORTER_OTLP_HEADERS: pairs,
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs,
+  OTEL_SERVICE_NAME: z.optional(z.string()),
+  OTEL_RESOURCE_ATTRIBUTES: pairs,
+  OTEL_TRACES_SAMPLER: z._default(z.enum(SAMPLERS), "parentbased_always_on"),
+  OTEL_TRACES_SAMPLER_ARG: z._default(z.coerce.number().check(z.minimum(0), z.maximum(1)), 1),
+  OTEL_SDK_DISABLED: z._default(z.string(), "false"),
+});
+
+export const TRACE_SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
+
+/** How traces are exported. */
+export interface TraceSettings {
+  /** Where spans are sent by OTLP/HTTP in JSON; undefined if they are not. */
+  endpoint: string | undefined;
+  headers: [string, string][];
+  /** Attributes of the server itself. */
+  resource: [string, string][];
+  sampler: (typeof SAMPLERS)[number];
+  /** The part of all traces that a `traceidratio` takes. */
+  ratio: number;
+}
+
+/** Reads `OTEL_…` variables. Throws an `Error` that names the one that is not valid. */
+export function traceSettings(env: object): TraceSettings {
+  const given = Object.entries(env).filter(
+    ([name, value]) => name.startsWith("OTEL_") && value !== "",
+  );
+  const { data, error } = z.safeParse(schema, Object.fromEntries(given));
+  if (data === undefined) {
+    const [issue] = error.issues;
+    throw new Error(`The setting ${issue?.path.join(".")} is not valid: ${issue?.message}.`);
+  }
+  const base = data.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const endpoint =
+    data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, "")}/v1/traces`);
+  const { OTEL_SERVICE_NAME: name } = data;
+  return {
+    endpoint: data.OTEL_SDK_DISABLED.toLowerCase() === "true" ? undefined : endpoint,
+    headers: [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS],
+    resource: [
+      ...data.OTEL_RESOURCE_ATTRIBUTES,
+      ...(name === undefined ? [] : [["service.name", name] satisfies [string, string]]),
+    ],
+    sampler: data.OTEL_TRACES_SAMPLER,
+    ratio: data.OTEL_TRACES_SAMPLER_ARG,
+  };
+}
+
+/** Whether a trace that begins here is exported: the same for all who ask about it. */
+export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string): boolean {
+  if (sampler.endsWith("always_on")) return true;
+  if (sampler.endsWith("always_off")) return false;
+  // The last 7 bytes are random: https://www.w3.org/TR/trace-context-2/#randomness-of-trace-id
+  return Number.parseInt(traceId.slice(-14, -1), 16) / 2 ** 52 < ratio;
+}
+
+/** Whether the trace of a caller is exported, which it has sampled or not. */
+export const sampledAfter = (
+  settings: TraceSettings,
+  parent: { traceId: string; isSampled: boolean },
+) =>
+  settings.sampler.startsWith("parentbased_")
+    ? parent.isSampled
+    : sampledAnew(settings, parent.traceId);

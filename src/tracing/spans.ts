@@ -1,0 +1,200 @@
+import { limits } from "../limits.ts";
+import { printable } from "../text.ts";
+import { parsed, placeIn, type Trace } from "./context.ts";
+import { sampledAfter, sampledAnew, traceSettings, type TraceSettings } from "./settings.ts";
+
+/** Attributes of a span; those that are undefined are left out. Never secrets, arguments or results. */
+export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A span that is open. */
+export interface Span {
+  set(attributes: Attributes): void;
+}
+
+/** A span as it begins. Its name has few values. */
+export interface SpanStart {
+  name: string;
+  attributes: Attributes;
+}
+
+/** The tracing API of the platform: https://developers.cloudflare.com/workers/observability/traces/custom-spans */
+interface Platform {
+  getActiveSpan(): PlatformSpan | undefined;
+  enterSpan<T>(name: string, work: (span: PlatformSpan) => T): T;
+}
+
+interface PlatformSpan {
+  readonly isTraced: boolean;
+  setAttribute(name: string, value: string | number | boolean): unknown;
+}
+
+/**
+ * What the platform's spans cannot say yet, as attributes: the place of a span in its caller's trace, its parent there,
+ * and the place with which it is linked. `src/exporter` exports spans as they say; each is a `traceparent`.
+ */
+export const PLACE = "edge_servlets.traceparent";
+export const PARENT = "edge_servlets.parent";
+export const LINK = "edge_servlets.link";
+
+const NO_SPAN: Span = { set() {} };
+
+let platform: Platform | undefined;
+/** Undefined where the platform exports the spans, by ids that it does not tell. */
+let exported: TraceSettings | undefined;
+
+/** Records spans by the platform from now on; without it, work runs without any. Throws an `Error` for a setting that is not valid. */
+export function configureTracing(tracing: Platform | undefined, env: object): void {
+  platform = tracing;
+  const settings = traceSettings(env);
+  exported = settings.endpoint === undefined ? undefined : settings;
+}
+
+/**
+ * True if somebody listens to this request or alarm. In a call of an object the platform does not say: whoever calls it
+ * asks, and tells by `Trace.isRecorded`.
+ */
+export const isListening = (): boolean => platform?.getActiveSpan()?.isTraced === true;
+
+/** Spans of a trace that was recorded. */
+const counts = new WeakMap<Trace, number>();
+
+/** The platform, if it has room for one more span of this trace. */
+function recorder(trace: Trace | undefined): Platform | undefined {
+  if (trace?.isRecorded !== true) return undefined;
+  const count = counts.get(trace) ?? 0;
+  if (count >= limits.requestSpans) return undefined;
+  counts.set(trace, count + 1);
+  return platform;
+}
+
+/** Runs the work of a call that is being recorded in a span of its own; of any other without. */
+export function inSpan<T>(
+  trace: Trace | undefined,
+  start: () => SpanStart,
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
+  const recording = recorder(trace);
+  return recording === undefined ? work(NO_SPAN) : entered(recording, start(), work);
+}
+
+function entered<T>(
+  recording: Platform,
+  { name, attributes }: SpanStart,
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
+  return recording.enterSpan(nameOf(name), (own) => {
+    const span = spanOf(own);
+    span.set(attributes);
+    return work(span);
+  });
+}
+
+/**
+ * Begins the work of a request, in a span if somebody listens. `received` is the trace that it came with; the work is
+ * given that of its own, which goes on to others.
+ */
+export function inRequestSpan<T>(
+  received: Trace | undefined,
+  start: () => SpanStart,
+  work: (trace: Trace | undefined, span: Span) => Promise<T>,
+): Promise<T> {
+  if (received?.isRecorded !== true && !isListening()) return work(received, NO_SPAN);
+  const { link, ...given } = received ?? {};
+  const trace: Trace = { ...given, isRecorded: true };
+  const place = newPlace(received);
+  if (place !== undefined) trace.traceparent = place;
+  const whole = () => {
+    const { name, attributes } = start();
+    const traced = { [PLACE]: place, [PARENT]: received?.traceparent, [LINK]: link };
+    return { name, attributes: { ...attributes, ...traced } };
+  };
+  return inSpan(trace, whole, (span) => work(trace, span));
+}
+
+/**
+ * Begins work that goes on with an earlier request. It may be days later, so it is recorded in a trace of its own, which
+ * is linked with that of the request; unless it is recorded, it goes on with the request's.
+ */
+export function inLaterSpan<T>(
+  earlier: Trace | undefined,
+  start: () => SpanStart,
+  work: (trace: Trace | undefined, span: Span) => Promise<T>,
+): Promise<T> {
+  const { isRecorded: _, link: _link, ...stored } = earlier ?? {};
+  if (!isListening()) return work(stored, NO_SPAN);
+  const { traceparent: link, baggage } = stored;
+  const known = { ...(link !== undefined && { link }), ...(baggage !== undefined && { baggage }) };
+  return inRequestSpan(known, start, work);
+}
+
+/**
+ * Sends an HTTP request of a recorded call in a span. A request that says itself of which trace it is keeps that;
+ * others are children of the span.
+ */
+export function inHttpSpan(
+  trace: Trace | undefined,
+  request: Request,
+  send: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  const recording = recorder(trace);
+  if (trace === undefined || recording === undefined) return send(request);
+  const { protocol, hostname, port } = new URL(request.url);
+  const isOwn = request.headers.get("traceparent") !== (trace.traceparent ?? null);
+  const place = isOwn ? undefined : newPlace(trace);
+  const method = METHODS.has(request.method) ? request.method : undefined;
+  const start = {
+    name: method ?? "HTTP",
+    attributes: {
+      "http.request.method": method ?? "_OTHER",
+      "server.address": hostname,
+      "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
+      "url.scheme": protocol.slice(0, -1),
+      [PLACE]: place,
+    },
+  };
+  return entered(recording, start, async (span) => {
+    if (place !== undefined) request.headers.set("traceparent", place);
+    try {
+      const response = await send(request);
+      const { status } = response;
+      const failure = status >= 400 ? String(status) : undefined;
+      span.set({ "http.response.status_code": status, "error.type": failure });
+      return response;
+    } catch (error) {
+      // Its message may have an address in it.
+      span.set({ "error.type": error instanceof Error ? error.name : "_OTHER" });
+      throw error;
+    }
+  });
+}
+
+/** https://opentelemetry.io/docs/specs/semconv/registry/attributes/http/#http-request-method */
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]);
+
+/** A new place in this trace; undefined where its ids are not those that are exported. */
+function newPlace({ traceparent }: Trace = {}): string | undefined {
+  const settings = exported;
+  if (settings === undefined) return undefined;
+  const parent = parsed(traceparent);
+  const known = parent && { ...parent, isSampled: sampledAfter(settings, parent) };
+  return placeIn(known, (traceId) => sampledAnew(settings, traceId));
+}
+
+const spanOf = (own: PlatformSpan): Span => ({
+  set(attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === undefined) continue;
+      own.setAttribute(name, typeof value === "string" ? textOf(value) : value);
+    }
+  },
+});
+
+/** A text of others, such as a name that a servlet's author has chosen. */
+const textOf = (text: string) => printable(text.slice(0, limits.spanCharacters).toWellFormed());
+
+/** The platform cuts names after 64 bytes, which could be within a character. */
+function nameOf(name: string): string {
+  const text = printable(name.slice(0, 64).toWellFormed());
+  // oxlint-disable-next-line no-control-regex
+  return /[^\0-\x7f]/.test(text) ? text.slice(0, 21).toWellFormed() : text.slice(0, 64);
+}

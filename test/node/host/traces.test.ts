@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { CONFIG } from "../../../src/host/storage.ts";
+import { TRACE_SETTING_NAMES } from "../../../src/tracing/settings.ts";
+import { collecting } from "../http/collector.ts";
+import { built, Operator } from "../http/installing.ts";
+import { build, host, project, request, run } from "./hosting.ts";
+
+/** Traces of a server as its user starts it. */
+const collector = await collecting();
+afterAll(() => collector.close());
+const folder = await project();
+await build(folder);
+
+const LOOKER = `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: { look: {
+  description: "Looks.",
+  input: { type: "object", properties: { url: { type: "string" } }, required: ["url"] } as const,
+  handler: async ({ url }) => (await fetch(url)).text(),
+} } });`;
+
+describe("start", () => {
+  test("sends traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names", async () => {
+    const variables = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=collectors-key",
+    };
+    // Servlets may not reach this machine; the exporter may.
+    const server = await host(folder, { variables });
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+    const params = { name: "greet", arguments: { name: "Ada" } };
+    await (await request(server.url, "tools/call", params, { traceparent })).text();
+    const spans = await collector.spansOf(traceId, "run hello");
+    const names = spans.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["POST /mcp", "tools/call greet", "run hello"]));
+    expect(collector.requests[0]!.headers["x-api-key"]).toBe("collectors-key");
+    expect(await server.stop()).toBe(0);
+    // Keys are in no file, and in no log.
+    const config = await readFile(join(folder, ".edge-servlets", CONFIG), "utf8");
+    expect(config).toContain("exporter");
+    expect(server.output() + config).not.toContain("collectors-key");
+  });
+
+  test("has no exporter without it, and goes on with a collector that is away", async () => {
+    const silent = await host(folder);
+    const config = () => readFile(join(folder, ".edge-servlets", CONFIG), "utf8");
+    expect(await config()).not.toContain("exporter");
+    await silent.end();
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
+    const server = await host(folder, { variables });
+    const params = { name: "greet", arguments: { name: "Ada" } };
+    const response = await request(server.url, "tools/call", params);
+    expect(await response.text()).toContain("Hello, Ada!");
+    await server.end();
+  });
+
+  test("sends those of installed servlets, whose requests go through the server", async () => {
+    const seen: (string | undefined)[] = [];
+    const world = createServer(({ headers }, response) => {
+      seen.push(headers["traceparent"] as string | undefined);
+      response.end("hello");
+    });
+    await new Promise<void>((resolve) => world.listen(0, "127.0.0.1", resolve));
+    const { port } = world.address() as AddressInfo;
+    const hash = createHash("sha256").update("boss").digest("hex");
+    const API_KEYS = JSON.stringify({ boss: { hash, scopes: ["operator", "*:*"] } });
+    const variables = { API_KEYS, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const server = await host(folder, { args: ["--private-network"], variables });
+    const key = { authorization: "Bearer boss" };
+    await new Operator(server.url, key).put(
+      await built("looker", LOOKER, { allowed_hosts: ["127.0.0.1"] }),
+    );
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const headers = { ...key, traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    const params = { name: "look", arguments: { url: `http://127.0.0.1:${port}/` } };
+    const look = (sent: Record<string, string>) =>
+      request(server.url, "tools/call", params, sent).then((response) => response.text());
+    // The server hears of it within seconds.
+    await expect.poll(() => look(key), { timeout: 20_000, interval: 200 }).toContain("hello");
+    expect(await look(headers)).toContain("hello");
+    const spans = await collector.spansOf(traceId, "GET");
+    const sent = spans.find(({ name }) => name === "GET")!;
+    expect(seen.at(-1)).toBe(`00-${traceId}-${sent.spanId}-01`);
+    expect(spans.map(({ name }) => name)).toContain("run looker");
+    await server.end();
+    world.closeAllConnections();
+    world.close();
+  });
+
+  test("says which variable is not valid", async () => {
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" };
+    const { ended, output } = run(folder, { args: ["--worker", "built"], variables });
+    expect(await ended).toBe(1);
+    expect(output()).toContain(
+      "The setting OTEL_EXPORTER_OTLP_ENDPOINT is not valid: must be an http or https URL.",
+    );
+  });
+});
+
+test("the document names each variable that is read", async () => {
+  const text = await readFile("docs/watching.md", "utf8");
+  for (const name of TRACE_SETTING_NAMES) expect(text).toContain(`\`${name}\``);
+});

@@ -1,0 +1,81 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { vi } from "vitest";
+
+interface Attribute {
+  key: string;
+  value: Record<string, unknown>;
+}
+
+/** A span as it came by OTLP. */
+export interface ReceivedSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: Record<string, unknown>;
+  links: { traceId: string; spanId: string }[];
+  status: { code?: number };
+}
+
+/** A collector of OpenTelemetry, as far as it takes traces by OTLP over HTTP in JSON. */
+export async function collecting() {
+  const requests: { url: string; headers: IncomingHttpHeaders; text: string }[] = [];
+  const spans: ReceivedSpan[] = [];
+  /** Statuses of the next answers; 200 where there are none. */
+  const statuses: number[] = [];
+  const server = createServer((request, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    request.on("end", () => {
+      requests.push({ url: request.url!, headers: request.headers, text });
+      const status = statuses.shift() ?? 200;
+      if (status === 200) spans.push(...spansIn(text));
+      response.writeHead(status, { "content-type": "application/json" }).end("{}");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    spans,
+    statuses,
+    /** The spans of this trace, once one of them has this name. */
+    spansOf: (traceId: string, name: string) =>
+      vi.waitFor(
+        () => {
+          const found = spans.filter((span) => span.traceId === traceId);
+          const names = found.map((span) => span.name);
+          if (names.includes(name)) return found;
+          throw new Error(`no span ${name} of ${traceId}, only ${names.join(", ")}`);
+        },
+        { timeout: 20_000, interval: 50 },
+      ),
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+function spansIn(text: string): ReceivedSpan[] {
+  const { resourceSpans } = JSON.parse(text) as {
+    resourceSpans: {
+      scopeSpans: { spans: (Omit<ReceivedSpan, "attributes"> & { attributes: Attribute[] })[] }[];
+    }[];
+  };
+  return resourceSpans
+    .flatMap(({ scopeSpans }) => scopeSpans)
+    .flatMap(({ spans }) => spans)
+    .map((span) => ({
+      ...span,
+      links: span.links ?? [],
+      attributes: Object.fromEntries(
+        span.attributes.map(({ key, value }) => [key, Object.values(value)[0]]),
+      ),
+    }));
+}
