@@ -74,7 +74,11 @@ export async function whileHeld<T>(path: string, work: () => Promise<T>): Promis
   const socket = await connected(socketIn(resolve(path)));
   if (socket === undefined) {
     const taken = await takeStorage(path, () => Promise.reject(new Error("no server runs")));
-    return work().finally(taken.release);
+    try {
+      return await work();
+    } finally {
+      await taken.release();
+    }
   }
   try {
     await new Promise<void>((held, fail) => {

@@ -51,15 +51,15 @@ test("a server that is called all the time goes on, in another folder, from wher
   await expect.poll(() => look(taskId), SOON).toMatchObject({ status: "input_required" });
 
   let last = 0;
-  let isOver = false;
+  const over = new AbortController();
   const counting = (async () => {
-    while (!isOver) last = Number(await callAs("counting-next"));
+    while (!over.signal.aborted) last = Number(await callAs("counting-next"));
   })();
   const before = last;
   const { code, output } = await backup("backup", "saved");
   expect(output).toMatch(/saved has a backup of .edge-servlets: \d+ files.*stood still for \d+ ms/);
   expect(code).toBe(0);
-  isOver = true;
+  over.abort();
   await counting;
   await hosting.end();
 

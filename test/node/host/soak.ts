@@ -34,34 +34,37 @@ interface Answer {
   session: string | undefined;
 }
 
-function post(
+/** Sends a request; again where the connection broke, which crosses with workerd's closing of it. */
+async function post(
   body: object | undefined,
   headers: Record<string, string>,
-  tries = 2,
+  tries = 3,
 ): Promise<Answer> {
+  try {
+    return await postOnce(body, headers);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ECONNRESET" || tries === 1) throw error;
+    closed++;
+    return post(body, headers, tries - 1);
+  }
+}
+
+function postOnce(body: object | undefined, headers: Record<string, string>): Promise<Answer> {
   const method = body === undefined ? "DELETE" : "POST";
   const accept = "application/json, text/event-stream";
+  const all = { "content-type": "application/json", accept, ...headers };
   return new Promise((done, fail) => {
-    const sent = ask(
-      server.url,
-      { agent, method, headers: { "content-type": "application/json", accept, ...headers } },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-        response.on("error", fail);
-        response.on("end", () => {
-          const session = response.headers["mcp-session-id"] as string | undefined;
-          done({ status: response.statusCode ?? 0, body: text, session });
-        });
-      },
-    );
-    sent.on("error", (cause: NodeJS.ErrnoException) => {
-      // workerd closes connections on which nothing came for a while, which may cross with a request.
-      if (cause.code !== "ECONNRESET" || tries === 0) return fail(cause);
-      closed++;
-      post(body, headers, tries - 1).then(done, fail);
+    const request = ask(server.url, { agent, method, headers: all }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      response.on("error", fail);
+      response.on("end", () => {
+        const session = response.headers["mcp-session-id"] as string | undefined;
+        done({ status: response.statusCode ?? 0, body: text, session });
+      });
     });
-    sent.end(body && JSON.stringify(body));
+    request.on("error", fail);
+    request.end(body && JSON.stringify(body));
   });
 }
 
@@ -173,9 +176,10 @@ async function sample(): Promise<void> {
   samples.push({ sent, mb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024 });
 }
 
+const isOver = () => sent >= CALLS;
+
 async function connection(_: unknown, at: number): Promise<void> {
-  while (sent < CALLS) {
-    const nth = turn++;
+  for (let nth = turn++; !isOver(); nth = turn++) {
     await KINDS[TURNS[nth % TURNS.length]!]!(nth, `192.0.2.${at % 256}`);
   }
 }
