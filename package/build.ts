@@ -164,18 +164,18 @@ function projectConfig(own: string): string {
 
 /** What a project's first bundle would take half a minute to prepare: the engine and the kit. */
 async function prepareEngine(): Promise<void> {
-  const project = join(OUT, "project");
-  await cp(join(main, "template"), project, { recursive: true });
+  const folder = join(OUT, "project");
+  await cp(join(main, "template"), folder, { recursive: true });
   execFileSync(process.execPath, [join(dist, "bundle/commands/bundle.js")], {
-    cwd: project,
+    cwd: folder,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  const cache = join(project, ".bundle");
+  const cache = join(folder, ".bundle");
   for await (const name of glob("*.{state.txt,output.json}", { cwd: cache })) {
     const made = name.replace(/state\.txt$/, "wasm").replace(/output\.json$/, "bin");
     for (const one of [name, made]) await cp(join(cache, one), join(main, "prepared", one));
   }
-  await rm(project, { recursive: true });
+  await rm(folder, { recursive: true });
 }
 
 /** `npm create edge-servlets FOLDER` is `init` alone. */

@@ -97,7 +97,7 @@ const FORMATS: Record<string, (text: string) => void> = {
     for (const [option] of text.matchAll(/--[a-z-]+/g)) {
       if (!startSource.includes(option)) throw new Error(option);
     }
-    if (!/^\[Service\]\nExecStart=/.test(text)) throw new Error("no service");
+    if (!text.startsWith("[Service]\nExecStart=")) throw new Error("no service");
   },
   "": (text) => void JSON.parse(text),
 };
