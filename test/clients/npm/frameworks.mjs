@@ -30,6 +30,32 @@ const ways = {
       close: () => client.close(),
     };
   },
+  async "@mastra/mcp"(url, headers) {
+    const { MCPClient } = await import("@mastra/mcp");
+    const client = new MCPClient({
+      servers: { here: { url: new URL(url), requestInit: { headers } } },
+    });
+    // It logs a server that cannot be reached, and gives no tools.
+    const tools = await client.listTools();
+    const names = Object.keys(tools).map((name) => name.replace(/^here_/, ""));
+    if (names.length === 0) throw new Error("no tools");
+    return {
+      names,
+      call: (name, args) => tools[`here_${name}`].execute(args, {}),
+      close: () => client.disconnect(),
+    };
+  },
+  async "@openai/agents"(url, headers) {
+    const { MCPServerStreamableHttp } = await import("@openai/agents");
+    const client = new MCPServerStreamableHttp({ url, name: "here", requestInit: { headers } });
+    await client.connect();
+    const tools = await client.listTools();
+    return {
+      names: tools.map(({ name }) => name),
+      call: (name, args) => client.callTool(name, args),
+      close: () => client.close(),
+    };
+  },
   /** A program that gives clients of stdio a server of http: JSON-RPC, a message a line. */
   async "mcp-remote"(url, headers) {
     const program = join(import.meta.dirname, "node_modules/.bin/mcp-remote");
