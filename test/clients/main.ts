@@ -105,6 +105,9 @@ async function play(revision: string, command: readonly string[]): Promise<Row["
     CLIENT_URL: `${seen.url}/mcp`,
     CLIENT_CONTROL: `${seen.url}/control`,
     CLIENT_REVISION: revision,
+    CLIENT_THINGS: Object.keys(THINGS)
+      .filter((thing) => thing !== "wire")
+      .join(","),
     CLIENT_SIGNED_URL: signedUrl,
     CLIENT_KEY: key,
     CLIENT_STAY_SECONDS: String(staySeconds),

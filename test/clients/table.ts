@@ -23,6 +23,7 @@ export interface Client {
   note?: string;
 }
 
+const TOOLS_ALONE = "its program lists and calls tools; the rest was not tried.";
 const SESSIONS = ["2025-11-25"];
 /** The Kotlin client keeps the answer to a POST until it is complete. */
 const BUFFERS = "https://github.com/modelcontextprotocol/kotlin-sdk/pull/616";
@@ -138,5 +139,65 @@ export const CLIENTS: readonly Client[] = [
     version: "2.4.0",
     program: "typescript/version-2.ts",
     revisions: BOTH,
+  },
+  {
+    name: "ai-sdk",
+    title: "AI SDK",
+    toolchain: "npm",
+    package: "@ai-sdk/mcp",
+    version: "2.0.99",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
+  {
+    name: "langchain",
+    title: "LangChain",
+    toolchain: "npm",
+    package: "@langchain/mcp-adapters",
+    version: "1.1.4",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
+  {
+    name: "inspector",
+    title: "Inspector (command line)",
+    toolchain: "npm",
+    package: "@modelcontextprotocol/inspector",
+    version: "2.12.0",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
+  {
+    name: "mcp-remote",
+    title: "mcp-remote",
+    toolchain: "npm",
+    package: "mcp-remote",
+    version: "0.15.1",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
+  {
+    name: "mastra",
+    title: "Mastra",
+    toolchain: "npm",
+    package: "@mastra/mcp",
+    version: "2.0.0",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
+  {
+    name: "openai-agents",
+    title: "OpenAI Agents",
+    toolchain: "npm",
+    package: "@openai/agents",
+    version: "0.20.0",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
   },
 ];

@@ -7,7 +7,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Client } from "./table.ts";
 
-export type Toolchain = "python" | "go" | "rust" | "java" | "kotlin" | "typescript";
+export type Toolchain = "python" | "go" | "rust" | "java" | "kotlin" | "typescript" | "npm";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];
@@ -22,6 +22,7 @@ const NEEDS: Record<Toolchain, string[]> = {
   java: ["java", "javac", "mvn"],
   kotlin: ["java", "javac", "mvn"],
   typescript: [],
+  npm: ["npm"],
 };
 
 /** The tool that is not there, or undefined where all are. */
@@ -45,6 +46,8 @@ export async function install(client: Client): Promise<Command> {
       return kotlin(client, folder);
     case "typescript":
       return typescript(client);
+    case "npm":
+      return npm(client, folder);
   }
 }
 
@@ -170,6 +173,19 @@ async function typescript(client: Client): Promise<Command> {
     throw new Error(`${there}. Change package.json or test/clients/table.ts.`);
   }
   return [process.execPath, programOf(client)];
+}
+
+/** A package with what it needs, in a folder of its own: its scripts are not run. */
+async function npm(client: Client, folder: string): Promise<Command> {
+  const program = programOf(client);
+  const copy = join(folder, basename(program));
+  await cp(program, copy);
+  const wanted = `${client.package}@${client.version}`;
+  await once(folder, wanted, async () => {
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", wanted], folder);
+  });
+  return [process.execPath, copy, client.package];
 }
 
 /** A package that its registry does not give: there is no network, or no such version any more. */
