@@ -131,7 +131,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await first.page.getByText("More than 1 windows show your calls").waitFor();
     await first.page.waitForTimeout(2000);
     expect(await first.page.locator("#news").textContent()).toContain("follows them no longer");
-    expect(await second.page.locator("#news").textContent()).toBe("This list follows your calls.");
+    expect(await second.page.locator("#news").textContent()).toBe("This list is kept up to date.");
   });
 
   test("a sign-in that is over leads back to the same place", async () => {
