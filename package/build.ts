@@ -141,6 +141,8 @@ async function fillTemplate(): Promise<void> {
     name === "name" || name === "version" ? mark : versions[name]!,
   );
   await writeFile(path, filled);
+  await cp(join(ROOT, "Dockerfile"), join(template, "Dockerfile"));
+  await cp(join(ROOT, ".dockerignore"), join(template, "_dockerignore"));
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
 }
 

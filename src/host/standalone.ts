@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
+import { OWN_EXTENSION } from "../bundle/own.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { buildHosted } from "./build-hosted.ts";
 import { readConfiguration } from "./configuration.ts";
@@ -21,7 +22,9 @@ async function main(): Promise<void> {
   const configuration = await readConfiguration(values.config);
   await mkdir(out, { recursive: true });
   await buildHosted(configuration, join(out, "worker"));
-  const commands = ["start.ts", "backup.ts"].map((name) => join(import.meta.dirname, name));
+  const commands = ["start", "backup"].map((name) =>
+    join(import.meta.dirname, name + OWN_EXTENSION),
+  );
   await build({
     entryPoints: commands,
     outdir: out,

@@ -14,6 +14,7 @@ edge-servlets dev               serves the project at http://localhost:8787/mcp,
 edge-servlets test              runs the tests of its servlets, by vitest
 edge-servlets deploy            deploys it to Cloudflare, with the arguments of wrangler deploy
 edge-servlets start             serves it on this machine, by workerd alone
+edge-servlets standalone DIR    writes a folder that serves it, for a container: see the Dockerfile
 edge-servlets backup, restore   copies what \`start\` has stored, while it runs, and puts it back
 edge-servlets bundle            prepares its servlets, as dev, deploy and start do
 edge-servlets upgrade           adds to wrangler.toml what this version of edge-servlets needs
@@ -54,9 +55,10 @@ async function perform(): Promise<number | void> {
     case "test":
       return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
     case "start":
+    case "standalone":
       return (
         (args.includes("--worker") ? 0 : await run([script("bundle")])) ||
-        enter(script("../../host/start"), args)
+        enter(script(`../../host/${command}`), args)
       );
     case "backup":
     case "restore":

@@ -90,6 +90,35 @@ describe.skipIf(!registry)("a project (needs the registry of npm)", () => {
   );
 
   test(
+    "it is served by workerd alone, with a servlet in another language, and ends when it is told to",
+    async () => {
+      await inProject("npx", "edge-servlets", "new", "sums", "--lang", "as");
+      await inProject("npm", "run", "standalone", "--", "../standalone");
+      const port = String(await freePort());
+      const args = ["start.js", "--worker", "worker", "--port", port];
+      for (const [command, ...given] of [
+        ["npx", "edge-servlets", "start", "--port", port],
+        [process.execPath, ...args],
+      ] as [string, ...string[]][]) {
+        const cwd = command === "npx" ? project : join(folder, "standalone");
+        const server = spawn(command, given, { cwd, env, detached: true, stdio: "ignore" });
+        const ended = new Promise((done) => server.once("exit", done));
+        try {
+          const url = `http://127.0.0.1:${port}/mcp`;
+          await expect
+            .poll(async () => JSON.stringify(await call(url, "tools/list", {})), PATIENT)
+            .toMatch(/greet.*sums|sums.*greet/);
+          process.kill(-server.pid!, "SIGTERM");
+          await ended;
+        } finally {
+          endGroup(server);
+        }
+      }
+    },
+    SLOW,
+  );
+
+  test(
     "it can be deployed, also by an entry file of its own",
     async () => {
       const dryRun = () => inProject("npm", "run", "deploy", "--", "--dry-run");
@@ -143,5 +172,9 @@ async function call(url: string, method: string, params: object): Promise<object
 
 /** Ends a process and those that it has started. */
 function endGroup({ pid }: ChildProcess): void {
-  if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // They have ended.
+  }
 }
