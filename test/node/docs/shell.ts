@@ -62,6 +62,9 @@ export async function copyOfProject(folder: string): Promise<string> {
 
 /** Writes a block into its file. */
 export async function place(copy: string, { file, text }: Block): Promise<void> {
+  // Through a link it would replace a file of the project itself.
+  const [top] = file.split("/");
+  if (LINKED.includes(top!)) throw new Error(`A document must not write ${file}.`);
   await mkdir(dirname(join(copy, file)), { recursive: true });
   await writeFile(join(copy, file), text);
 }

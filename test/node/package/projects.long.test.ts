@@ -128,13 +128,12 @@ describe.skipIf(!registry)("a project (needs the registry of npm)", () => {
       const config = join(project, "wrangler.toml");
       const before = await readFile(config, "utf8");
       const { blocks } = await readPage("docs/projects.md");
-      const entry = blocks.find(({ file }) => file === "src/index.ts")!;
-      await cp(join(project, "plugins"), join(project, "src"), { recursive: true });
-      await writeFile(join(project, "src/index.ts"), entry.text);
-      await writeFile(config, before.replace('".bundle/worker.ts"', '"src/index.ts"'));
+      const entry = blocks.find(({ file }) => file === "worker.ts")!;
+      await writeFile(join(project, "worker.ts"), entry.text);
+      await writeFile(config, before.replace('".bundle/worker.ts"', '"worker.ts"'));
       expect(await dryRun()).toContain("env.USAGE (Usage)");
       await writeFile(config, before);
-      await rm(join(project, "src"), { recursive: true });
+      await rm(join(project, "worker.ts"));
     },
     SLOW,
   );
