@@ -21,7 +21,7 @@ case "$1 $2" in
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
-  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail") cat > /dev/null ;;
+  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail" | "edge-servlets upgrade") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
   claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,

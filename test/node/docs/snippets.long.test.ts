@@ -132,6 +132,7 @@ const PAGES = await Promise.all(
     "docs/sources.md",
     "docs/state.md",
     "docs/waiting-calls.md",
+    "docs/watching.md",
     "docs/writing-servlets.md",
     "CONTRIBUTING.md",
   ].map(readPage),
