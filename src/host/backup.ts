@@ -1,6 +1,6 @@
 /** Copies what a server has stored, also while it runs, and puts it back: `npm run backup -- DIR`, `npm run restore -- DIR`. */
 import { parseArgs } from "node:util";
-import { Refusal } from "../bundle/refusal.ts";
+import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { backUp, restore, type Copied } from "./backups.ts";
 
 const USAGE = `npm run backup -- DIR [--storage DIR]     copies the storage of a server into a new folder
@@ -32,10 +32,4 @@ async function main(): Promise<void> {
   } else throw new Refusal(USAGE);
 }
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(main);

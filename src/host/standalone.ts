@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
-import { Refusal } from "../bundle/refusal.ts";
+import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { buildHosted } from "./build-hosted.ts";
 import { readConfiguration } from "./configuration.ts";
 
@@ -50,10 +50,4 @@ const ARCHITECTURE = process.arch === "x64" ? "64" : process.arch;
 /** As the packages with the program are named. */
 const PLATFORM = `${process.platform === "win32" ? "windows" : process.platform}-${ARCHITECTURE}`;
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(main);
