@@ -1,7 +1,7 @@
 /** Runs the shell lines of a page in a copy of the project, where what leaves the machine is only recognised. */
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { cp, mkdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
 import type { Block } from "./pages.ts";
 
 /** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
@@ -60,9 +60,12 @@ export async function copyOfProject(folder: string): Promise<string> {
   return copy;
 }
 
-/** Writes a block into its file. */
+/** Writes a block into its file. Throws for a file in a linked folder, which is the project's own. */
 export async function place(copy: string, { file, text }: Block): Promise<void> {
-  await mkdir(dirname(join(copy, file)), { recursive: true });
+  const folder = dirname(join(copy, file));
+  await mkdir(folder, { recursive: true });
+  if (relative(await realpath(copy), await realpath(folder)).startsWith(".."))
+    throw new Error(`${file} would overwrite a file of the project`);
   await writeFile(join(copy, file), text);
 }
 
