@@ -1,9 +1,9 @@
 /**
- * Makes the packages that npm gets, in `.bundle/packages`: `npm run package`. Each is a folder to publish, and a
- * tarball of it.
+ * Builds the npm packages in `.bundle/packages`: `npm run package`. For each there is a folder to publish, and its
+ * tarball.
  *
- * `edge-servlets` has the sources compiled one to one, so that paths between them hold, and depends on the packages that
- * they import. `create-edge-servlets` has what makes a project, and needs none.
+ * `edge-servlets` has the sources compiled file by file, so that their relative paths stay valid, and depends on the packages
+ * that they import. `create-edge-servlets` has only the code that makes a project, and no dependencies.
  */
 import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,9 +12,9 @@ import { dirname, join, relative, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
-/** What the commands start that no file imports. */
-const STARTED = ["node", "workerd"];
-/** The platform's, the names under which wasm imports, and the package itself. */
+/** Packages whose programs the commands start, and that no file imports. */
+const PROGRAMS = ["node", "workerd"];
+/** Imports that are not npm packages: of the platform, of wasm, of relative paths, and of the package itself. */
 const NOT_PACKAGES = /^(node:|cloudflare:|edge-servlets|extism:|guest$|qjs$|\.)/;
 
 interface Manifest {
@@ -111,9 +111,9 @@ async function copyOthers(): Promise<void> {
   }
 }
 
-/** The packages that the compiled files import, and their versions here. */
+/** The packages that the compiled files import, with the versions of this project. */
 async function imported(): Promise<Record<string, string>> {
-  const names = new Set(STARTED);
+  const names = new Set(PROGRAMS);
   for await (const file of glob("**/*.js", { cwd: dist })) {
     const source = await readFile(join(dist, file), "utf8");
     for (const [, name] of source.matchAll(
@@ -124,14 +124,16 @@ async function imported(): Promise<Record<string, string>> {
   }
   const unknown = [...names].filter((name) => versions[name] === undefined);
   if (unknown.length > 0) {
-    throw new Error(`The sources import ${unknown.join(", ")}, which package.json does not have.`);
+    throw new Error(
+      `The sources import ${unknown.join(", ")}, which package.json does not have. Add them there.`,
+    );
   }
-  // Tests need it, and a project brings its own.
+  // Only tests import it, and a project brings its own.
   names.delete("vitest");
   return Object.fromEntries([...names].toSorted().map((name) => [name, versions[name]!]));
 }
 
-/** The template of projects, with the versions of this project's packages and its wrangler.toml. */
+/** Writes the template of projects, with this project's wrangler.toml and the versions of its packages. */
 async function fillTemplate(): Promise<void> {
   const template = join(main, "template");
   await cp(join(ROOT, "package/template"), template, { recursive: true });
@@ -146,7 +148,7 @@ async function fillTemplate(): Promise<void> {
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
 }
 
-/** This project's wrangler.toml as a new project has it. */
+/** This project's wrangler.toml, changed for a new project. */
 function projectConfig(own: string): string {
   const change = (from: RegExp, to: string) => {
     if (!from.test(own)) throw new Error(`wrangler.toml no longer has ${from}.`);
@@ -164,7 +166,7 @@ function projectConfig(own: string): string {
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
 }
 
-/** What a project's first bundle would take half a minute to prepare: the engine and the kit. */
+/** Prepares the engine and the kit, which would take half a minute in a project's first bundle. */
 async function prepareEngine(): Promise<void> {
   const folder = join(OUT, "project");
   await cp(join(main, "template"), folder, { recursive: true });
@@ -180,7 +182,7 @@ async function prepareEngine(): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** `npm create edge-servlets FOLDER` is `init` alone. */
+/** Makes the package of `npm create edge-servlets FOLDER`, which has the command `init` alone. */
 async function makeCreate(): Promise<void> {
   for (const file of [
     "dist/bundle/commands/init.js",

@@ -10,7 +10,7 @@ import { fuelOf, keepsState } from "../servlets/manifest.ts";
 import { memoryBytes } from "../text.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
-import { bringPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
+import { copyPrepared, readIfThere, sha256, writeWhole } from "./cache.ts";
 import { refuseClashes } from "./clashes.ts";
 import { identified } from "./digests.ts";
 import type { Parts } from "../servlets/bundle.ts";
@@ -72,7 +72,7 @@ export async function bundleAll(
   { cache, progress }: Pick<Options, "cache" | "progress">,
   refusals = new Refusals(),
 ): Promise<Member[]> {
-  await bringPrepared(cache);
+  await copyPrepared(cache);
   const scripts = await bundleScripts(all, { cache, progress, refusals });
   const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
   const built = await inTurns(buildable, (found) =>

@@ -10,7 +10,7 @@ export function sha256(...parts: (string | Uint8Array)[]): string {
   return hash.digest("hex");
 }
 
-/** Writes a file whole or not at all, whoever else writes it at the same time. */
+/** Writes a file atomically, also if other processes write it at the same time. */
 export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
@@ -26,8 +26,8 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
-/** Puts what comes prepared with the installed package into the cache: the engine of servlets in TypeScript takes long. */
-export async function bringPrepared(cache: string): Promise<void> {
+/** Copies what the installed package brings prepared into the cache: preparing the engine for TypeScript servlets takes long. */
+export async function copyPrepared(cache: string): Promise<void> {
   const prepared = join(OWN_FOLDER, "prepared");
   const names = isInstalled ? await readdir(prepared).catch(() => []) : [];
   await mkdir(cache, { recursive: true });
@@ -47,8 +47,8 @@ export interface Built {
 }
 
 /**
- * A build's output, made again only where a file that it read has changed. `recipe` stands for
- * everything else that it depends on.
+ * Returns a build's output, and rebuilds only if a file that it read has changed. `recipe` identifies
+ * everything else that the output depends on.
  */
 export function cachedBuild(
   folder: string,
@@ -77,7 +77,7 @@ async function builtAt(
   return output;
 }
 
-/** The digest of the contents of files, of which some may be missing. */
+/** The digest of the contents of files; some of them may be missing. */
 export async function digestOf(files: string[]): Promise<string> {
   const contents = await Promise.all(files.map((file) => readIfThere(file)));
   return sha256(...files.flatMap((file, at) => [file, contents[at] ?? "missing"])).slice(0, 32);

@@ -1,7 +1,7 @@
-/** Where this software's own files are: TypeScript in the repository, JavaScript in the installed package. */
+/** Locates this software's own files: TypeScript in the repository, JavaScript in the installed package. */
 import { extname, resolve } from "node:path";
 
-/** The extension of its modules. */
+/** The file extension of its modules. */
 export const OWN_EXTENSION = extname(import.meta.filename);
 
 /** True in the installed package. */

@@ -10,6 +10,17 @@ export class Refusal extends Error {
   }
 }
 
+/** Runs a command. A `Refusal` ends it: its message is printed, and the exit code is 1. */
+export async function runCommand(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
+
 /** Collects the refusals of several servlets, so that all are reported together. */
 export class Refusals {
   readonly #messages: string[] = [];

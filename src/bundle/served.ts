@@ -1,7 +1,7 @@
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Member } from "./bundle.ts";
 
-/** A servlet of the bundle as the server has it, to be run here. Without lists: it is asked for them. */
+/** A servlet of the bundle in the form that the server runs. It has no stored lists, so the servlet itself is asked for them. */
 export async function servedFrom(member: Member): Promise<PreparedServlet> {
   const { found, dialect, prepared, startsOnce, archives } = member;
   return {

@@ -1,4 +1,4 @@
-/** Languages whose compilers do not come with the project: what a servlet's folder has in it, and how it is built. */
+/** Languages whose compilers do not come with the project: how to recognise a servlet's sources and how to build them. */
 import { execFile } from "node:child_process";
 import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** A program that a build needs. */
 export interface Tool {
   name: string;
-  /** Where or how it can be had. */
+  /** Where or how to get it. */
   get: string;
   isThere(): Promise<boolean>;
 }
@@ -16,13 +16,13 @@ export interface Toolchain {
   needs: readonly Tool[];
   /** The file that shows a servlet in this language, and the command that builds it in its folder; the template's first. */
   builds: readonly [Build, ...Build[]];
-  /** How the names of its sources end; they lie in the servlet's folder, and in `src` there. */
+  /** Matches the names of its sources, which are in the servlet's folder and in its `src`. */
   sources: RegExp;
-  /** Folders in the servlet's in which a build leaves the plugin, where it is not beside the sources. */
+  /** Folders below the servlet's into which a build writes the plugin, if not beside the sources. */
   outputs: readonly string[];
 }
 
-/** A servlet that was found in this place. */
+/** A servlet that was found in the folder `place`. */
 interface Built {
   place: string;
   source: { kind: string; files: readonly string[] };
@@ -84,7 +84,7 @@ export const TOOLCHAINS = {
   },
 } as const satisfies Record<string, Toolchain>;
 
-/** Git writes the files of a checkout in any order. */
+/** A checkout writes sources and plugins in any order; differences this small mean nothing. */
 const CHECKOUT_MS = 2000;
 
 const ALL: readonly Toolchain[] = Object.values(TOOLCHAINS);
@@ -94,13 +94,13 @@ export function buildOf(names: readonly string[]): Build | undefined {
   return ALL.flatMap(({ builds }) => builds).find(({ sign }) => names.includes(sign));
 }
 
-/** A command for the project's folder that builds the servlet in this one. */
+/** The command that builds the servlet in `folder`, to be run in the project's folder. */
 export const commandIn = (folder: string, { command }: Build) => `(cd ${folder} && ${command})`;
 
 const toolchainOf = (names: readonly string[]) =>
   ALL.find(({ builds }) => builds.some(({ sign }) => names.includes(sign)));
 
-/** A warning where a source of this servlet is newer than the plugin that was built from it. */
+/** A warning if a source of this servlet is newer than the plugin that was built from it. */
 export async function buildWarnings({ place, source }: Built): Promise<string[]> {
   const [plugin] = source.files;
   if (source.kind !== "wasm" || plugin === undefined || plugin === place) return [];
@@ -118,7 +118,7 @@ export async function buildWarnings({ place, source }: Built): Promise<string[]>
   return [];
 }
 
-/** The plugins that builds have left in folders below this one. */
+/** The plugins that builds have written into folders below this one. */
 export async function builtIn(folder: string, names: readonly string[]): Promise<string[]> {
   const toolchain = toolchainOf(names);
   const found = (toolchain?.outputs ?? []).map(async (output) => {
@@ -130,12 +130,12 @@ export async function builtIn(folder: string, names: readonly string[]): Promise
   return (await Promise.all(found)).flat();
 }
 
-/** Whether this command line ends well. */
+/** Checks that this command succeeds. */
 function runs(program: string, ...args: string[]) {
   return async () => (await printedBy(program, ...args)) !== undefined;
 }
 
-/** The compiler names the folder of the target's library also where there is none. */
+/** rustc prints the folder of the target's library even if it does not exist. */
 async function isRustTargetThere(): Promise<boolean> {
   const folder = await printedBy(
     "rustc",

@@ -1,23 +1,23 @@
 import { limits } from "../limits.ts";
 import type { TraceParent } from "../tracing/context.ts";
 
-/** A span as the platform tells of it. Times are Unix times in ms. */
+/** A span as the platform reports it. Times are Unix times in ms. */
 export interface CollectedSpan {
-  /** In hex, as all ids here. */
+  /** In hex, like all ids here. */
   id: string;
-  /** Of another invocation, where this one was called by it. */
+  /** The id of the span around it; that of the calling invocation for an invocation that another one called. */
   parent: string | undefined;
   name: string;
   attributes: Map<string, TailStream.Attribute["value"]>;
   start: number;
-  /** Undefined while it is open. */
+  /** Undefined while the span is open. */
   end: number | undefined;
-  /** True once it was handed over. */
+  /** True once it was passed to the sender, or dropped by sampling. */
   isSent?: true;
-  /** Present for an invocation as a whole: a request, a call of an object, an alarm. */
+  /** Present if the span is a whole invocation: a request, a call of a Durable Object, an alarm. */
   invocation?: {
     kind: string;
-    /** The class of an object. */
+    /** The class of a Durable Object. */
     entrypoint: string | undefined;
     request?: { method: string; url: string; traceparent: string | undefined };
     status?: number;
@@ -25,17 +25,17 @@ export interface CollectedSpan {
   };
 }
 
-/** What one request has caused, in all objects. */
+/** All spans that one request has caused, in the Worker and in Durable Objects. */
 export class CollectedTrace {
   readonly id: string;
-  /** The trace that it is in for callers, once that is known. */
+  /** Its place in the trace that callers see, once known. */
   root: TraceParent | undefined;
   readonly spans = new Map<string, CollectedSpan>();
   /** Unix time in ms of its last event. */
   changed: number;
-  /** True if an event came since it was last looked at. */
+  /** True if an event came since the exporter last collected spans. */
   hasNews = true;
-  /** Spans that there was no room for. */
+  /** The number of spans that were dropped for lack of room. */
   dropped = 0;
   #isOver = false;
 
@@ -45,12 +45,12 @@ export class CollectedTrace {
     this.changed = now;
   }
 
-  /** True once the request is over, or whatever else has begun it. */
+  /** True once its outermost invocation has ended. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Takes an event. What is logged and thrown may have anything in it, and is passed over. */
+  /** Takes an event. Ignores logs and exceptions: they may contain anything, secrets included. */
   take({ event, spanContext, timestamp }: TailStream.TailEvent<TailStream.EventType>): void {
     this.changed = Date.now();
     this.hasNews = true;
@@ -72,7 +72,7 @@ export class CollectedTrace {
         if (span) span.end = at;
         return;
       case "return":
-        // The first of an object that is called several times. What it does after that, nobody waits for.
+        // Only the first return counts if a Durable Object is called several times: nobody waits for later work.
         if (span?.invocation === undefined || span.end !== undefined) return;
         span.end = at;
         if (event.info) span.invocation.status = event.info.statusCode;
@@ -99,7 +99,7 @@ export class CollectedTrace {
   }
 }
 
-/** A commit makes dozens of them, and they say nothing that a servlet's author or a server's operator could change. */
+/** Spans of storage operations are dropped: a commit makes dozens, and neither servlet authors nor operators can change them. */
 const STORAGE = "durable_object_storage_";
 
 function onsetSpan(

@@ -1,6 +1,6 @@
 /**
- * A streaming tail worker of workerd: it is told what the server's Worker does, and sends that to a collector. Only for
- * servers that host themselves, as Cloudflare exports traces by itself. It stands alone, as a script of its own.
+ * A streaming tail worker for workerd: it receives the events of the server's Worker, and sends them as spans to a
+ * collector. Only self-hosted servers need it, because Cloudflare exports traces itself. It is a separate Worker.
  */
 import { limits } from "../limits.ts";
 import type { TraceParent } from "../tracing/context.ts";
@@ -9,14 +9,14 @@ import { CollectedTrace } from "./collected.ts";
 import { exportedOf } from "./otlp.ts";
 import { Sender } from "./sender.ts";
 
-/** Collects what belongs to a request until it is over, and sends it. */
+/** Collects the spans of each request, and sends them when they are complete. */
 class Exporter {
   readonly #settings;
   readonly #sender: Sender;
   readonly #traces = new Map<string, CollectedTrace>();
-  /** The traces of callers of which some was sent, by the platform's ids: more of them may come later. */
+  /** Callers' traces that were partly sent, by the platform's trace ids: more spans may come later. */
   readonly #known = new Map<string, TraceParent>();
-  /** Unix time in ms at which it last looked for what to send. */
+  /** Unix time in ms at which it last collected spans. */
   #looked = 0;
 
   constructor(env: object) {
@@ -24,12 +24,12 @@ class Exporter {
     this.#sender = new Sender(this.#settings);
   }
 
-  /** Takes the events of one invocation. Never throws, as no more events would come. */
+  /** Returns the handler for the events of one invocation. It never throws, because then no more events would come. */
   listen(onset: TailStream.TailEvent<TailStream.Onset>) {
     const { traceId } = onset.spanContext;
     const take = (event: TailStream.TailEvent<TailStream.EventType>) => {
       try {
-        // The end of what was sent already is no news.
+        // Only a beginning opens a trace: other events may belong to spans that were sent already.
         const { type } = event.event;
         const begins = type === "onset" || type === "spanOpen";
         const trace = this.#traces.get(traceId) ?? (begins ? this.#begin(traceId) : undefined);
@@ -48,10 +48,10 @@ class Exporter {
     return trace;
   }
 
-  /** Sends what is ready from time to time, until there is nothing left. One of its runs does so for all. */
+  /** Sends spans every `exportEveryMs` until none are left. Returns at once if another call is doing so. */
   async run(): Promise<void> {
     const { endpoint } = this.#settings;
-    // Twice as long as one round of another run can take.
+    // Twice the longest time that one round of another run can take.
     const isRunning = Date.now() < this.#looked + 2 * (limits.exportEveryMs + limits.exportMs);
     if (endpoint === undefined || isRunning) return;
     try {
@@ -67,7 +67,7 @@ class Exporter {
     }
   }
 
-  /** Hands over what is ready, and forgets the traces that are over. */
+  /** Passes finished spans to the sender, and forgets the traces that are over. */
   #collect(now: number): void {
     let held = 0;
     for (const trace of this.#traces.values()) {

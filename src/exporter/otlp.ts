@@ -29,23 +29,24 @@ export interface OtlpAttribute {
 const KIND = { internal: 1, server: 2, client: 3 };
 const ERROR = 2;
 
-/** Which attributes go on: the platform's own have whole addresses and statements in them. */
+/** Attributes that are exported. The platform's other attributes may contain whole URLs and SQL statements. */
 const EXPORTED =
   /^(mcp|gen_ai|jsonrpc|rpc|network|server|edge_servlets)\.|^(error\.type|http\.request\.method|http\.response\.status_code|url\.scheme)$/;
 
-/** Ends of an invocation that are no failures: clients leave when they like. */
-const FINE = new Set(["ok", "canceled", "responseStreamDisconnected"]);
+/** Outcomes of an invocation that are not failures: clients may disconnect at any time. */
+const SUCCESSFUL = new Set(["ok", "canceled", "responseStreamDisconnected"]);
 
-/** Paths of this server whose first part is all that is told: others have ids and tokens in them. */
+/** The first segments of this server's paths. Only these are exported, because the rest of a path may have ids and tokens. */
 const ROUTES =
   /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
 
-/** A place in the trace that callers see, which is theirs if they have sent one. */
+/** A place in the trace that callers see: the caller's own trace if the request named one. */
 type Place = Pick<TraceParent, "traceId" | "spanId">;
 
 /**
- * The spans of a trace that are ready and were not handed over before, in the form of OTLP. Which trace of its caller a
- * span is in, its own or a span around it tells when that has ended; once the trace `isOver`, nothing is waited for.
+ * Returns the spans of a trace that are ready and not yet exported, in the form of OTLP, and marks them as sent. A span is
+ * ready when it has ended and its place in the caller's trace is known, or the trace `isOver`. The place is an attribute of
+ * the span itself or of one around it, which the platform may report only when that span ends.
  */
 export function exportedOf(
   trace: CollectedTrace,
@@ -58,22 +59,22 @@ export function exportedOf(
   );
   for (const span of ready) span.isSent = true;
   return ready
-    .filter((span) => !isTwice(span, trace) && !isHealthCheck(span))
+    .filter((span) => !isDuplicate(span, trace) && !isHealthCheck(span))
     .filter((span) => places.isSampled(places.of(span)))
     .map((span) => otlpSpan(span, trace, places));
 }
 
-/** Where spans are in the traces of callers. */
+/** Finds the places of spans in the traces of callers. */
 class Places {
   readonly #spans: CollectedTrace["spans"];
   readonly #settings: TraceSettings;
   readonly #known = new Map<string, Place>();
   readonly #isOver: boolean;
-  /** Traces that the server has sampled or not. */
+  /** By trace id: whether the server has sampled that trace. */
   readonly #sampled: Map<string, boolean>;
   /** The `traceparent` header of the request, if it is valid. */
   readonly header: string | undefined;
-  /** Of what is not below a span of the server. */
+  /** The trace of spans that are not below one of the server's own spans. */
   readonly #root: TraceParent | undefined;
 
   constructor(trace: CollectedTrace, settings: TraceSettings, isOver: boolean) {
@@ -93,13 +94,13 @@ class Places {
     this.#root = trace.root;
   }
 
-  /** True if it will not be told any more that a span is in another trace. */
+  /** True if the place of a span is final: no later event can move it to another trace. */
   knows(span: CollectedSpan): boolean {
     if (this.#isOver || span.attributes.has(PLACE)) return true;
     const parent = this.#spans.get(span.parent ?? "");
     if (parent === undefined) return this.#root !== undefined;
-    const mayTell = parent.invocation === undefined && !PLATFORMS.test(parent.name);
-    return (!mayTell || parent.end !== undefined) && this.knows(parent);
+    const mayHavePlace = parent.invocation === undefined && !PLATFORM_SPAN.test(parent.name);
+    return (!mayHavePlace || parent.end !== undefined) && this.knows(parent);
   }
 
   of(span: CollectedSpan): Place {
@@ -122,7 +123,7 @@ class Places {
 }
 
 /** Names of spans that the platform makes. */
-const PLATFORMS = /_subrequest$|^fetch$|^durable_object_|^(kv|r2|jsrpc|cache|worker)_/;
+const PLATFORM_SPAN = /_subrequest$|^fetch$|^durable_object_|^(kv|r2|jsrpc|cache|worker)_/;
 
 function otlpSpan(span: CollectedSpan, trace: CollectedTrace, places: Places): OtlpSpan {
   const { start, end = start } = span;
@@ -144,7 +145,7 @@ function otlpSpan(span: CollectedSpan, trace: CollectedTrace, places: Places): O
   };
 }
 
-/** The parent of a span, which is in the same trace, and what else it came from. */
+/** The parent of a span, which must be in the same trace, and links to the spans of other traces that led to it. */
 function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
   const { traceId } = places.of(span);
   const around = trace.spans.get(span.parent ?? "");
@@ -153,7 +154,7 @@ function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
   const remote = parsed(
     span.invocation?.request?.traceparent ?? (given === places.header ? undefined : given),
   );
-  // One that was forgotten already has the platform's id.
+  // A parent that was sent and forgotten already has the platform's id.
   const before = around === undefined &&
     span.parent !== undefined && { traceId, spanId: span.parent };
   const parent = [remote, ambient, before || undefined].find(
@@ -178,7 +179,7 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
     return { name, kind: isRequest ? KIND.server : kind, attributes: told };
   }
   const { request, status, outcome = "ok", entrypoint } = invocation;
-  const failure = FINE.has(outcome) ? (status ?? 0) >= 500 && String(status) : outcome;
+  const failure = SUCCESSFUL.has(outcome) ? (status ?? 0) >= 500 && String(status) : outcome;
   const failed = failure === false ? [] : [attribute("error.type", failure)];
   if (request === undefined) {
     const method = attributes.get("jsrpc.method") ?? invocation.kind;
@@ -216,7 +217,7 @@ function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] 
   return [...told.map(([key, value]) => attribute(key, value)), ...host];
 }
 
-/** They stand elsewhere in a span of OTLP. */
+/** Attributes that become fields of an OTLP span instead. */
 const OURS = new Set([PLACE, PARENT, LINK]);
 
 export function attribute(key: string, value: TailStream.Attribute["value"]): OtlpAttribute {
@@ -228,14 +229,14 @@ export function attribute(key: string, value: TailStream.Attribute["value"]): Ot
   return { key, value: { stringValue: String(value) } };
 }
 
-/** True for the platform's span of a request that has one of the server's own. */
-function isTwice({ name, parent }: CollectedSpan, { spans }: CollectedTrace): boolean {
+/** True for the platform's span of a request that also has one of the server's own. */
+function isDuplicate({ name, parent }: CollectedSpan, { spans }: CollectedTrace): boolean {
   return (
     name === "fetch" && spans.get(parent ?? "")?.attributes.has("http.request.method") === true
   );
 }
 
-/** Orchestrators ask every few seconds, and nobody wants to see it. */
+/** True for health checks, which orchestrators send every few seconds. */
 const isHealthCheck = ({ invocation }: CollectedSpan) =>
   invocation?.request !== undefined && new URL(invocation.request.url).pathname === "/health";
 

@@ -3,10 +3,10 @@ import type { TraceSettings } from "../tracing/settings.ts";
 import { VERSION } from "../version.ts";
 import { attribute, type OtlpSpan } from "./otlp.ts";
 
-/** Responses after which the same may be sent again: https://opentelemetry.io/docs/specs/otlp/#failures-1 */
-const PASSING = new Set([429, 502, 503, 504]);
+/** Statuses after which the same request may be retried: https://opentelemetry.io/docs/specs/otlp/#failures-1 */
+const RETRYABLE = new Set([429, 502, 503, 504]);
 
-/** Spans on their way to a collector, by OTLP over HTTP in JSON. */
+/** Queues spans and sends them to a collector by OTLP over HTTP, in JSON. */
 export class Sender {
   readonly #settings: TraceSettings;
   readonly #queue: OtlpSpan[] = [];
@@ -24,7 +24,7 @@ export class Sender {
     return this.#queue.length === 0;
   }
 
-  /** Where there is no room, the oldest go. */
+  /** Queues spans; drops the oldest if there is no room. `dropped` is the number of spans that were dropped earlier. */
   add(spans: readonly OtlpSpan[], dropped = 0): void {
     this.#queue.push(...spans);
     const over = Math.max(0, this.#queue.length - limits.queuedSpans);
@@ -32,7 +32,7 @@ export class Sender {
     this.#dropped += over + dropped;
   }
 
-  /** Sends some. True if there is more to be sent at once. Never throws: what fails for now is sent by a later call. */
+  /** Sends one batch. Returns true if more can be sent at once. Never throws: a batch that failed is kept for a later call. */
   async send(endpoint: string): Promise<boolean> {
     if (this.#dropped > 0) {
       this.#warn(`${this.#dropped} spans were dropped: there was no room for them.`);
@@ -45,7 +45,7 @@ export class Sender {
     return isTaken && !this.isEmpty;
   }
 
-  /** False if the same is to be sent again. */
+  /** Returns false if these spans must be sent again. */
   async #post(endpoint: string, spans: readonly OtlpSpan[]): Promise<boolean> {
     const { headers, resource } = this.#settings;
     try {
@@ -60,26 +60,27 @@ export class Sender {
       if (response.ok) this.#failures = 0;
       else {
         this.#warn(`The collector of traces answered with status ${response.status}.`);
-        if (PASSING.has(response.status)) return this.#later(response.headers.get("retry-after"));
+        if (RETRYABLE.has(response.status))
+          return this.#retryLater(response.headers.get("retry-after"));
       }
       return true;
     } catch (error) {
-      // The name alone: the message may have the address, and in it a key.
+      // Only the error's name: its message may have the URL, which may contain a key.
       this.#warn(
         `The collector of traces cannot be reached (${error instanceof Error ? error.name : "unknown"}). See OTEL_EXPORTER_OTLP_ENDPOINT.`,
       );
-      return this.#later(null);
+      return this.#retryLater(null);
     }
   }
 
-  #later(retryAfter: string | null): false {
+  #retryLater(retryAfter: string | null): false {
     this.#failures = Math.min(this.#failures + 1, 6);
     const seconds = Math.max(Number(retryAfter) || 0, 2 ** this.#failures / 2);
     this.#notBefore = Date.now() + Math.min(seconds, 60) * 1000;
     return false;
   }
 
-  /** Once a minute: a collector that is down must not fill the log. */
+  /** Warns at most once a minute: a collector that is down must not fill the log. */
   #warn(message: string): void {
     if (Date.now() < this.#warned + 60_000) return;
     this.#warned = Date.now();
@@ -91,7 +92,7 @@ const exportOf = (resource: TraceSettings["resource"], spans: readonly OtlpSpan[
   resourceSpans: [
     {
       resource: {
-        attributes: [...new Map([...OWN, ...resource])].map(([key, value]) =>
+        attributes: [...new Map([...DEFAULT_RESOURCE, ...resource])].map(([key, value]) =>
           attribute(key, value),
         ),
       },
@@ -100,8 +101,8 @@ const exportOf = (resource: TraceSettings["resource"], spans: readonly OtlpSpan[
   ],
 });
 
-/** What is told of a server that says nothing else of itself. */
-const OWN: [string, string][] = [
+/** Attributes of a server for which the variables name no others. */
+const DEFAULT_RESOURCE: [string, string][] = [
   ["service.name", "edge-servlets"],
   ["service.version", VERSION],
 ];

@@ -1,10 +1,10 @@
-/** Copies what a server has stored, also while it runs, and puts it back: `npm run backup -- DIR`, `npm run restore -- DIR`. */
+/** Backs up the data of a server, even while it runs, and restores it: `npm run backup -- DIR`, `npm run restore -- DIR`. */
 import { parseArgs } from "node:util";
-import { Refusal } from "../bundle/refusal.ts";
+import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { backUp, restore, type Copied } from "./backups.ts";
 
-const USAGE = `npm run backup -- DIR [--storage DIR]     copies the storage of a server into a new folder
-npm run restore -- DIR [--storage DIR]    puts a backup into a storage that is empty`;
+const USAGE = `npm run backup -- DIR [--storage DIR]     copies the data of a server into a new folder
+npm run restore -- DIR [--storage DIR]    puts a backup into an empty storage folder`;
 
 const figures = ({ files, bytes }: Copied) => `${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -32,10 +32,4 @@ async function main(): Promise<void> {
   } else throw new Refusal(USAGE);
 }
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -16,7 +16,7 @@ import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
 import { objectsIn, takeStorage, whileHeld } from "./storage.ts";
 
-/** The file that makes a folder a backup: it is written last, and names all others. */
+/** Lists the files of a backup. It is written last: a folder without it is not a complete backup. */
 const INDEX = "backup.json";
 const FORMAT = 1;
 
@@ -28,7 +28,7 @@ const indexSchema = z.object({
 
 type Files = z.infer<typeof indexSchema>["files"];
 
-/** How much a backup has, and for how long the server stood still. */
+/** The size of a backup. `heldMs` is how long the server was paused for it. */
 export interface Copied {
   files: number;
   bytes: number;
@@ -36,8 +36,8 @@ export interface Copied {
 }
 
 /**
- * Copies what a server has stored. All databases are copied at one moment, in which the server stands still: the copy is
- * what a power cut would have left at that moment. Throws a `Refusal`.
+ * Copies the data of a server, which is paused meanwhile. The copy is crash-consistent: it holds what a power failure at
+ * that moment would have left. Throws a `Refusal`.
  */
 export async function backUp(storage: string, to: string): Promise<Copied> {
   const objects = objectsIn(resolve(storage));
@@ -63,14 +63,14 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
   return { files: paths.length, bytes, heldMs };
 }
 
-/** Puts a backup into the storage of a server that has nothing stored yet. Throws a `Refusal`. */
+/** Copies a backup into an empty storage folder. Throws a `Refusal`. */
 export async function restore(from: string, storage: string): Promise<Copied> {
   const files = await verified(from);
   const taken = await takeStorage(storage, () => Promise.reject(new Error("no server runs")));
   try {
     if ((await namesIn(taken.objects)).length > 0)
       throw new Refusal(
-        `${taken.objects} has data already, and a backup does not replace any. Move it away, or name another folder: --storage DIR`,
+        `${taken.objects} has data already, which a backup does not replace. Move it away, or name another folder: --storage DIR`,
       );
     const unfinished = `${taken.objects}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
@@ -84,12 +84,12 @@ export async function restore(from: string, storage: string): Promise<Copied> {
   return { files: sizes.length, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0), heldMs: 0 };
 }
 
-/** The files of a backup, each of which is there as it was written. */
+/** The files of a backup, after each was compared with its digest. Throws a `Refusal`. */
 async function verified(folder: string): Promise<Files> {
   const text = await readFile(join(folder, INDEX), "utf8").catch(() => undefined);
   if (text === undefined)
     throw new Refusal(
-      `${folder} has no ${INDEX}: it is no backup, or one that was not finished. Use another one.`,
+      `${folder} has no ${INDEX}: it is no backup, or one that was not finished. Use another backup.`,
     );
   const { data } = indexSchema.safeParse(parsed(text));
   if (data === undefined)
@@ -112,7 +112,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** Copies databases and their logs; gives their paths. The index of a log (`-shm`) is made again from it. */
+/** Copies databases and their write-ahead logs; returns their paths. SQLite rebuilds a log's index (`-shm`) itself. */
 async function copyAll(from: string, to: string): Promise<string[]> {
   const all = await readdir(from, { recursive: true, withFileTypes: true });
   const paths = all

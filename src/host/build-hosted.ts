@@ -7,7 +7,7 @@ import { PLATFORM } from "./stores.ts";
 
 const SOURCES = resolve(import.meta.dirname, "../platform");
 
-/** Builds the Worker of a server, and what stands in for the platform, into a folder. Throws a `Refusal`. */
+/** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
 export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
   const contents = `import worker from ${JSON.stringify(main)};
 import { withAddresses } from ${JSON.stringify(join(SOURCES, `addresses${OWN_EXTENSION}`))};

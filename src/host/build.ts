@@ -2,16 +2,16 @@ import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { MAIN } from "./modules.ts";
 
-/** Where a Worker begins: the path of its main module, the paths of several, or the source of one. */
+/** The path of a Worker's main module, the paths of several Workers by name, or the source of a main module. */
 type Entry = string | Record<string, string> | { contents: string; resolveDir: string };
 
 /**
- * Builds a Worker, minified, into `folder`: `index.js`, and the files with code and data that it imports. Of several
- * paths, each becomes a Worker of one file by the name that it has.
+ * Builds a Worker, minified, into `folder`: `index.js`, and the wasm and data files that it imports. Of
+ * several paths, each becomes a Worker in one file, `NAME.js`.
  */
 export async function buildWorker(entry: Entry, folder: string): Promise<string> {
   await build({
-    ...begin(entry, folder),
+    ...inputOf(entry, folder),
     bundle: true,
     minify: true,
     format: "esm",
@@ -24,7 +24,7 @@ export async function buildWorker(entry: Entry, folder: string): Promise<string>
   return folder;
 }
 
-function begin(entry: Entry, folder: string): BuildOptions {
+function inputOf(entry: Entry, folder: string): BuildOptions {
   if (typeof entry === "string") return { entryPoints: { index: entry }, outdir: folder };
   if (!hasSource(entry)) return { entryPoints: entry, outdir: folder };
   return { stdin: { ...entry, loader: "ts" }, outfile: join(folder, MAIN) };

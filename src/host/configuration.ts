@@ -4,7 +4,7 @@ import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
 
-/** What `start` takes from wrangler.toml. */
+/** The part of wrangler.toml that `start` uses. */
 export interface Configuration {
   /** The folder that its paths are relative to. */
   folder: string;
@@ -17,13 +17,13 @@ export interface Configuration {
   secrets: readonly string[];
   /** The classes of Durable Objects by the names of their bindings. */
   objects: Readonly<Record<string, string>>;
-  /** By class, the name that it was made with: that of its storage. */
+  /** By class, the name under which its data is stored: the one that it was created with. */
   storageNames: Readonly<Record<string, string>>;
   assets?: { directory: string; binding: string };
   kv: readonly string[];
   buckets: readonly string[];
   loaders: readonly string[];
-  /** Bindings of rate limits, which workerd has not; the server counts by its own objects where they are missing. */
+  /** Bindings of rate limits, which workerd does not have: without them the server counts calls in Durable Objects. */
   rateLimits: readonly string[];
 }
 
@@ -64,8 +64,8 @@ const schema = z.strictObject({
   ratelimits: z.array(z.object({ name: binding })).default([]),
 });
 
-/** Keys that say how and where wrangler builds and deploys. */
-const OF_DEPLOYMENT = new Set([
+/** Keys that only concern how and where wrangler builds and deploys. */
+const DEPLOYMENT_KEYS = new Set([
   ...["$schema", "account_id", "build", "cache", "dev", "env", "keep_names", "keep_vars", "limits"],
   ...["logpush", "minify", "name", "no_bundle", "observability", "placement", "preview_urls"],
   ...["route", "routes", "send_metrics", "upload_source_maps", "workers_dev"],
@@ -74,7 +74,7 @@ const OF_DEPLOYMENT = new Set([
 /** Reads wrangler.toml. Throws a `Refusal` for what this server cannot provide. */
 export async function readConfiguration(path: string): Promise<Configuration> {
   const settings = Object.fromEntries(
-    Object.entries(await readToml(path)).filter(([key]) => !OF_DEPLOYMENT.has(key)),
+    Object.entries(await readToml(path)).filter(([key]) => !DEPLOYMENT_KEYS.has(key)),
   );
   const { data, error } = schema.safeParse(settings);
   if (error)
@@ -131,7 +131,7 @@ function described(issue: z.core.$ZodIssue): string {
   return `${at} ${issue.message}`;
 }
 
-/** By class, the name that its storage was made with: a class keeps it when it is renamed. */
+/** By class, the name that it was created with: its data stays under that name when the class is renamed. */
 function namesOf(
   migrations: readonly {
     new_sqlite_classes: readonly string[];

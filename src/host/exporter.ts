@@ -3,11 +3,11 @@ import { traceSettings } from "../tracing/settings.ts";
 import type { Struct } from "./capnp.ts";
 import { fromEnvironment, workerService } from "./workerd-config.ts";
 
-/** Variables that only the exporter is given: keys of the collector. */
-export const EXPORTERS_OWN = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
+/** Variables that only the exporter receives: they hold the collector's keys. */
+export const EXPORTER_ONLY = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
 
 /**
- * The Worker, in this file, that sends traces to where the variables say; undefined where they name no collector. Throws a
+ * The service that exports traces; undefined if the variables name no collector. `file` is its built Worker. Throws a
  * `Refusal` for a variable that is not valid.
  */
 export function exporterOf(
@@ -23,7 +23,7 @@ export function exporterOf(
     bindings: names.map(fromEnvironment),
     more: { globalOutbound: "collector" },
   });
-  // A collector is most often in the same network, which servlets may not reach.
+  // A collector is usually in the private network, unlike the hosts that servlets may reach.
   const network = { allow: ["public", "private"], tlsOptions: { trustBrowserCas: true } };
   return {
     services: [exporter, { name: "collector", network }],

@@ -7,7 +7,7 @@ const MODULE_KINDS = { ".js": "esModule", ".wasm": "wasm", ".bin": "data", ".txt
 const isModule = (extension: string): extension is keyof typeof MODULE_KINDS =>
   Object.hasOwn(MODULE_KINDS, extension);
 
-/** The field of workerd's configuration that a module is in. Throws for files that are not modules. */
+/** The field of workerd's configuration that embeds a module of this kind. Throws for other files. */
 export function moduleKindOf(file: string): string {
   const extension = extname(file);
   if (isModule(extension)) return MODULE_KINDS[extension];

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** What the system tells of processes: by /proc, else by `ps`, which containers may lack. */
+/** Processes are inspected through /proc; where there is none, with `ps`, which containers may lack. */
 const HAS_PROC = existsSync("/proc/self/stat");
 
 const ps = (pid: number, column: string): Promise<string> =>
@@ -13,20 +13,20 @@ const ps = (pid: number, column: string): Promise<string> =>
     () => "",
   );
 
-/** The command line of a process; empty where there is none. */
+/** The command line of a process; empty if there is no such process. */
 export async function commandOf(pid: number): Promise<string> {
   if (!HAS_PROC) return ps(pid, "command");
   const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
   return command.replaceAll("\0", " ").trim();
 }
 
-/** Stops a process in its tracks; resolves when it stands. `SIGCONT` lets it go on. */
+/** Suspends a process; resolves when it is suspended. `SIGCONT` resumes it. */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");
   while (!/^[TZ]/.test(await stateOf(pid))) await pause(1);
 }
 
-/** The state of a process as one letter; Z where there is none. */
+/** The state of a process, which begins with the letter that `ps` shows; Z if there is no such process. */
 async function stateOf(pid: number): Promise<string> {
   if (!HAS_PROC) return (await ps(pid, "stat")) || "Z";
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ") Z");

@@ -1,6 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
-import { EXPORTERS_OWN } from "./exporter.ts";
+import { EXPORTER_ONLY } from "./exporter.ts";
 import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";
 import {
@@ -20,11 +20,11 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
-  /** A proxy before the server says who the client is, and whether it came by https. */
+  /** Trust a reverse proxy's headers for the client's address and whether it used https. */
   trustProxy: boolean;
   /** Servlets may reach private networks. */
   privateNetwork: boolean;
-  /** More services, and fields of the Worker such as `tails`, which name them. */
+  /** More services, and fields of the Worker that refer to them, such as `streamingTails`. */
   extra?: { services: readonly Struct[]; worker: Struct };
 }
 
@@ -39,7 +39,7 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
     compatibilityFlags,
     bindings: [
       ...Object.keys(variables)
-        .filter((name) => !EXPORTERS_OWN.test(name))
+        .filter((name) => !EXPORTER_ONLY.test(name))
         .map(fromEnvironment),
       ...bindingsOf(configuration),
     ],

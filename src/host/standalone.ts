@@ -1,6 +1,6 @@
 /**
- * Writes a folder with all that a server needs to run, without the tools that build it: `npm run standalone -- DIR`. Start it
- * there by `node start.js --worker worker`. The Dockerfile makes its image of this.
+ * Writes a folder with all that a server needs to run, without the build tools: `npm run standalone -- DIR`. Start it there
+ * with `node start.js --worker worker`. The Dockerfile copies this folder into its image.
  */
 import { cp, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { OWN_EXTENSION } from "../bundle/own.ts";
-import { Refusal } from "../bundle/refusal.ts";
+import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { buildHosted } from "./build-hosted.ts";
 import { readConfiguration } from "./configuration.ts";
 
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   await cp(values.config, join(out, "wrangler.toml"));
   const { assets, folder } = configuration;
   if (assets) await cp(assets.directory, join(out, relative(folder, assets.directory)), RECURSIVE);
-  // The first has a second copy of the program, for its command line.
+  // The package workerd has a second copy of the program in bin/, which is left out.
   for (const name of ["workerd", `@cloudflare/workerd-${PLATFORM}`]) {
     const from = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
     const filter = (path: string) => path !== join(from, "bin/workerd") || name !== "workerd";
@@ -50,13 +50,7 @@ async function main(): Promise<void> {
 
 const RECURSIVE = { recursive: true, dereference: true };
 const ARCHITECTURE = process.arch === "x64" ? "64" : process.arch;
-/** As the packages with the program are named. */
+/** The suffix of the package that has the program for this platform. */
 const PLATFORM = `${process.platform === "win32" ? "windows" : process.platform}-${ARCHITECTURE}`;
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -1,5 +1,5 @@
 /**
- * Serves the Worker on this machine by workerd: `npm start -- [OPTION…]`. Everything that it keeps is in one folder.
+ * Serves the Worker on this machine with workerd: `npm start -- [OPTION…]`. All its data is in one folder.
  * See docs/self-hosting.md.
  */
 import { existsSync } from "node:fs";
@@ -22,15 +22,15 @@ const USAGE = `npm start -- [OPTION…]
 
 --port PORT         where it listens; 8787, or PORT of the environment
 --host HOST         the address that it listens at; 127.0.0.1
---storage DIR       the folder with everything that it keeps; .edge-servlets
---config FILE       wrangler.toml
---secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, if it is there
---from-env NAME     takes this variable from the environment, as it takes settings; may be repeated
---trust-proxy       a reverse proxy says who the client is (X-Forwarded-For) and whether it came by https
---private-network   servlets may reach hosts of private networks that their manifests allow
---grace SECONDS     how long calls may go on when it is told to stop; 8
---worker DIR        serves what --build has made
---build DIR         builds the Worker into a folder, and ends`;
+--storage DIR       the folder for all stored data; .edge-servlets
+--config FILE       the configuration; wrangler.toml
+--secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars if it exists
+--from-env NAME     also takes this variable from the environment; may be repeated
+--trust-proxy       trusts a reverse proxy's X-Forwarded-For and X-Forwarded-Proto
+--private-network   servlets may reach hosts in private networks that their manifests allow
+--grace SECONDS     how long open calls may go on after it is told to stop; 8
+--worker DIR        serves the Worker that --build has written
+--build DIR         builds the Worker into a folder, and exits`;
 
 const string = { type: "string" } as const;
 const boolean = { type: "boolean", default: false } as const;
@@ -65,13 +65,13 @@ const numberIn = (text: string, name: string, most: number): number => {
   throw new Refusal(`${name} ${text} is not valid. Expected a whole number from 0 to ${most}.`);
 };
 
-/** The tools for it are loaded only where they are needed: a server that is built already has none. */
+/** Loads the build tools only here: a standalone server has none. */
 async function buildInto(folder: string, configuration: Configuration): Promise<void> {
   const { buildHosted } = await import("./build-hosted.ts");
   await buildHosted(configuration, folder);
 }
 
-/** Throws a `Refusal` for an address that cannot be listened at: workerd would say less. */
+/** Throws a `Refusal` for an address that the server cannot listen at: workerd's own message says less. */
 async function demandFree(host: string, port: number): Promise<void> {
   const failure = await new Promise<NodeJS.ErrnoException | undefined>((done) => {
     const probe = createServer().once("error", done);
@@ -82,10 +82,12 @@ async function demandFree(host: string, port: number): Promise<void> {
     throw new Refusal(
       `Port ${port} of ${host} is taken by another program. Name another: --port PORT`,
     );
-  throw new Refusal(`${host}:${port} cannot be listened at: ${failure.message}`);
+  throw new Refusal(
+    `${host}:${port} cannot be listened at: ${failure.message}. Check --host and --port.`,
+  );
 }
 
-function tellDifferences({ rateLimits }: Configuration): void {
+function reportDifferences({ rateLimits }: Configuration): void {
   if (rateLimits.length > 0)
     say(`${rateLimits.join(", ")} of [[ratelimits]] is not bound: the server counts calls itself`);
 }
@@ -95,7 +97,7 @@ async function main(): Promise<void> {
   if (values.help) return console.log(USAGE);
   const configuration = await readConfiguration(values.config);
   if (values.build !== undefined) return buildInto(values.build, configuration);
-  tellDifferences(configuration);
+  reportDifferences(configuration);
   const port = numberIn(values.port, "--port", 65_535);
   const graceMs = numberIn(values.grace, "--grace", 86_400) * 1000;
   const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { Refusal } from "../bundle/refusal.ts";
 import { commandOf } from "./processes.ts";
 
-/** The folder that a server keeps its state in, which one server may use at a time. */
+/** The folder with all data of a server; one server at a time may use it. */
 export interface Storage {
   /** Its absolute path. */
   path: string;
@@ -12,12 +12,12 @@ export interface Storage {
   objects: string;
   /** The file with workerd's configuration. */
   config: string;
-  /** Notes which process writes into the folder. */
+  /** Records the id of the workerd that writes into the folder. */
   note(pid: number): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Called by another process that needs the folder to stand still; the function that it gives ends that. */
+/** Pauses the server for another process, which copies the folder; the function that it returns resumes the server. */
 export type Hold = () => Promise<() => void>;
 
 const OBJECTS = "objects";
@@ -31,8 +31,8 @@ const SOCKET_PATH_BYTES = 103;
 export const objectsIn = (storage: string): string => join(storage, OBJECTS);
 
 /**
- * Takes the folder for a server, and makes it where it is missing. Whoever listens on the socket in it has it: that ends
- * with the process, however it ends, and holds across containers. Throws a `Refusal`.
+ * Locks the folder for a server, and creates it if it is missing. The process that listens on the socket in it holds the
+ * lock: so the lock ends with the process, and works across containers. Throws a `Refusal`.
  */
 export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
   const folder = resolve(path);
@@ -67,8 +67,8 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
 }
 
 /**
- * Makes the server of a folder stand still while `work` runs, or takes the folder where no server runs. Should this
- * process end early, the server goes on.
+ * Pauses the server of a folder while `work` runs; if no server runs, locks the folder instead. The server also resumes
+ * if this process dies.
  */
 export async function whileHeld<T>(path: string, work: () => Promise<T>): Promise<T> {
   const socket = await connected(socketIn(resolve(path)));
@@ -124,7 +124,7 @@ async function listen(path: string, hold: Hold): Promise<Server> {
     server.once("error", (cause) =>
       fail(
         new Refusal(
-          `The storage folder takes no socket (${cause.message}): it must be on a local disk.`,
+          `The storage folder cannot hold a socket (${cause.message}). Expected a folder on a local disk. Name another: --storage DIR`,
         ),
       ),
     );
@@ -133,7 +133,7 @@ async function listen(path: string, hold: Hold): Promise<Server> {
   return server;
 }
 
-/** Holds the server still until the other end is gone. */
+/** Pauses the server until the other process closes the connection. */
 async function holdFor(socket: Socket, hold: Hold): Promise<void> {
   const release = await hold().catch(() => undefined);
   if (release === undefined) return void socket.destroy();
@@ -142,7 +142,7 @@ async function holdFor(socket: Socket, hold: Hold): Promise<void> {
   else socket.write("held\n");
 }
 
-/** Ends a workerd that has outlived its server, which was killed: nobody else looks after it. */
+/** Kills a workerd whose supervising process was killed: it still writes into the folder. */
 async function endOrphan(folder: string): Promise<void> {
   const pid = Number(await readFile(join(folder, WORKERD), "utf8").catch(() => ""));
   if (!(pid > 0) || !(await commandOf(pid)).includes(join(folder, CONFIG))) return;

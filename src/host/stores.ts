@@ -2,17 +2,17 @@ import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
 import { workerService } from "./workerd-config.ts";
 
-/** The folder, below that of the Worker, of what stands in for the platform. */
+/** The folder, below the Worker's, with the Workers that stand in for the platform. */
 export const PLATFORM = "platform";
 
-/** What stands in for each kind of store that workerd has the binding of alone: its script, and the class of its object. */
+/** For each kind of store of which workerd has only the binding: our script, and the class of its Durable Object. */
 const STORES = {
   kvNamespace: { script: "kv", class: "KvStore" },
   r2Bucket: { script: "r2", class: "R2Store" },
 } as const;
 
 export interface Store {
-  /** That of its binding. */
+  /** The name of its binding. */
   name: string;
   kind: keyof typeof STORES;
   /** The name of its service, and of its folder in the storage. */

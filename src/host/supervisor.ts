@@ -3,13 +3,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freeze } from "./processes.ts";
 import { NotStarted, type Workerd } from "./workerd.ts";
 
-/** Pauses before a restart double from the first to the last; a process that ran for longer than that begins anew. */
+/** The pause before a restart doubles up to the longest; after a process that ran longer than that, it is the first again. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 
 export interface SupervisorParts {
   start(): Promise<Workerd>;
-  /** Says what happens to whoever reads the log. */
+  /** Writes a line to the log. */
   say(text: string): void;
 }
 
@@ -18,14 +18,14 @@ export class Supervisor {
   readonly #parts: SupervisorParts;
   #current: Workerd | undefined;
   #stopping = false;
-  /** Settled while nothing holds the process. */
+  /** Resolved unless the process is paused. */
   #released: Promise<void> = Promise.resolve();
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts;
   }
 
-  /** Starts for the first time. Throws `NotStarted`: what fails now would fail again. */
+  /** Starts workerd for the first time. Throws `NotStarted`, and does not retry: the cause is most likely permanent. */
   async start(): Promise<Workerd> {
     const workerd = await this.#parts.start();
     this.#adopt(workerd, FIRST_PAUSE_MS);
@@ -33,15 +33,15 @@ export class Supervisor {
   }
 
   /**
-   * Lets calls end for `graceMs`; what is open then is cut off, and calls that are durable go on with the next start.
-   * Gives false where something was.
+   * Lets open calls end within `graceMs`, and then cuts them off; durable calls go on after the next start. Returns false
+   * if calls were cut off.
    */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping = true;
     const process = this.#current?.process;
     if (process === undefined || !isRunning(process)) return true;
     const gone = once(process, "exit");
-    // A frozen process takes signals when it goes on.
+    // A suspended process handles SIGTERM only after SIGCONT.
     process.kill("SIGCONT");
     process.kill("SIGTERM");
     const ended = await Promise.race([
@@ -53,13 +53,13 @@ export class Supervisor {
     return ended;
   }
 
-  /** Ends the process at once. */
+  /** Kills the process at once. */
   kill(): void {
     this.#stopping = true;
     this.#current?.process.kill("SIGKILL");
   }
 
-  /** Makes the process stand still, until the function that it gives is called. */
+  /** Pauses the process until the returned function is called. */
   readonly hold = async (): Promise<() => void> => {
     await this.#released;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ export class Supervisor {
       else this.#adopt(workerd, nextMs);
     } catch (error) {
       if (!(error instanceof NotStarted)) throw error;
-      this.#parts.say(`${error.message} It is tried again in ${nextMs} ms.`);
+      this.#parts.say(`${error.message} The next attempt is in ${nextMs} ms.`);
       await this.#restart(nextMs);
     }
   }

@@ -5,12 +5,12 @@ import { SETTING_NAMES } from "../env.ts";
 import { TRACE_SETTING_NAMES } from "../tracing/settings.ts";
 import type { Configuration } from "./configuration.ts";
 
-/** The longest text that Linux gives to a process in one variable, its name included. */
+/** The longest variable that Linux passes to a process, in bytes, including its name. */
 const LONGEST = 131_072 - 2;
 
 /** Where variables and secrets come from. */
 export interface VariableSources {
-  /** A file like `.dev.vars`: `NAME=value`, a line for each. */
+  /** A file like `.dev.vars`, with lines `NAME=value`. */
   file?: string | undefined;
   /** More names to take from the environment, beside settings, `vars` and required secrets. */
   names?: readonly string[];
@@ -18,8 +18,8 @@ export interface VariableSources {
 }
 
 /**
- * The Worker's variables and secrets: `vars` of wrangler.toml, then the file, then the environment, in which only known
- * names count. Throws a `Refusal`.
+ * The Worker's variables and secrets: `vars` of wrangler.toml, overridden by the file, and that by the environment,
+ * from which only known names are taken. Throws a `Refusal`.
  */
 export async function readVariables(
   { vars, secrets }: Configuration,
@@ -28,7 +28,7 @@ export async function readVariables(
   const written = file === undefined ? {} : await readFileOf(file);
   const texts = Object.entries(vars).map(([name, value]) => {
     if (typeof value === "string") return [name, value];
-    throw new Refusal(`vars.${name} in wrangler.toml is not a text. Write it in quotes.`);
+    throw new Refusal(`vars.${name} in wrangler.toml is not a string. Write it in quotes.`);
   });
   const known = [
     ...SETTING_NAMES,
@@ -45,7 +45,7 @@ export async function readVariables(
   const missing = [...secrets, ...names].filter((name) => variables[name] === undefined);
   if (missing.length > 0)
     throw new Refusal(
-      `There is no ${missing.join(", ")} in the environment or in the file of --secrets, and the server needs it.`,
+      `There is no ${missing.join(", ")} in the environment or in the secrets file, and the server needs it. Set it, or name the file that has it: --secrets FILE`,
     );
   for (const [name, value] of Object.entries(variables)) {
     if (value.includes("\0")) throw new Refusal(`${name} has a zero character: remove it.`);

@@ -19,9 +19,9 @@ export interface WorkerService {
   compatibilityDate: string;
   compatibilityFlags?: readonly string[];
   bindings?: readonly Struct[];
-  /** Its Durable Objects that are stored: by class, the key that their storage is named by. */
+  /** Its stored Durable Objects: by class, the unique key that names their storage. */
   objects?: Readonly<Record<string, string>>;
-  /** The service with the folder that they are stored in. */
+  /** The service with the folder for their data. */
   storage?: string;
   /** Other fields of the Worker, such as `tails`. */
   more?: Struct;
@@ -59,5 +59,5 @@ export const folderService = (name: string, path: string, writable = false): Str
   disk: { path, writable },
 });
 
-/** A text binding whose value workerd takes from its environment: secrets are in no file. */
+/** A text binding whose value workerd takes from its environment, so that no secret is in a file. */
 export const fromEnvironment = (name: string): Struct => ({ name, fromEnvironment: name });

@@ -10,17 +10,17 @@ const binary = z
 export interface WorkerdOptions {
   /** The file with the configuration. */
   config: string;
-  /** The folder that embedded files are below. */
+  /** The folder that paths of embedded files are relative to. */
   files: string;
-  /** Permits what workerd calls experimental. */
+  /** Permits workerd's experimental features. */
   experimental?: boolean;
-  /** Variables that the configuration reads; the process has no others. */
+  /** Variables for the configuration. The process has no others, apart from those that name certificates. */
   variables?: Readonly<Record<string, string>>;
-  /** Signals to our process group, such as those of a terminal, do not reach it. */
+  /** Runs it in its own process group, so that a terminal's signals do not reach it. */
   ownGroup?: boolean;
-  /** Is told the process as soon as there is one. */
+  /** Called with the process id as soon as the process exists. */
   started?(pid: number): Promise<void>;
-  /** Takes what the process prints, in whole lines; it goes to our own output where this is left out. */
+  /** Receives the output of the process in whole lines. Without it, the process prints to our own output. */
   log?: (text: string) => void;
 }
 
@@ -31,7 +31,7 @@ export interface Workerd {
   ports: ReadonlyMap<string, number>;
 }
 
-/** Thrown where workerd ended before it listened; it has printed why. */
+/** Thrown if workerd ends before it listens; it has printed the reason. */
 export class NotStarted extends Error {}
 
 const eventSchema = z.object({ event: z.literal("listen"), socket: z.string(), port: z.number() });
@@ -81,7 +81,7 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
   return { process: child, ports };
 }
 
-/** Where the certificates are that are trusted, if not at the system's usual place. */
+/** The variables that say where trusted certificates are, if not in the system's usual place. */
 const certificates = () =>
   Object.fromEntries(
     ["SSL_CERT_FILE", "SSL_CERT_DIR"].flatMap((name) => {
@@ -90,7 +90,7 @@ const certificates = () =>
     }),
   );
 
-/** Reads a stream to its end, so that the process never waits for a full pipe. Gives whole lines. */
+/** Reads a stream to its end, so that the process never blocks on a full pipe. Passes on whole lines. */
 function readLines(stream: NodeJS.ReadableStream, take: (text: string) => void): void {
   let begun = "";
   stream.setEncoding("utf8");

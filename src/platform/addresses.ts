@@ -1,8 +1,8 @@
-/** What Cloudflare's network does with a request before a Worker sees it, and workerd does not. */
+/** Sets the client's address of a request, as Cloudflare's network does before a Worker sees it. */
 
-/** What the configuration of workerd's socket says, as `ctx.props`. */
+/** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
 export interface SocketProps {
-  /** A proxy stands before the server, and appends the client's address to `X-Forwarded-For`. */
+  /** A trusted proxy is in front of the server, and appends the client's address to `X-Forwarded-For`. */
   trustProxy?: boolean;
 }
 
@@ -15,9 +15,9 @@ interface Handler {
 }
 
 /**
- * The Worker, for requests that come from workerd's socket: `cf-connecting-ip` is the client's address, whatever the
- * client has written there, and there is no `cf`. So nobody is taken for a person at this machine (`isLocal`): all
- * callers of a proxy that runs here have its address.
+ * Wraps the Worker for requests from workerd's socket: sets `cf-connecting-ip` to the client's address, whatever the
+ * client sent there, and removes `cf`. So no caller counts as a person at this machine (`isLocal`): callers through a
+ * proxy on this machine would have its address.
  */
 export const withAddresses = (worker: Handler): Handler => ({
   fetch(request, env, context) {

@@ -1,9 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
 
 /**
- * A KV namespace for workerd, which has the binding and not what is behind it: a Worker that answers the binding's
- * requests from the database of one Durable Object. It has what this project uses, which is get, put, delete and list
- * of single keys, with expiration and metadata. Unlike Cloudflare's, it is never stale.
+ * A KV namespace for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
+ * from the database of one Durable Object. It supports what this project uses: get, put and delete of single keys, and
+ * list, with expiration and metadata. Unlike Cloudflare's KV, reads are never stale.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/kv.c++
  */
 
@@ -12,9 +12,9 @@ const VALUE_BYTES = 1_900_000;
 const KEY_BYTES = 512;
 const METADATA_BYTES = 1024;
 const PAGE_KEYS = 1000;
-/** Expired entries are deleted at most so often. They are not given meanwhile. */
+/** The shortest time between sweeps that delete expired entries. Reads never return an expired entry. */
 const SWEEP_MS = 60_000;
-/** Not a character: no key has it. */
+/** A noncharacter, which sorts after every key. */
 const LAST = "\u{10ffff}";
 
 interface Row {
@@ -35,7 +35,7 @@ class Refused extends Error {
   }
 }
 
-/** The object that has all of a namespace. */
+/** The Durable Object that holds a whole namespace. */
 export class KvStore extends DurableObject {
   readonly #sql = this.ctx.storage.sql;
 
@@ -52,7 +52,7 @@ export class KvStore extends DurableObject {
       return await this.#answer(request);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      // An answer before the body is read would look like a lost connection.
+      // A response before the body is read would look like a lost connection.
       if (!request.bodyUsed) await request.arrayBuffer();
       // The binding's error shows the status text.
       return new Response(null, { status: error.status, statusText: error.message });
@@ -189,7 +189,10 @@ function keyOfCursor(cursor: string): string {
       Uint8Array.fromBase64(cursor),
     );
   } catch {
-    throw new Refused(400, "The cursor is not one of this namespace");
+    throw new Refused(
+      400,
+      "The cursor is not valid: expected one that a list of this namespace returned",
+    );
   }
 }
 

@@ -2,8 +2,8 @@ import { DurableObject } from "cloudflare:workers";
 import * as z from "zod/mini";
 
 /**
- * An R2 bucket for workerd, which has the binding and not what is behind it: a Worker that answers the binding's requests
- * from the database of one Durable Object. It has what the bucket of builds uses: head, get and put of whole objects with
+ * An R2 bucket for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
+ * from the database of one Durable Object. It supports what the bucket of builds uses: head, get and put of whole objects with
  * a SHA-256, list by prefix, and delete.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp
  */
@@ -12,7 +12,7 @@ import * as z from "zod/mini";
 const PIECE_BYTES = 1024 * 1024;
 const PAGE_KEYS = 1000;
 const KEY_BYTES = 1024;
-/** Not a character: no key has it. */
+/** A noncharacter, which sorts after every key. */
 const LAST = "\u{10ffff}";
 
 const key = z.string().check(z.minLength(1), z.maxLength(KEY_BYTES));
@@ -31,7 +31,7 @@ const requestSchema = z.discriminatedUnion("method", [
     prefix: z._default(z.string(), ""),
     cursor: z._default(z.string(), ""),
     limit: z._default(z.int().check(z.gte(1), z.lte(PAGE_KEYS)), PAGE_KEYS),
-    // Neither is kept.
+    // Accepted and ignored.
     include: z.optional(z.unknown()),
     newRuntime: z.optional(z.unknown()),
   }),
@@ -72,7 +72,7 @@ interface Row {
   uploaded: number;
 }
 
-/** The object that has all of a bucket: what is put becomes visible when its last byte is there. */
+/** The Durable Object that holds a whole bucket. An upload becomes visible when it is complete. */
 export class R2Store extends DurableObject {
   readonly #sql = this.ctx.storage.sql;
 
@@ -90,7 +90,7 @@ export class R2Store extends DurableObject {
       return await this.#answer(request);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      // An answer before the body is read would look like a lost connection.
+      // A response before the body is read would look like a lost connection.
       if (!request.bodyUsed) await request.arrayBuffer();
       return error.toResponse();
     }
@@ -217,7 +217,7 @@ function parsed(text: string): z.infer<typeof requestSchema> {
   const { data, error } = requestSchema.safeParse(JSON.parse(text));
   if (data) return data;
   const what = error.issues.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ");
-  throw new Refused(NOT_IMPLEMENTED, `This bucket does not know the request: ${what}`);
+  throw new Refused(NOT_IMPLEMENTED, `This bucket does not support the request: ${what}`);
 }
 
 /** An object's metadata, as the binding reads it. */
@@ -232,7 +232,7 @@ const described = ({ key: name, version, size, uploaded }: Row) => ({
   checksums: {},
 });
 
-/** An answer: its metadata as JSON, and the bytes of an object behind that. */
+/** A response: metadata as JSON, followed by the bytes of an object. */
 function encoded(
   metadata: object,
   size = 0,
@@ -249,7 +249,7 @@ function encoded(
   return new Response(readable, { headers });
 }
 
-/** Writes as fast as the reader takes it. An error ends the answer early, which its reader sees by the length. */
+/** Writes as fast as the reader reads. An error ends the response early; its reader notices by the length. */
 async function write(
   head: Uint8Array,
   bytes: AsyncIterable<Uint8Array>,
@@ -264,7 +264,7 @@ async function write(
   }
 }
 
-/** A body in pieces: the first has `first` bytes, those behind it a row's worth. */
+/** Splits a body: the first piece has `first` bytes, the others `PIECE_BYTES`. */
 async function* piecesOf(body: ReadableStream<Uint8Array> | null, first: number) {
   let wanted = first;
   let piece = new Uint8Array(wanted);

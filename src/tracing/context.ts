@@ -2,20 +2,20 @@ import { limits } from "../limits.ts";
 import type { Json } from "../model.ts";
 
 /**
- * The place of a call in a trace, and what goes on from it to other servers.
+ * The place of a call in a trace, and the trace context that its requests to other servers carry.
  * https://www.w3.org/TR/trace-context, https://www.w3.org/TR/baggage
  */
 export interface Trace {
   traceparent?: string;
   tracestate?: string;
   baggage?: string;
-  /** True if somebody listens: the work of the call is recorded in spans. */
+  /** True if the work of the call is recorded in spans. */
   isRecorded?: boolean;
-  /** The `traceparent` of an earlier request with which this call began, in another trace. */
+  /** The `traceparent` of the earlier request that began this call, in another trace. */
   link?: string;
 }
 
-/** The `traceparent` of version 00, and later versions as far as they are the same. */
+/** A `traceparent` of version 00, or of a later version in the same format. */
 const TRACEPARENT =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
@@ -34,7 +34,7 @@ export interface TraceParent {
   isSampled: boolean;
 }
 
-/** Undefined for a text that is not a valid `traceparent`. */
+/** Parses a `traceparent`. Undefined if it is not valid. */
 export function parsed(traceparent: unknown): TraceParent | undefined {
   if (typeof traceparent !== "string") return undefined;
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
@@ -51,7 +51,7 @@ export function traceInHeaders(headers: Headers): Trace | undefined {
 }
 
 /**
- * The trace context in the `_meta` of a request; what is not there is that of its headers.
+ * The trace context in the `_meta` of a request; parts that are missing there come from its headers.
  * https://modelcontextprotocol.io/seps/414-request-meta
  */
 export function traceIn(meta: Json, ofHeaders: Trace | undefined): Trace | undefined {
@@ -65,7 +65,7 @@ export function traceIn(meta: Json, ofHeaders: Trace | undefined): Trace | undef
   return { ...kept, ...own };
 }
 
-/** What is valid of this; undefined if nothing is. */
+/** The valid parts of a trace context; undefined if there are none. */
 function traceOf({ traceparent, tracestate, baggage }: Json): Trace | undefined {
   const { tracestateCharacters, baggageCharacters, traceMembers } = limits;
   const trace: Trace = {};
@@ -90,13 +90,13 @@ function isList(
   return members.length <= most && members.every((one) => member.test(one.trim()));
 }
 
-/** Adds the headers with which an HTTP request is a part of this trace, unless it says itself of which one it is. */
+/** Adds the trace context to the headers of an HTTP request; keeps a `traceparent` or `baggage` that is there already. */
 export function addTrace(headers: Headers, trace: Trace | undefined): void {
   if (trace === undefined) return;
   const { traceparent, tracestate, baggage } = trace;
   if (traceparent !== undefined && !headers.has("traceparent")) {
     headers.set("traceparent", traceparent);
-    // That of another trace would be wrong here.
+    // A `tracestate` of another trace would be wrong here.
     if (tracestate === undefined) headers.delete("tracestate");
     else headers.set("tracestate", tracestate);
   }
@@ -105,7 +105,7 @@ export function addTrace(headers: Headers, trace: Trace | undefined): void {
 
 const randomHex = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 
-/** A new place in this trace, or in a new one. */
+/** A new `traceparent` in the parent's trace, or in a new trace without a parent. */
 export function placeIn(
   parent: TraceParent | undefined,
   isSampled: (traceId: string) => boolean,

@@ -29,7 +29,7 @@ const pairs = z.pipe(
     try {
       return pairsIn(text);
     } catch {
-      // Without the text: headers are secrets.
+      // Without the value: headers are secrets.
       const message = "must be a list such as name=value,name=value, with percent-encoded values";
       context.issues.push({ code: "custom", message, input: undefined });
       return z.NEVER;
@@ -38,7 +38,7 @@ const pairs = z.pipe(
 );
 
 /**
- * Where the traces of a server that hosts itself are sent, in the variables that OpenTelemetry has for this:
+ * Where a self-hosted server sends its traces, in OpenTelemetry's standard variables:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
  */
 const schema = z.object({
@@ -57,13 +57,13 @@ export const TRACE_SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
 
 /** How traces are exported. */
 export interface TraceSettings {
-  /** Where spans are sent by OTLP/HTTP in JSON; undefined if they are not. */
+  /** The URL to which spans are sent by OTLP over HTTP, in JSON; undefined if they are not sent. */
   endpoint: string | undefined;
   headers: [string, string][];
   /** Attributes of the server itself. */
   resource: [string, string][];
   sampler: (typeof SAMPLERS)[number];
-  /** The part of all traces that a `traceidratio` takes. */
+  /** The share of traces that `traceidratio` samples, from 0 to 1. */
   ratio: number;
 }
 
@@ -93,7 +93,7 @@ export function traceSettings(env: object): TraceSettings {
   };
 }
 
-/** Whether a trace that begins here is exported: the same for all who ask about it. */
+/** Whether a trace that begins here is exported. The answer depends only on its id, so that all agree. */
 export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string): boolean {
   if (sampler.endsWith("always_on")) return true;
   if (sampler.endsWith("always_off")) return false;
@@ -101,7 +101,7 @@ export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string):
   return Number.parseInt(traceId.slice(-14, -1), 16) / 2 ** 52 < ratio;
 }
 
-/** Whether the trace of a caller is exported, which it has sampled or not. */
+/** Whether a caller's trace is exported, given the caller's own decision. */
 export const sampledAfter = (
   settings: TraceSettings,
   parent: { traceId: string; isSampled: boolean },

@@ -11,7 +11,7 @@ export interface Span {
   set(attributes: Attributes): void;
 }
 
-/** A span as it begins. Its name has few values. */
+/** The name and first attributes of a span. Names must have few distinct values. */
 export interface SpanStart {
   name: string;
   attributes: Attributes;
@@ -29,8 +29,8 @@ interface PlatformSpan {
 }
 
 /**
- * What the platform's spans cannot say yet, as attributes: the place of a span in its caller's trace, its parent there,
- * and the place with which it is linked. `src/exporter` exports spans as they say; each is a `traceparent`.
+ * Attributes for what the platform's spans cannot express yet: the place of a span in its caller's trace, its parent there,
+ * and the place that it links to. Each is a `traceparent`; `src/exporter` exports spans accordingly.
  */
 export const PLACE = "edge_servlets.traceparent";
 export const PARENT = "edge_servlets.parent";
@@ -39,10 +39,10 @@ export const LINK = "edge_servlets.link";
 const NO_SPAN: Span = { set() {} };
 
 let platform: Platform | undefined;
-/** Undefined where the platform exports the spans, by ids that it does not tell. */
+/** Undefined if the platform itself exports the spans: its ids are not available here. */
 let exported: TraceSettings | undefined;
 
-/** Records spans by the platform from now on; without it, work runs without any. Throws an `Error` for a setting that is not valid. */
+/** Records spans with the platform's tracing API; without one, no spans are recorded. Throws an `Error` for a setting that is not valid. */
 export function configureTracing(tracing: Platform | undefined, env: object): void {
   platform = tracing;
   const settings = traceSettings(env);
@@ -50,15 +50,15 @@ export function configureTracing(tracing: Platform | undefined, env: object): vo
 }
 
 /**
- * True if somebody listens to this request or alarm. In a call of an object the platform does not say: whoever calls it
- * asks, and tells by `Trace.isRecorded`.
+ * True if this request or alarm is being traced. In a call of a Durable Object the platform does not say: the caller
+ * checks, and passes the answer on in `Trace.isRecorded`.
  */
 export const isListening = (): boolean => platform?.getActiveSpan()?.isTraced === true;
 
-/** Spans of a trace that was recorded. */
+/** The number of recorded spans of each trace. */
 const counts = new WeakMap<Trace, number>();
 
-/** The platform, if it has room for one more span of this trace. */
+/** The platform's API, if the trace is recorded and has room for one more span. */
 function recorder(trace: Trace | undefined): Platform | undefined {
   if (trace?.isRecorded !== true) return undefined;
   const count = counts.get(trace) ?? 0;
@@ -67,7 +67,7 @@ function recorder(trace: Trace | undefined): Platform | undefined {
   return platform;
 }
 
-/** Runs the work of a call that is being recorded in a span of its own; of any other without. */
+/** Runs work in a span of its own if the call is recorded, else without one. */
 export function inSpan<T>(
   trace: Trace | undefined,
   start: () => SpanStart,
@@ -90,8 +90,8 @@ function entered<T>(
 }
 
 /**
- * Begins the work of a request, in a span if somebody listens. `received` is the trace that it came with; the work is
- * given that of its own, which goes on to others.
+ * Begins the work of a request, in a span if it is traced. `received` is the trace context of the request; the work gets
+ * the new one that its own requests must carry.
  */
 export function inRequestSpan<T>(
   received: Trace | undefined,
@@ -112,8 +112,8 @@ export function inRequestSpan<T>(
 }
 
 /**
- * Begins work that goes on with an earlier request. It may be days later, so it is recorded in a trace of its own, which
- * is linked with that of the request; unless it is recorded, it goes on with the request's.
+ * Begins work that continues an earlier request. That may be days later, so it is recorded in a trace of its own, which
+ * links to the trace of the request; if it is not recorded, it stays in the trace of the request.
  */
 export function inLaterSpan<T>(
   earlier: Trace | undefined,
@@ -128,8 +128,8 @@ export function inLaterSpan<T>(
 }
 
 /**
- * Sends an HTTP request of a recorded call in a span. A request that says itself of which trace it is keeps that;
- * others are children of the span.
+ * Sends an HTTP request of a recorded call in a span. The request becomes a child of the span, unless it has a
+ * `traceparent` of its own.
  */
 export function inHttpSpan(
   trace: Trace | undefined,
@@ -161,7 +161,7 @@ export function inHttpSpan(
       span.set({ "http.response.status_code": status, "error.type": failure });
       return response;
     } catch (error) {
-      // Its message may have an address in it.
+      // Only the error's name: its message may contain a URL.
       span.set({ "error.type": error instanceof Error ? error.name : "_OTHER" });
       throw error;
     }
@@ -171,7 +171,7 @@ export function inHttpSpan(
 /** https://opentelemetry.io/docs/specs/semconv/registry/attributes/http/#http-request-method */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]);
 
-/** A new place in this trace; undefined where its ids are not those that are exported. */
+/** A new `traceparent` in this trace; undefined if the platform exports the spans with its own ids. */
 function newPlace({ traceparent }: Trace = {}): string | undefined {
   const settings = exported;
   if (settings === undefined) return undefined;
@@ -189,10 +189,10 @@ const spanOf = (own: PlatformSpan): Span => ({
   },
 });
 
-/** A text of others, such as a name that a servlet's author has chosen. */
+/** Makes a string from outside, such as a name that a servlet's author has chosen, printable and short. */
 const textOf = (text: string) => printable(text.slice(0, limits.spanCharacters).toWellFormed());
 
-/** The platform cuts names after 64 bytes, which could be within a character. */
+/** Shortens a name: the platform would cut it after 64 bytes, possibly inside a character. */
 function nameOf(name: string): string {
   const text = printable(name.slice(0, 64).toWellFormed());
   // oxlint-disable-next-line no-control-regex

@@ -1,22 +1,22 @@
-/** The command `edge-servlets` of the package: one entry to all commands. */
+/** The command `edge-servlets` of the package, which runs all other commands. */
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
 import { OWN_EXTENSION } from "../own.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, runCommand } from "../refusal.ts";
 import { init } from "./init.ts";
 import { upgrade } from "./upgrade.ts";
 import { run, wrangler } from "./wrangler.ts";
 
 const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
-edge-servlets dev               serves the project at http://localhost:8787/mcp, and again whenever you save
-edge-servlets test              runs the tests of its servlets, by vitest
+edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
+edge-servlets test              runs the tests of its servlets with vitest
 edge-servlets deploy            deploys it to Cloudflare, with the arguments of wrangler deploy
-edge-servlets start             serves it on this machine, by workerd alone
+edge-servlets start             serves it on this machine, without wrangler or Cloudflare
 edge-servlets standalone DIR    writes a folder that serves it, for a container: see the Dockerfile
-edge-servlets backup, restore   copies what \`start\` has stored, while it runs, and puts it back
-edge-servlets bundle            prepares its servlets, as dev, deploy and start do
+edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
+edge-servlets bundle            prepares its servlets; dev, test, deploy and start do this first
 edge-servlets upgrade           adds to wrangler.toml what this version of edge-servlets needs
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets passphrase        makes the passphrase with which the owner signs in
@@ -25,24 +25,20 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
 
 const [command = "help", ...args] = process.argv.slice(2);
 
-/** A command that is a script of its own. */
+/** The path of a command that is a separate script. */
 const script = (name: string) => join(import.meta.dirname, name + OWN_EXTENSION);
 
 /** Runs a script in this process, with these arguments. */
-async function enter(path: string, given: string[]): Promise<void> {
+async function runHere(path: string, given: string[]): Promise<void> {
   process.argv = [process.execPath, path, ...given];
   await import(pathToFileURL(path).href);
 }
 
-try {
+await runCommand(async () => {
   process.exitCode = (await perform()) ?? process.exitCode;
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+});
 
-/** Gives the exit code of a command that ran in a process of its own; one that runs in this process sets its own. */
+/** Returns the exit code of a command that ran in another process; one that runs in this process sets `process.exitCode`. */
 async function perform(): Promise<number | void> {
   switch (command) {
     case "init":
@@ -50,7 +46,7 @@ async function perform(): Promise<number | void> {
     case "upgrade":
       return console.log(upgrade());
     case "dev":
-      // Wrangler looks for what the bundle has before it runs the build command.
+      // Wrangler looks for the bundle's files before it runs the build command.
       return (await run([script("bundle")])) || (await wrangler(["dev", ...args]));
     case "test":
       return run([vitest(), "run", "--testTimeout=60000", "--hookTimeout=60000", ...args]);
@@ -58,26 +54,26 @@ async function perform(): Promise<number | void> {
     case "standalone":
       return (
         (args.includes("--worker") ? 0 : await run([script("bundle")])) ||
-        enter(script(`../../host/${command}`), args)
+        runHere(script(`../../host/${command}`), args)
       );
     case "backup":
     case "restore":
-      return enter(script("../../host/backup"), [command, ...args]);
+      return runHere(script("../../host/backup"), [command, ...args]);
     case "bundle":
     case "deploy":
     case "keys":
     case "passphrase":
-      return enter(script(command), args);
+      return runHere(script(command), args);
     case "--version":
     case "-v":
       return console.log(VERSION);
     case "help":
     case "--help":
     case "-h":
-      if (args[0] === "servlets") return enter(script("servlets"), ["help"]);
+      if (args[0] === "servlets") return runHere(script("servlets"), ["help"]);
       return console.log(USAGE);
     default:
-      return enter(script("servlets"), [command, ...args]);
+      return runHere(script("servlets"), [command, ...args]);
   }
 }
 

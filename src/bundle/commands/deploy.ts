@@ -1,6 +1,6 @@
 /**
- * Deploys the bundle: `npm run deploy -- [ARGUMENT…]`, with the arguments of `wrangler deploy`. First the builds of the
- * bundle go into the bucket that wrangler.toml binds as BUILDS, so that calls that wait can go on with them later.
+ * Deploys the bundle: `npm run deploy -- [ARGUMENT…]`, with the arguments of `wrangler deploy`. First it
+ * uploads the bundle's builds to the bucket that wrangler.toml binds as BUILDS, so that waiting calls can go on with them later.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,12 +18,12 @@ import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
 const CACHE = ".bundle";
-/** Says when a key was put into a bucket, and with what: another build may have the code of one before. */
+/** Records when each key was uploaded and from which file, because builds share code. */
 const NOTE = join(CACHE, "uploaded.json");
 const noteSchema = z.record(z.string(), z.object({ at: z.number(), file: z.string() }));
-/** Keys are not put again for so long: the server deletes none that is younger than a day (`sweepMs`). */
+/** How long a key is not uploaded again: the server deletes none that is younger than a day (`sweepMs`). */
 const FRESH_MS = 20 * 3_600_000;
-/** Runs of wrangler at the same time. */
+/** Concurrent runs of wrangler. */
 const AT_ONCE = 4;
 
 const configSchema = z.object({
@@ -55,7 +55,7 @@ const { values } = parseArgs({
     help: { type: "boolean", short: "h" },
   },
 });
-/** Arguments that say to wrangler whose bucket it is. */
+/** Arguments that tell wrangler which account and configuration to use. */
 const target = (["config", "env", "env-file", "profile"] as const).flatMap((name) =>
   [values[name] ?? []].flat().map((value) => `--${name}=${value}`),
 );
@@ -89,13 +89,13 @@ async function keepBuilds(): Promise<void> {
     const fresh = Object.entries(note).filter(([, known]) => isFresh(known));
     writeFileSync(NOTE, JSON.stringify(Object.fromEntries(fresh)));
   };
-  // The first alone: wrangler may have to renew its sign-in, which only one can.
+  // The first one alone: wrangler may have to refresh its sign-in, which concurrent runs cannot do.
   const [first, ...others] = missing;
   await put(first!);
   await inTurns(others, put, AT_ONCE);
 }
 
-/** The bucket of builds, or a text that names the missing binding. */
+/** The bucket for builds, or a message that names the missing bindings. */
 function bucketOf() {
   const { account_id, r2_buckets, worker_loaders } = configuration();
   const found = r2_buckets.find(({ binding }) => binding === "BUILDS");
@@ -150,11 +150,11 @@ async function putObject(put: string[]): Promise<void> {
   const code = await wrangler(["r2", "object", "put", ...put], (chunk) => (said += chunk));
   if (code === 0) return;
   throw new Refusal(
-    `${put[0]} was not put into the bucket. Wrangler says:\n${printableText(said.trim())}\n\nMake the bucket (npx wrangler r2 bucket create NAME) and sign in (npx wrangler login), if that is the matter, and run npm run deploy again: what has been put already is not put again.`,
+    `${put[0]} was not put into the bucket. Wrangler says:\n${printableText(said.trim())}\n\nMake the bucket (npx wrangler r2 bucket create NAME) or sign in (npx wrangler login) if that is the cause, and run npm run deploy again: it does not repeat finished uploads.`,
   );
 }
 
-/** Says where anybody will be able to call the server, unless that is intended. */
+/** Warns if anybody will be able to call the server, unless that is intended. */
 async function warnIfOpen(): Promise<void> {
   const { vars } = configuration();
   const secrets = values["dry-run"] === true ? [] : await secretNames();
@@ -166,7 +166,7 @@ async function warnIfOpen(): Promise<void> {
   );
 }
 
-/** Names of the secrets of the deployed Worker; none where there is no such Worker yet. */
+/** Names of the secrets of the deployed Worker; none if it is not deployed yet. */
 async function secretNames(): Promise<string[]> {
   let said = "";
   const code = await wrangler(

@@ -1,4 +1,4 @@
-/** Makes a project: what is the user's own of a server, and no more. Needs no package. */
+/** Makes a project from the template. Imports no npm package, because `create-edge-servlets` has none. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../version.ts";
@@ -8,40 +8,40 @@ import { Refusal } from "../refusal.ts";
 const TEMPLATE = join(OWN_FOLDER, "template");
 /** Names of Workers: https://developers.cloudflare.com/workers/wrangler/configuration/#inheritable-keys */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** Files that may be in the folder already: what a new repository has. */
+/** Files of a new repository, which may be in the folder already. */
 const HARMLESS = new Set([".git", ".gitignore", "LICENSE", "README.md", ".DS_Store"]);
 
 /**
- * Makes a project in this folder, which is new or empty; gives what to tell.
+ * Makes a project in a new or empty folder; returns the text to print.
  *
- * Throws a `Refusal` for a folder that has something, or whose name cannot be a Worker's.
+ * Throws a `Refusal` if the folder is not empty, or its name is not valid for a Worker.
  */
 export async function init(args: string[]): Promise<string> {
   const [given, ...others] = args;
   if (given === undefined || others.length > 0 || given.startsWith("-")) {
-    throw new Refusal("Give the folder of the new project, and nothing more: init my-server");
+    throw new Refusal("Expected one argument, the folder of the new project: init my-server");
   }
   const folder = resolve(given);
   const name = basename(folder).toLowerCase();
   if (!NAME.test(name)) {
     throw new Refusal(
-      `"${name}" cannot be the name of a server: take letters a-z, digits and -, at most 63`,
+      `"${name}" cannot be the name of a server. Expected 1 to 63 letters a-z, digits and -, without - at either end. Name another folder.`,
     );
   }
   const inTheWay = (await filesIn(folder)).find((file) => !HARMLESS.has(file));
   if (inTheWay !== undefined) {
-    throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder`);
+    throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder.`);
   }
   for (const file of await readdir(TEMPLATE, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue;
     const from = join(file.parentPath, file.name);
-    // npm leaves out and renames some files whose names begin with a dot.
+    // npm leaves out or renames some dotfiles, so their names begin with _ in the template.
     const to = join(folder, relative(TEMPLATE, from)).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");
     const text = (await readFile(from, "utf8"))
       .replaceAll("{{name}}", name)
       .replaceAll("{{version}}", VERSION);
     await mkdir(dirname(to), { recursive: true });
-    // What a repository began with stays.
+    // Files that the repository already has stay as they are.
     await writeFile(to, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });

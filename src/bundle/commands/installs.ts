@@ -4,16 +4,16 @@ import { Refusal } from "../refusal.ts";
 import { install, publish, replay, type Options } from "./install.ts";
 import { installed, rollback, uninstall, unpublish, versions } from "./versions.ts";
 
-export const INSTALLS_USAGE = `npm run servlets -- install SERVLET     prepares a servlet, shows what it may do, and installs it on a running
+export const INSTALLS_USAGE = `npm run servlets -- install SERVLET   prepares a servlet, shows what it may do, and installs it on a running
                                       server: docs/installing.md
-npm run servlets -- installed           shows what is installed there
-npm run servlets -- versions NAME       shows the versions of one
+npm run servlets -- installed         shows what is installed there
+npm run servlets -- versions NAME     shows the versions of one
 npm run servlets -- rollback NAME [VERSION]  serves an earlier version again, by default the one before
-npm run servlets -- uninstall NAME      removes it
-npm run servlets -- publish [SERVLET]   sends a build, or those of all servlets, so that calls that wait can go on
+npm run servlets -- uninstall NAME    removes it
+npm run servlets -- publish [SERVLET] sends a build, or those of all servlets, so that calls that wait can go on
                                       with it after a deploy
-npm run servlets -- unpublish NAME      undoes that: agents can no longer install it
-npm run servlets -- replay NAME         says how many of the calls of a servlet that wait would go on with the build
+npm run servlets -- unpublish NAME    undoes that: agents can no longer install it
+npm run servlets -- replay NAME       says how many of the calls of a servlet that wait would go on with the build
                                       of the one here; --against SERVLET: with that of another
     --to URL                          the server; http://localhost:8787 by default. EDGE_SERVLETS_KEY has a key with
                                       the scope operator, where it requires one

@@ -10,7 +10,7 @@ const SCHEMA = join(import.meta.dirname, "../servlet.schema.json");
 
 /** A language that servlets can be made in. */
 interface Template {
-  /** Folders whose files a servlet gets: where from, and where to in its folder. A later one's take the place of an earlier one's. */
+  /** Folders to copy, and where to in the servlet's folder. Files of a later folder replace those of an earlier one. */
   folders: readonly [from: string, to: string][];
   /** The file with the tool. */
   main: string;
@@ -35,16 +35,16 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   },
 };
 
-/** What can be given as the language of a new servlet. */
+/** The languages that `--lang` accepts, for messages. */
 export const LANGUAGES = [...Object.keys(TEMPLATES), "python"].join("|");
 
-/** In templates, what the names of tools begin with: the servlet's name in its place keeps servlets apart. */
+/** The prefix of tool names in templates. The servlet's name replaces it, so that tools of different servlets differ. */
 const PREFIX = "my_servlet";
 
 /**
- * Makes the servlet in the first of these folders; gives what to tell.
+ * Makes the servlet in the first of these folders; returns the text to print.
  *
- * Throws a `Refusal` for a name that is not fit or is taken, and for a language without a template.
+ * Throws a `Refusal` for a name that is not valid or is taken, and for a language without a template.
  */
 export async function newServlet(
   name: string,
@@ -63,13 +63,13 @@ export async function newServlet(
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
-  return told(folder, template);
+  return instructions(folder, template);
 }
 
 /** The files of the new servlet, by their paths. */
 async function filesOf({ folders }: Template, name: string, folder: string) {
   const files = new Map<string, string>();
-  // No other servlet's name turns into the same: names have no underscores.
+  // Names have no underscores, so two names cannot become the same prefix.
   const prefix = name.replaceAll("-", "_");
   for (const [from, to] of folders) {
     const inside = join(OWN_FOLDER, from);
@@ -77,7 +77,7 @@ async function filesOf({ folders }: Template, name: string, folder: string) {
     for (const entry of entries.filter((one) => one.isFile())) {
       const own = relative(inside, join(entry.parentPath, entry.name));
       const text = (await readFile(join(inside, own), "utf8")).replaceAll(PREFIX, prefix);
-      // Packages of npm lose files of the name that git has for it.
+      // npm leaves .gitignore files out of packages.
       const path = join(folder, to, own === "gitignore" ? ".gitignore" : own);
       files.set(path, own === "servlet.json" ? withSchema(text, folder) : text);
     }
@@ -90,7 +90,7 @@ function withSchema(manifest: string, folder: string): string {
   return `${JSON.stringify({ ...JSON.parse(manifest), $schema: schema }, null, 2)}\n`;
 }
 
-async function told(folder: string, { main, toolchain }: Template): Promise<string> {
+async function instructions(folder: string, { main, toolchain }: Template): Promise<string> {
   const [build] = toolchain?.builds ?? [];
   const needs = (toolchain?.needs ?? []).map(async ({ name, get, isThere }) =>
     (await isThere()) ? `  ${name}: it is there` : `  ${name}: not found here; ${get}`,

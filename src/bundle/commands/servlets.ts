@@ -1,11 +1,11 @@
-/** The command `npm run servlets`: makes, lists and inspects servlets, and operates what they keep. */
+/** The command `npm run servlets`: makes, lists and inspects servlets, and manages their stored data. */
 import { parseArgs } from "node:util";
 import { printableText } from "../../text.ts";
 import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
 import { LANGUAGES, newServlet } from "./new.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, runCommand } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
 import { listing, report } from "./report.ts";
@@ -29,13 +29,7 @@ Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes t
 const cache = ".bundle";
 const progress = (what: string) => console.error(`  ${what} …`);
 
-try {
-  await run(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+await runCommand(() => run(process.argv.slice(2)));
 
 async function run([command = "help", ...args]: string[]): Promise<void> {
   const folders = servletFolders();

@@ -10,7 +10,7 @@ import { examine, locate } from "./examine.ts";
 import { report } from "./report.ts";
 import { asked } from "./terminal.ts";
 
-export const SOURCES_USAGE = `npm run servlets -- add SOURCE          adds a servlet from oci://, https://, s3://, file:// or a path,
+export const SOURCES_USAGE = `npm run servlets -- add SOURCE        adds a servlet from oci://, https://, s3://, file:// or a path,
                                       pinned in servlets.lock.json
     --name NAME                       its name, by default from the source
     --key FILE                        the public key that must have signed an image

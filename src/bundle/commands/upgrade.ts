@@ -1,4 +1,4 @@
-/** Keeps a project's wrangler.toml complete: a newer version may need another Durable Object or platform date. */
+/** Adds to a project's wrangler.toml what a newer version needs, such as a Durable Object or a later compatibility date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
@@ -22,7 +22,7 @@ const configSchema = z.looseObject({
 });
 type Config = z.infer<typeof configSchema>;
 
-/** The wrangler.toml of this version. */
+/** The wrangler.toml that comes with this version. */
 export const ownConfig = (): Config => read(readFileSync(join(OWN_FOLDER, FILE), "utf8"), FILE);
 
 function read(text: string, place: string): Config {
@@ -30,23 +30,22 @@ function read(text: string, place: string): Config {
     return configSchema.parse(parse(text));
   } catch (error) {
     if (error instanceof TomlError || error instanceof z.ZodError) {
-      throw new Refusal(`${place} cannot be read: ${error.message}. Correct it, and try again`);
+      throw new Refusal(`${place} cannot be read: ${error.message}. Correct it and try again.`);
     }
     throw error;
   }
 }
 
 /**
- * What this text of a wrangler.toml lacks that this version needs, in words, and the text with it. Whatever else it
- * has stays.
+ * Describes what a wrangler.toml lacks for this version, and returns its text with that added. Everything else stays.
  *
- * Throws a `Refusal` for a text that cannot be read.
+ * Throws a `Refusal` for text that cannot be parsed.
  */
 export function upgraded(text: string): { missing: string[]; text: string } {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
   const missing: string[] = [];
   let result = text;
-  /** Sets a key of the whole configuration: those of its tables come after the first header. */
+  /** Sets a top-level key: these stand before the first table header. */
   const set = (key: string, value: string) => {
     const line = `${key} = ${value}`;
     const end = /^\s*\[/m.exec(result)?.index ?? result.length;
@@ -89,7 +88,7 @@ const textOf = () => {
   }
 };
 
-/** Throws a `Refusal` where wrangler.toml lacks something that this version needs. */
+/** Throws a `Refusal` if wrangler.toml lacks something that this version needs. */
 export function demandComplete(): void {
   const { missing } = upgraded(textOf());
   if (missing.length === 0) return;
@@ -98,7 +97,7 @@ export function demandComplete(): void {
   );
 }
 
-/** Adds to wrangler.toml what it lacks; gives what to tell. */
+/** Adds to wrangler.toml what it lacks; returns the text to print. */
 export function upgrade(): string {
   const { missing, text } = upgraded(textOf());
   if (missing.length === 0) return `${FILE} has all that this version needs.`;

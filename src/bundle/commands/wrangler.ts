@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Runs wrangler, with this terminal's input and output or the output passed on in pieces; gives its exit code. */
+/** Runs wrangler; returns its exit code. It uses this terminal, unless `output` is a function that takes its output in chunks. */
 export function wrangler(
   args: string[],
   output: "inherit" | ((chunk: string) => void) = "inherit",
@@ -11,7 +11,7 @@ export function wrangler(
   return run([join(folder, "bin/wrangler.js"), ...args], output);
 }
 
-/** Runs a script by this Node; gives its exit code. */
+/** Runs a script with this Node; returns its exit code. */
 export function run(
   script: string[],
   output: "inherit" | ((chunk: string) => void) = "inherit",
@@ -24,7 +24,7 @@ export function run(
       stream?.setEncoding("utf8").on("data", output);
     }
   }
-  // A terminal sends its signal to both.
+  // A terminal sends SIGINT to the child, too: wait for it to exit.
   const ignore = () => {};
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", ignore).on("SIGTERM", pass);

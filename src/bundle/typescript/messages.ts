@@ -1,13 +1,13 @@
-/** What is wrong with a servlet that cannot be bundled or loaded, and what its author can do. */
+/** Messages for a servlet that cannot be bundled or loaded: what is wrong, and what its author can do. */
 import { relative, resolve } from "node:path";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
 import type { Places } from "./places.ts";
 
-/** The name of the module that starts a servlet, in place of a file's. */
+/** The name of the generated module that starts a servlet. */
 export const START = "<start>";
 
-/** What to use in place of what only Node or a browser's page has. */
+/** By name in lower case: what to use instead of a module of Node, or of a global of Node or the DOM. */
 const INSTEAD: Readonly<Record<string, string>> = {
   buffer: "Uint8Array has toBase64, toHex and fromBase64, TextEncoder and TextDecoder are there",
   crypto:
@@ -25,13 +25,14 @@ const INSTEAD: Readonly<Record<string, string>> = {
   global: "globalThis is there",
   setimmediate: "setTimeout is there",
 };
+/** Names with the same advice as another. */
 const SAME: Readonly<Record<string, string>> = {
   https: "http",
   http2: "http",
   setImmediate: "timers",
 };
 
-const ELSE = "take a package that does without it; docs/packages.md has some";
+const ELSE = "take a package that does not need it; docs/packages.md lists some";
 
 function insteadOf(name: string): string | undefined {
   const known = name.split("/")[0]!;
@@ -55,7 +56,7 @@ export async function bundleFailure(
   return `${entry}: it could not be bundled:\n${messages.join("").trim()}`;
 }
 
-/** Errors of one cause need one message: of a package that needs Node, many do. */
+/** The key under which errors share one message: a package that needs Node causes many errors. */
 function causeOf(error: Message): unknown {
   const within = packageOf(resolve(error.location?.file ?? ""));
   return nodeModuleOf(error) === undefined || within === undefined ? error : within.folder;
@@ -103,7 +104,7 @@ function needsNode(
     };
   }
   const needed = all.filter((one) => causeOf(one) === within.folder).map(nodeModuleOf);
-  const from = packages.cameFrom(file);
+  const from = packages.importedFrom(file);
   const leads = from === undefined ? "" : `${relative(".", from)} leads to it. `;
   return {
     ...error,
@@ -112,14 +113,14 @@ function needsNode(
   };
 }
 
-/** The message for what a servlet's script has thrown while it was loaded, the author's places in its trace. */
+/** The message for an exception while a servlet's script was loaded; its stack trace names the author's files. */
 export function loadFailure(thrown: string, places: Places): string {
   const text = thrown
     .split("\n")
     .flatMap((line) => {
       const [, place, row, column] = /^ +at .*?\b(?<!\/)(servlet\.js:(\d+):(\d+))/.exec(line) ?? [];
       if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
-      // The script's first line is the table of its places.
+      // The script's first line is its table of places.
       const author = places.at(Number(row) - 2, Number(column) - 1);
       return author === undefined || author.includes(START) ? [] : [line.replace(place, author)];
     })

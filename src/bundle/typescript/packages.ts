@@ -1,10 +1,10 @@
-/** The npm packages of a servlet. One whose usual build needs Node is taken as it is built for browsers. */
+/** The npm packages of a servlet. If a package's usual build needs Node, its browser build is used instead. */
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { join, posix, relative, resolve } from "node:path";
 import type { ImportKind, Message, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 
-/** The file that a path stands for in browsers, by path; `false` for none. */
+/** A package's `browser` field: by path, the file that replaces it in browsers; `false` for an empty module. */
 type Replacements = Readonly<Record<string, string | false>>;
 
 interface Package {
@@ -12,25 +12,25 @@ interface Package {
   folder: string;
 }
 
-/** The package that a file belongs to; undefined for the author's own. */
+/** The package that a file belongs to; undefined for the author's own files. */
 export function packageOf(file: string): Package | undefined {
   const found = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file);
   return found === null ? undefined : { folder: found[0], name: found[1]!.replaceAll("\\", "/") };
 }
 
-/** The module of Node that an error of esbuild is about. */
+/** The module of Node that esbuild could not resolve; undefined for other errors. */
 export function nodeModuleOf({ text }: Message): string | undefined {
   const [, name] = /^Could not resolve "(.+)"$/.exec(text) ?? [];
   return name !== undefined && isBuiltin(name) ? name.replace(/^node:/, "") : undefined;
 }
 
 const RESOLVING = Symbol("already asked");
-const NOTHING = "not in browsers";
+const EMPTY = "empty in browsers";
 
 export class Packages {
   /** By the name of a package: the files that import it. */
   readonly #importers = new Map<string, Set<string>>();
-  /** By the folder of a package that is taken as browsers have it. */
+  /** By the folder of a package whose browser build is used: its replacements. */
   readonly #inBrowsers = new Map<string, Replacements>();
 
   /** Resolves imports; https://github.com/defunctzombie/package-browser-field-spec says how browsers do. */
@@ -57,7 +57,7 @@ export class Packages {
           replacements[file.replace(/(\/index)?\.\w+$/, "")];
         return by === undefined ? undefined : replaced(on, of, by, kind);
       });
-      on.onLoad({ filter: /^/, namespace: NOTHING }, () => ({ contents: "module.exports = {};" }));
+      on.onLoad({ filter: /^/, namespace: EMPTY }, () => ({ contents: "module.exports = {};" }));
     },
   };
 
@@ -67,8 +67,8 @@ export class Packages {
   }
 
   /**
-   * From now on takes those packages as browsers have them that these errors say to need Node, or else the packages
-   * that import them. False if nothing of this kind is left to try.
+   * Switches to browser builds: of the packages that need Node according to these errors, or, if they have none, of the
+   * packages that import them. Returns false if there is no package left to switch.
    */
   async preferBrowsers(errors: readonly Message[]): Promise<boolean> {
     let isBetter = false;
@@ -90,8 +90,8 @@ export class Packages {
     return isBetter;
   }
 
-  /** The author's file that led to a file of a package, by way of other packages or at once. */
-  cameFrom(file: string): string | undefined {
+  /** The author's file that imports the package of `file`, directly or through other packages. */
+  importedFrom(file: string): string | undefined {
     const files = [file];
     const seen = new Set<string>();
     for (const one of files) {
@@ -117,7 +117,7 @@ async function replaced(
   by: string | false,
   kind: ImportKind,
 ): Promise<OnResolveResult | undefined> {
-  if (by === false) return { path: folder, namespace: NOTHING };
+  if (by === false) return { path: folder, namespace: EMPTY };
   const { path, errors, sideEffects } = await on.resolve(by, {
     kind,
     resolveDir: folder,

@@ -1,4 +1,4 @@
-/** Where the lines of a bundled script come from. */
+/** Maps places in a bundled script to the author's files. */
 import { relative, resolve } from "node:path";
 import { decode, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
 
@@ -22,8 +22,8 @@ export class Places {
   }
 
   /**
-   * A table for the prelude to read: the sources, and for each line the number of its source and its line there, as
-   * the difference to those of the line before. `n` alone stands for n lines that each follow the one before.
+   * A table for the prelude to read: the sources, and for each line of the script its source's number and its line
+   * there, as differences from the line before. `n` alone stands for n lines that each continue the one before.
    */
   table(): { files: string[]; lines: string } {
     let before = { source: 0, line: 0 };
@@ -34,7 +34,7 @@ export class Places {
       following = 0;
     };
     for (const segments of this.#lines) {
-      // All lines are indented. What stands at column 0 is of the line before.
+      // All lines are indented: a mapping at column 0 belongs to the line before.
       const known = segments.filter(({ length }) => length > 1);
       const [, source, line] = known.find(([column]) => column > 0) ?? known[0] ?? [];
       const here = source === undefined || line === undefined ? before : { source, line };

@@ -1,4 +1,4 @@
-/** Makes one script of a servlet in TypeScript: bundled with its packages, with a table of its lines' places in the source. */
+/** Bundles a servlet in TypeScript and its packages into one script, which has a table of its lines' places in the source. */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
@@ -13,13 +13,13 @@ export const sdk = resolve(import.meta.dirname, "../..", "sdk");
 
 export interface Script {
   text: string;
-  /** What is wrong with the servlet, from what loading the script has thrown. */
+  /** The message for an exception that loading the script has thrown. */
   explain(thrown: string): string;
 }
 
 /**
- * Bundles a servlet's script. Plain JavaScript packages may be used; of one that needs Node its build for browsers is
- * taken, if it has one.
+ * Bundles a servlet's script. Packages must be plain JavaScript; if one needs Node, its browser build is used if it has
+ * one.
  *
  * Throws a `Refusal` with the file, the line and what is wrong there.
  */
@@ -46,7 +46,7 @@ export async function bundleScript(entry: string): Promise<Script> {
   }
 }
 
-/** What the script throws goes to the bundle step with its trace, as text. */
+/** The end of the script: passes an exception and its stack trace to the bundle step as text. */
 const AT_END =
   "} catch (error) { throw error?.stack === undefined ? String(error) : `${error}\\n${error.stack}`; }";
 
@@ -57,8 +57,8 @@ async function built(options: BuildOptions): Promise<{ text: string; places: Pla
 }
 
 /**
- * Throws at the end of the script if the author's own code uses `Intl`, and no package has brought it. A file that asks
- * whether it is there (`typeof Intl`) knows what it does.
+ * Code for the end of the script that throws if the author's own code uses `Intl` and no package has brought it. Files
+ * that check for it (`typeof Intl`) are exempt.
  */
 async function intlCheck(options: BuildOptions): Promise<string> {
   const marked = await built({ ...options, define: { ...OPTIONS.define, Intl: INTL } });
@@ -78,6 +78,7 @@ async function intlCheck(options: BuildOptions): Promise<string> {
   return `if (typeof Intl === "undefined") throw ${JSON.stringify(message)};\n`;
 }
 
+/** Replaces `Intl` in the bundle that is searched for its uses. */
 const INTL = "Intl_of_the_author";
 
 const OPTIONS = {
@@ -93,7 +94,7 @@ const OPTIONS = {
   legalComments: "none",
   logLevel: "silent",
   logLimit: 0,
-  // As servlets.tsconfig.json has it, whatever lies beside the servlet.
+  // As in servlets.tsconfig.json, whatever tsconfig.json is beside the servlet.
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   define: { "process.env.NODE_ENV": '"production"' },
 } satisfies BuildOptions;
@@ -108,7 +109,7 @@ __host.output(JSON.stringify(__servlet.exports));`,
   sourcefile: START,
 });
 
-/** Where a servlet exports its default, for a message. */
+/** The `file:line:column` of a servlet's default export, for a message. */
 async function placeOfDefault(entry: string): Promise<string> {
   const text = await readFile(entry, "utf8");
   const before = text.slice(0, Math.max(0, text.search(/\bexport\s+default\b|\bas\s+default\b/)));
@@ -136,7 +137,7 @@ const KIT_NAMES: Readonly<Record<string, string[]>> = {
   files: Object.keys(await import("../../sdk/files.ts")).toSorted(),
 };
 
-/** `edge-servlets/servlet` is the kit that the engine has, wherever the servlet lies. */
+/** Resolves `edge-servlets/servlet` to the kit in the engine, wherever the servlet's folder is. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
@@ -154,7 +155,7 @@ const ownPackage: Plugin = {
     on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
       contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
     }));
-    // Its schemas cannot tell their JSON Schema by themselves; the kit's version of it can.
+    // The schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
     on.onResolve({ filter: /^zod\/mini$/ }, () => ({ path: zodMini }));
     on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
       importer === zodMini ? { path: "servlet", namespace: KIT } : undefined,

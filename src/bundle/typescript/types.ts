@@ -1,4 +1,4 @@
-/** Checks the types of servlets, by the same settings as an editor: `src/sdk/servlets.tsconfig.json`. */
+/** Checks the types of servlets with the same settings as an editor: `src/sdk/servlets.tsconfig.json`. */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -16,8 +16,8 @@ const tsc = join(
 );
 
 /**
- * Checks the types of servlets, all in one go. What has been checked before is not checked again, until one of the files
- * that the check has read changes.
+ * Checks the types of several servlets in one run of the compiler. Skips the check if none of the files that it read last
+ * time has changed.
  *
  * Throws a `Refusal` with the compiler's messages.
  */
@@ -40,7 +40,7 @@ export async function checkTypes(
   }
   progress(`checking the types of ${entries.join(", ")}`);
   await mkdir(cache, { recursive: true });
-  // A name of its own: another check may be under way.
+  // A unique name, because another check may be running.
   const config = join(cache, `tsconfig.${name}.json`);
   await writeFile(config, settings);
   const { stdout } = await run(
@@ -57,7 +57,7 @@ export async function checkTypes(
   await writeWhole(note, JSON.stringify({ files, digest: await digestOf(files) }));
 }
 
-/** What the compiler says, without the list of files that follows it, and with what helps in a servlet. */
+/** The compiler's messages, without the list of files that follows them, and with advice for servlets. */
 function messagesIn(output: string): string {
   const messages = output
     .replace(/^(?:\/|[A-Za-z]:[\\/])[^\n(]*\.[cm]?[jt]sx?$\n?/gm, "")

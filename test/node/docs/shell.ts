@@ -1,7 +1,7 @@
 /** Runs the shell lines of a page in a copy of the project, where what leaves the machine is only recognised. */
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { cp, mkdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
 import type { Block } from "./pages.ts";
 
 /** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
@@ -21,7 +21,7 @@ case "$1 $2" in
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
-  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail") cat > /dev/null ;;
+  "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail" | "edge-servlets upgrade") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
   claude: `[ "$1 $2 $3 $4" = "mcp add --transport http" ] && [[ "$6" == http*/mcp ]]`,
@@ -60,12 +60,12 @@ export async function copyOfProject(folder: string): Promise<string> {
   return copy;
 }
 
-/** Writes a block into its file. */
+/** Writes a block into its file. Throws for a file in a linked folder, which is the project's own. */
 export async function place(copy: string, { file, text }: Block): Promise<void> {
-  // Through a link it would replace a file of the project itself.
-  const [top] = file.split("/");
-  if (LINKED.includes(top!)) throw new Error(`A document must not write ${file}.`);
-  await mkdir(dirname(join(copy, file)), { recursive: true });
+  const folder = dirname(join(copy, file));
+  await mkdir(folder, { recursive: true });
+  if (relative(await realpath(copy), await realpath(folder)).startsWith(".."))
+    throw new Error(`${file} would overwrite a file of the project`);
   await writeFile(join(copy, file), text);
 }
 

@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("a server that is called all the time goes on, in another folder, from where its backup was made", async () => {
+test("a backup of a busy server is restored into another folder, and its state and waiting calls go on", async () => {
   const operator = new Operator(hosting.url, KEY);
   await operator.put(await built("loud", SOURCE));
   const asked = { name: "request_approval", arguments: { what: "Paint the bridge" } };
@@ -75,7 +75,7 @@ test("a server that is called all the time goes on, in another folder, from wher
   await expect.poll(() => look(taskId), SOON).toMatchObject({ status: "completed" });
 });
 
-test("one that was stopped is backed up without it, and may start meanwhile only afterwards", async () => {
+test("a stopped server is backed up from its folder, and cannot start until the backup is done", async () => {
   await hosting.end();
   expect(await backup("backup", "still", "--storage", "elsewhere")).toMatchObject({ code: 0 });
   expect(await backup("restore", "still", "--storage", "third")).toMatchObject({ code: 0 });
@@ -85,7 +85,7 @@ test("one that was stopped is backed up without it, and may start meanwhile only
 
 test.each([
   ["an empty storage", ["backup", "x", "--storage", "nothing"], /nothing to back up/],
-  ["a folder that has something", ["backup", "still", "--storage", "third"], /not empty/],
+  ["a folder that is not empty", ["backup", "still", "--storage", "third"], /not empty/],
   ["a storage that has data", ["restore", "still", "--storage", "elsewhere"], /has data already/],
   ["a storage in use", ["restore", "still", "--storage", "third"], /in use by another server/],
   [

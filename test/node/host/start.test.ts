@@ -69,7 +69,7 @@ describe("a server", () => {
     expect(output()).toContain("workerd ended (SIGKILL); it starts again");
   });
 
-  test("that was killed leaves nothing that is in the way of the next", async () => {
+  test("starts again after it was killed", async () => {
     const first = await hosted();
     const orphan = await workerdOf();
     await first.stop("SIGKILL");
@@ -141,20 +141,20 @@ describe("told to stop", () => {
   });
 });
 
-describe("who is calling", () => {
+describe("the address of a caller", () => {
   const limited = { LIMITS: '{"callsPerMinute":1}' };
   const from = (header: string, address: string) => ({ [header]: address });
   const statusOf = async ({ url }: Hosting, headers: Record<string, string>) =>
     (await request(url, "tools/list", {}, headers)).status;
 
-  test("is known by the connection, not by what a client writes", async () => {
+  test("is the address of the connection, not of a header that the client sends", async () => {
     const hosting = await hosted({ variables: limited });
     expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.1"))).toBe(200);
     expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.2"))).toBe(429);
     expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.3"))).toBe(429);
   });
 
-  test("is known by the last hop's word where a proxy is trusted", async () => {
+  test("is the last address in X-Forwarded-For if a proxy is trusted", async () => {
     const hosting = await hosted({ variables: limited, args: ["--trust-proxy"] });
     expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.1"))).toBe(200);
     expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.2"))).toBe(200);
@@ -174,7 +174,7 @@ describe("who is calling", () => {
     });
   });
 
-  test("is no operator for being on this machine, as callers of a proxy here would be", async () => {
+  test("does not make a caller on this machine an operator", async () => {
     const { url } = await hosted();
     expect((await fetch(new URL("/operator/installed", url))).status).toBe(403);
   });
@@ -200,7 +200,7 @@ test("variables and secrets come from wrangler.toml, a file and the environment,
 describe("is refused with what to do:", () => {
   const CASES: Record<string, [HostingOptions, RegExp]> = {
     "an unknown option": [{ args: ["--prot", "1"] }, /Unknown option '--prot'[^]*--port PORT/],
-    "a port that is none": [{ args: ["--port", "many"] }, /--port many is not valid/],
+    "a port that is not a number": [{ args: ["--port", "many"] }, /--port many is not valid/],
     "an address of another machine": [{ args: ["--host", "192.0.2.1"] }, /cannot be listened at/],
     "no configuration": [
       { args: ["--config", "none.toml"] },
@@ -238,7 +238,7 @@ describe("is refused with what to do:", () => {
 
   test.each([
     [
-      "a kind of binding that workerd has not",
+      "a kind of binding that workerd does not have",
       "[[d1_databases]]\nbinding = 'DB'\n",
       /d1_databases: a server/,
     ],

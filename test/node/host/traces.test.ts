@@ -46,7 +46,7 @@ describe("start", () => {
     expect(server.output() + config).not.toContain("collectors-key");
   });
 
-  test("has no exporter without it, and goes on with a collector that is away", async () => {
+  test("has no exporter without it, and keeps serving if the collector is unreachable", async () => {
     const silent = await host(folder);
     const config = () => readFile(join(folder, ".edge-servlets", CONFIG), "utf8");
     expect(await config()).not.toContain("exporter");

@@ -42,7 +42,7 @@ test.each([
   expect(() => traceSettings({ [name]: value })).not.toThrow("secret");
 });
 
-test("samplers take the part of all traces that they should, and callers decide where they may", () => {
+test("samplers take their share of traces, and parentbased samplers follow the caller", () => {
   const ids = Array.from({ length: 4000 }, () =>
     crypto.getRandomValues(new Uint8Array(16)).toHex(),
   );

@@ -44,7 +44,7 @@ describe("while nobody listens", () => {
     isTraced = false;
   });
 
-  test("there are no spans, nothing is described, and the caller's trace goes on as it came", async () => {
+  test("there are no spans, and requests carry the caller's trace unchanged", async () => {
     const received = { traceparent: PARENT, tracestate: "a=1" };
     const never = () => {
       throw new Error("described");
@@ -66,7 +66,7 @@ describe("while nobody listens", () => {
   });
 });
 
-test("texts of others are cut, and shown as they are", async () => {
+test("strings from outside are shortened and made printable", async () => {
   const name = `run ${"\u202e\u{1f600}".repeat(200)}`;
   const attributes = { text: `${"a".repeat(1000)}\n`, other: "b\u0000\u202e", none: undefined };
   await inRequestSpan(
@@ -84,7 +84,7 @@ test("texts of others are cut, and shown as they are", async () => {
   expect(span!.attributes).not.toHaveProperty("none");
 });
 
-test("a request has so many spans and no more, and its work is done all the same", async () => {
+test("a request has a limited number of spans, and its work is done without more", async () => {
   const { requestSpans } = limits;
   let done = 0;
   await inRequestSpan(undefined, start, async (trace) => {
@@ -103,7 +103,7 @@ test("a request has so many spans and no more, and its work is done all the same
   expect(spans).toHaveLength(requestSpans);
 });
 
-test("where the platform exports by ids of its own, the caller's traceparent goes on as it came", async () => {
+test("if the platform exports spans with its own ids, requests carry the caller's traceparent unchanged", async () => {
   configureTracing(recorder, {});
   const received = { traceparent: PARENT };
   await inRequestSpan(received, start, async (trace) => {
@@ -117,7 +117,7 @@ test("where the platform exports by ids of its own, the caller's traceparent goe
   expect(spans[0]!.attributes).toEqual({ "edge_servlets.parent": PARENT });
 });
 
-test("what a request to a host failed with is told by its class alone", async () => {
+test("a failed request to a host records only the class of the error", async () => {
   await inRequestSpan(undefined, start, async (trace) => {
     const request = new Request("https://example.com/secret", { method: "PURGE" });
     const failing = inHttpSpan(trace, request, () =>

@@ -56,7 +56,7 @@ test("a package finds its mode, and the global object by its names", async () =>
   expect(await answerOf({ ...using("asks.found", "asks"), ...asks })).toBe(expected);
 });
 
-test("a build for browsers is taken where the usual one needs Node", async () => {
+test("the browser build of a package is used if the usual one needs Node", async () => {
   const whole = installed(
     "whole",
     { main: "main.js", browser: "dist/browser.js" },
@@ -91,7 +91,7 @@ test("a build for browsers is taken where the usual one needs Node", async () =>
   );
 });
 
-test("a package that does without Node stays as it is, also beside one that does not", async () => {
+test("a package that does not need Node keeps its usual build, also beside one that needs it", async () => {
   const needs = installed(
     "needs",
     { browser: "browser.js" },
@@ -112,7 +112,7 @@ test("a package that does without Node stays as it is, also beside one that does
   expect(await answerOf({ ...used, ...needs, ...plain })).toBe("for browsers,plain");
 });
 
-test("a package that replaces another one, which needs Node, is asked to", async () => {
+test("a package's replacement for another one that needs Node is used", async () => {
   const deep = installed("deep", {}, { "index.js": 'module.exports = require("net");' });
   const outer = installed(
     "outer",
@@ -125,7 +125,7 @@ test("a package that replaces another one, which needs Node, is asked to", async
   expect(await answerOf({ ...using("outer.built", "outer"), ...deep, ...outer })).toBe("instead");
 });
 
-test("a package may try for a module of Node", async () => {
+test("a package may try to load a module of Node and handle its absence", async () => {
   const tries = installed(
     "tries",
     {},
@@ -136,14 +136,14 @@ test("a package may try for a module of Node", async () => {
   expect(await answerOf({ ...using("tries.found", "tries"), ...tries })).toBe("nothing");
 });
 
-test("a package of the name of a module of Node is taken for it", async () => {
+test("an installed package with the name of a module of Node is used for that name", async () => {
   const events = installed("events", {}, { "index.js": 'exports.built = "events";' });
   const listens = installed("listens", {}, { "index.js": 'module.exports = require("events");' });
   const used = using("listens.built", "listens");
   expect(await answerOf({ ...used, ...events, ...listens })).toBe("events");
 });
 
-test("a package that cannot do without Node is named once, with who imports it", async () => {
+test("a package that needs Node is named once, with the file that imports it", async () => {
   const deep = installed(
     "deep",
     {},
