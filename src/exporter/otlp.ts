@@ -36,10 +36,6 @@ const EXPORTED =
 /** Ends of an invocation that are no failures: clients leave when they like. */
 const FINE = new Set(["ok", "canceled", "responseStreamDisconnected"]);
 
-/** Paths of this server whose first part is all that is told: others have ids and tokens in them. */
-const ROUTES =
-  /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
-
 /** A place in the trace that callers see, which is theirs if they have sent one. */
 type Place = Pick<TraceParent, "traceId" | "spanId">;
 
@@ -189,16 +185,14 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
       attributes: [...told, ...failed],
     };
   }
-  const url = new URL(request.url);
-  const [route] = ROUTES.exec(url.pathname) ?? [];
-  const shown = route === undefined ? undefined : route === url.pathname ? route : `${route}/*`;
+  const { method: verb, scheme, route } = request;
   return {
-    name: [request.method, shown ?? []].flat().join(" "),
+    name: [verb, route ?? []].flat().join(" "),
     kind: KIND.server,
     attributes: [
-      attribute("http.request.method", request.method),
-      attribute("url.scheme", url.protocol.slice(0, -1)),
-      ...(shown === undefined ? [] : [attribute("http.route", shown)]),
+      attribute("http.request.method", verb),
+      attribute("url.scheme", scheme),
+      ...(route === undefined ? [] : [attribute("http.route", route)]),
       ...(status === undefined ? [] : [attribute("http.response.status_code", status)]),
       ...told,
       ...failed,
@@ -208,12 +202,7 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
 
 function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] {
   const told = [...attributes].filter(([key]) => EXPORTED.test(key) && !OURS.has(key));
-  const url = attributes.get("url.full");
-  const host =
-    typeof url === "string" && URL.canParse(url)
-      ? [attribute("server.address", new URL(url).hostname)]
-      : [];
-  return [...told.map(([key, value]) => attribute(key, value)), ...host];
+  return told.map(([key, value]) => attribute(key, value));
 }
 
 /** They stand elsewhere in a span of OTLP. */
@@ -236,7 +225,6 @@ function isTwice({ name, parent }: CollectedSpan, { spans }: CollectedTrace): bo
 }
 
 /** Orchestrators ask every few seconds, and nobody wants to see it. */
-const isHealthCheck = ({ invocation }: CollectedSpan) =>
-  invocation?.request !== undefined && new URL(invocation.request.url).pathname === "/health";
+const isHealthCheck = ({ invocation }: CollectedSpan) => invocation?.request?.route === "/health";
 
 const nanoseconds = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`;
