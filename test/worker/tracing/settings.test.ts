@@ -37,6 +37,10 @@ test.each([
   ["OTEL_TRACES_SAMPLER_ARG", "2"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret-without-name"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret-name=%"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ax-b:1"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "secret name=1"],
+  ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=secret%E2%82%AC"],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:secret@collector.example"],
 ])("%s=%s is not valid, and the error does not quote secrets", (name, value) => {
   expect(() => traceSettings({ [name]: value })).toThrow(`The setting ${name} is not valid`);
   expect(() => traceSettings({ [name]: value })).not.toThrow("secret");
