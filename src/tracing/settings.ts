@@ -97,9 +97,13 @@ export function traceSettings(env: object): TraceSettings {
   const endpoint =
     data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, "")}/v1/traces`);
   const { OTEL_SERVICE_NAME: name } = data;
+  const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS];
+  const sent = new Map(all.map(([header, value]) => [header.toLowerCase(), value]));
+  // The exporter says itself in what form it sends.
+  sent.delete("content-type");
   return {
     endpoint: data.OTEL_SDK_DISABLED.toLowerCase() === "true" ? undefined : endpoint,
-    headers: [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS],
+    headers: [...sent],
     resource: [
       ...data.OTEL_RESOURCE_ATTRIBUTES,
       ...(name === undefined ? [] : [["service.name", name] satisfies [string, string]]),

@@ -46,6 +46,17 @@ test.each([
   expect(() => traceSettings({ [name]: value })).not.toThrow("secret");
 });
 
+test("a header of traces comes before the same one of all signals, and none changes what is sent", () => {
+  const { headers } = traceSettings({
+    OTEL_EXPORTER_OTLP_HEADERS: "Authorization=old,x-tenant=7,Content-Type=text/plain",
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: "authorization=new",
+  });
+  expect(headers).toEqual([
+    ["authorization", "new"],
+    ["x-tenant", "7"],
+  ]);
+});
+
 test("samplers take the part of all traces that they should, and callers decide where they may", () => {
   const ids = Array.from({ length: 4000 }, () =>
     crypto.getRandomValues(new Uint8Array(16)).toHex(),
