@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import type { TraceParent } from "../tracing/context.ts";
+import { parsed, type TraceParent } from "../tracing/context.ts";
 
 /** A span as the platform reports it. Times are Unix times in ms. */
 export interface CollectedSpan {
@@ -19,11 +19,25 @@ export interface CollectedSpan {
     kind: string;
     /** The class of a Durable Object. */
     entrypoint: string | undefined;
-    request?: { method: string; url: string; traceparent: string | undefined };
+    request?: CollectedRequest;
     status?: number;
     outcome?: string;
   };
 }
+
+/** The stored part of an HTTP request. Its address and headers may be long, and may hold ids and tokens. */
+interface CollectedRequest {
+  method: string;
+  scheme: string;
+  /** The first segment of the path; undefined for a path that the server does not have. */
+  route: string | undefined;
+  /** Undefined if it is not valid. */
+  traceparent: string | undefined;
+}
+
+/** The first segments of this server's paths. Only these are exported, because the rest of a path may have ids and tokens. */
+const ROUTES =
+  /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
 
 /** All spans that one request has caused, in the Worker and in Durable Objects. */
 export class CollectedTrace {
@@ -66,7 +80,7 @@ export class CollectedTrace {
         return this.#begin({ id, parent, name, attributes: new Map(), start: at, end: undefined });
       }
       case "attributes":
-        for (const { name, value } of event.info) span?.attributes.set(name, value);
+        for (const { name, value } of event.info) span?.attributes.set(...kept(name, value));
         return;
       case "spanClose":
         if (span) span.end = at;
@@ -110,8 +124,31 @@ function onsetSpan(
   const invocation: CollectedSpan["invocation"] = { kind: info.type, entrypoint };
   if (info.type === "fetch") {
     const { method, url, headers } = info;
-    const traceparent = headers.find(({ name }) => name.toLowerCase() === "traceparent")?.value;
-    invocation.request = { method, url, traceparent };
+    const { protocol, pathname } = new URL(url);
+    const [route] = ROUTES.exec(pathname) ?? [];
+    const given = headers.find(({ name }) => name.toLowerCase() === "traceparent")?.value;
+    invocation.request = {
+      method,
+      scheme: protocol.slice(0, -1),
+      route: route === undefined || route === pathname ? route : `${route}/*`,
+      traceparent: parsed(given) && given,
+    };
   }
   return { id, parent, name: info.type, attributes: new Map(), start, end: undefined, invocation };
 }
+
+/** An attribute as it is kept: of an address its host, and of a text no more than its beginning. */
+function kept(
+  name: string,
+  value: TailStream.Attribute["value"],
+): [string, TailStream.Attribute["value"]] {
+  if (typeof value !== "string") return [name, value];
+  if (name === "url.full") return ["server.address", beginning(URL.parse(value)?.hostname ?? "")];
+  return [name, beginning(value)];
+}
+
+/** The beginning of a text; a mere slice would keep the whole in memory. */
+const beginning = (text: string): string =>
+  text.length <= limits.spanCharacters
+    ? text
+    : new TextDecoder().decode(new TextEncoder().encode(text.slice(0, limits.spanCharacters)));

@@ -36,10 +36,6 @@ const EXPORTED =
 /** Outcomes of an invocation that are not failures: clients may disconnect at any time. */
 const SUCCESSFUL = new Set(["ok", "canceled", "responseStreamDisconnected"]);
 
-/** The first segments of this server's paths. Only these are exported, because the rest of a path may have ids and tokens. */
-const ROUTES =
-  /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
-
 /** A place in the trace that callers see: the caller's own trace if the request named one. */
 type Place = Pick<TraceParent, "traceId" | "spanId">;
 
@@ -190,16 +186,14 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
       attributes: [...told, ...failed],
     };
   }
-  const url = new URL(request.url);
-  const [route] = ROUTES.exec(url.pathname) ?? [];
-  const shown = route === undefined ? undefined : route === url.pathname ? route : `${route}/*`;
+  const { method: verb, scheme, route } = request;
   return {
-    name: [request.method, shown ?? []].flat().join(" "),
+    name: [verb, route ?? []].flat().join(" "),
     kind: KIND.server,
     attributes: [
-      attribute("http.request.method", request.method),
-      attribute("url.scheme", url.protocol.slice(0, -1)),
-      ...(shown === undefined ? [] : [attribute("http.route", shown)]),
+      attribute("http.request.method", verb),
+      attribute("url.scheme", scheme),
+      ...(route === undefined ? [] : [attribute("http.route", route)]),
       ...(status === undefined ? [] : [attribute("http.response.status_code", status)]),
       ...told,
       ...failed,
@@ -209,12 +203,7 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
 
 function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] {
   const told = [...attributes].filter(([key]) => EXPORTED.test(key) && !OURS.has(key));
-  const url = attributes.get("url.full");
-  const host =
-    typeof url === "string" && URL.canParse(url)
-      ? [attribute("server.address", new URL(url).hostname)]
-      : [];
-  return [...told.map(([key, value]) => attribute(key, value)), ...host];
+  return told.map(([key, value]) => attribute(key, value));
 }
 
 /** Attributes that become fields of an OTLP span instead. */
@@ -237,7 +226,6 @@ function isDuplicate({ name, parent }: CollectedSpan, { spans }: CollectedTrace)
 }
 
 /** True for health checks, which orchestrators send every few seconds. */
-const isHealthCheck = ({ invocation }: CollectedSpan) =>
-  invocation?.request !== undefined && new URL(invocation.request.url).pathname === "/health";
+const isHealthCheck = ({ invocation }: CollectedSpan) => invocation?.request?.route === "/health";
 
 const nanoseconds = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`;

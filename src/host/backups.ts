@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
+import type { Dirent } from "node:fs";
 import {
   constants,
   copyFile,
@@ -11,7 +12,7 @@ import {
   rm,
   stat,
 } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as z from "zod";
 import { Refusal } from "../bundle/refusal.ts";
 import { objectsIn, takeStorage, whileHeld } from "./storage.ts";
@@ -20,10 +21,13 @@ import { objectsIn, takeStorage, whileHeld } from "./storage.ts";
 const INDEX = "backup.json";
 const FORMAT = 1;
 
+/** True for a path that does not lead out of its folder. */
+const isBelow = (path: string) => !isAbsolute(path) && !path.split(/[\\/]/).includes("..");
+
 const indexSchema = z.object({
   format: z.literal(FORMAT),
   made: z.iso.datetime(),
-  files: z.record(z.string(), z.object({ bytes: z.int(), sha256: z.string() })),
+  files: z.record(z.string().refine(isBelow), z.object({ bytes: z.int(), sha256: z.string() })),
 });
 
 type Files = z.infer<typeof indexSchema>["files"];
@@ -45,11 +49,12 @@ export async function backUp(storage: string, to: string): Promise<Copied> {
     throw new Refusal(`There is nothing to back up in ${objects}. Name the storage: --storage DIR`);
   if ((await namesIn(to)).length > 0)
     throw new Refusal(`The folder ${to} is not empty. Name a new one for each backup.`);
-  await mkdir(to, { recursive: true });
+  await mkdir(to, { recursive: true, mode: 0o700 });
   let heldMs = 0;
   const paths = await whileHeld(storage, async () => {
     const began = performance.now();
-    const copied = await copyAll(objects, objectsIn(to));
+    const copied = await databasesIn(objects);
+    await copyAll(copied, objects, objectsIn(to));
     heldMs = performance.now() - began;
     return copied;
   });
@@ -74,7 +79,8 @@ export async function restore(from: string, storage: string): Promise<Copied> {
       );
     const unfinished = `${taken.objects}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
-    await copyAll(objectsIn(from), unfinished);
+    await mkdir(unfinished);
+    await copyAll(Object.keys(files), objectsIn(from), unfinished);
     await rm(taken.objects, { recursive: true });
     await rename(unfinished, taken.objects);
   } finally {
@@ -112,19 +118,25 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** Copies databases and their write-ahead logs; returns their paths. SQLite rebuilds a log's index (`-shm`) itself. */
-async function copyAll(from: string, to: string): Promise<string[]> {
-  const all = await readdir(from, { recursive: true, withFileTypes: true });
-  const paths = all
-    .filter((entry) => entry.isFile() && !entry.name.endsWith("-shm"))
-    .map((entry) => relative(from, join(entry.parentPath, entry.name)));
+/** The paths of databases and their logs. The index of a log (`-shm`) is made again from it. Throws a `Refusal`. */
+async function databasesIn(folder: string): Promise<string[]> {
+  const all = await readdir(folder, { recursive: true, withFileTypes: true });
+  const pathOf = (entry: Dirent) => relative(folder, join(entry.parentPath, entry.name));
+  const link = all.find((entry) => entry.isSymbolicLink());
+  if (link !== undefined)
+    throw new Refusal(
+      `${pathOf(link)} in ${folder} is a link, and what it leads to would not be in the backup. Put that in its place.`,
+    );
+  return all.filter((entry) => entry.isFile() && !entry.name.endsWith("-shm")).map(pathOf);
+}
+
+async function copyAll(paths: readonly string[], from: string, to: string): Promise<void> {
   for (const path of paths) {
     const copy = join(to, path);
     await mkdir(dirname(copy), { recursive: true });
     await copyFile(join(from, path), copy, constants.COPYFILE_FICLONE);
   }
   for (const path of paths) await flushed(join(to, path));
-  return paths;
 }
 
 async function described(path: string): Promise<Files[string]> {

@@ -1,5 +1,15 @@
-import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { randomUUID } from "node:crypto";
+import {
+  access,
+  constants,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
 import { Refusal } from "../bundle/refusal.ts";
 import { commandOf } from "./processes.ts";
@@ -22,8 +32,13 @@ export type Hold = () => Promise<() => void>;
 
 const OBJECTS = "objects";
 const SOCKET = "server.sock";
+/** How the sockets end of those that look whether they may have the folder. */
+const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";
 export const CONFIG = "workerd.capnp";
+
+/** What is stored is that of callers, and of nobody else on the machine. */
+const OWN = 0o700;
 
 /** The longest path of a socket on all systems, in bytes. */
 const SOCKET_PATH_BYTES = 103;
@@ -38,7 +53,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
   const folder = resolve(path);
   const objects = objectsIn(folder);
   try {
-    await mkdir(objects, { recursive: true });
+    await mkdir(objects, { recursive: true, mode: OWN });
     await access(folder, constants.W_OK);
     await access(objects, constants.W_OK);
   } catch (error) {
@@ -46,13 +61,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
       `The storage folder ${folder} cannot be written (${(error as Error).message}). Give it to the user that runs the server, or name another: --storage DIR`,
     );
   }
-  const socket = socketIn(folder);
-  if (await isServed(socket))
-    throw new Refusal(
-      `The storage folder ${folder} is in use by another server. Stop that, or name another folder: --storage DIR`,
-    );
-  await rm(socket, { force: true });
-  const server = await listen(socket, hold);
+  const server = await soleServer(folder, hold);
   await endOrphan(folder);
   return {
     path: folder,
@@ -60,8 +69,10 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
     config: join(folder, CONFIG),
     note: (pid) => writeFile(join(folder, WORKERD), String(pid)),
     async release() {
+      // One that was just being started.
+      await endOrphan(folder);
       await rm(join(folder, WORKERD), { force: true });
-      await new Promise((done) => server.close(done));
+      await server.close();
     },
   };
 }
@@ -72,6 +83,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
  */
 export async function whileHeld<T>(path: string, work: () => Promise<T>): Promise<T> {
   const socket = await connected(socketIn(resolve(path)));
+  socket?.on("error", () => {});
   if (socket === undefined) {
     const taken = await takeStorage(path, () => Promise.reject(new Error("no server runs")));
     try {
@@ -81,26 +93,39 @@ export async function whileHeld<T>(path: string, work: () => Promise<T>): Promis
     }
   }
   try {
-    await new Promise<void>((held, fail) => {
-      socket.once("data", () => held());
-      socket.once("close", () => fail(new Refusal("The server ended: try again.")));
-      socket.write("hold\n");
-    });
-    return await work();
+    await asked(socket);
+    const done = await work();
+    // Had the server ended, whoever has the folder next could have written meanwhile.
+    await asked(socket);
+    return done;
   } finally {
     socket.destroy();
   }
 }
 
-export const isServed = async (socket: string): Promise<boolean> => {
+/** Resolves when the server says that it stands still. */
+function asked(socket: Socket): Promise<void> {
+  return new Promise((held, fail) => {
+    const ended = () => fail(new Refusal("The server ended: try again."));
+    if (socket.destroyed) return ended();
+    socket.once("data", () => {
+      socket.off("close", ended);
+      held();
+    });
+    socket.once("close", ended);
+    socket.write("hold\n");
+  });
+}
+
+const isServed = async (socket: string): Promise<boolean> => {
   const other = await connected(socket);
   other?.destroy();
   return other !== undefined;
 };
 
-/** The path of the folder's socket, relative to the working directory where that is shorter. */
-export function socketIn(folder: string): string {
-  const whole = join(folder, SOCKET);
+/** The path of a folder's socket, relative to the working directory where that is shorter. */
+export function socketIn(folder: string, name = SOCKET): string {
+  const whole = join(folder, name);
   const [short = whole] = [whole, relative("", whole)].toSorted((a, b) => a.length - b.length);
   if (Buffer.byteLength(short) <= SOCKET_PATH_BYTES) return short;
   throw new Refusal(
@@ -108,15 +133,64 @@ export function socketIn(folder: string): string {
   );
 }
 
+/** A connection to whoever listens there; undefined if nobody does. Throws a `Refusal` where that cannot be known. */
 function connected(path: string): Promise<Socket | undefined> {
-  return new Promise((done) => {
+  return new Promise((done, fail) => {
     const socket = connect(path, () => done(socket));
-    socket.once("error", () => done(undefined));
+    socket.once("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK")
+        return done(undefined);
+      fail(
+        new Refusal(
+          `${path} cannot be asked who has the storage folder (${message}). Run this as the user that runs the server.`,
+        ),
+      );
+    });
   });
 }
 
-async function listen(path: string, hold: Hold): Promise<Server> {
+interface Listener {
+  close(): Promise<void>;
+}
+
+/**
+ * Listens on the socket of the folder, if nobody else does. Each listens on a socket of its own first and looks for
+ * others then, so of two that do so at the same time at least one sees the other.
+ */
+async function soleServer(folder: string, hold: Hold): Promise<Listener> {
+  const own = `${randomUUID().slice(0, SOCKET.length - CANDIDATE.length)}${CANDIDATE}`;
+  const server = await listen(socketIn(folder, own), hold);
+  try {
+    const others = (await readdir(folder)).filter(
+      (name) => name.endsWith(CANDIDATE) && name !== own,
+    );
+    // One that has got the folder meanwhile is found by its new name.
+    for (const other of [...others, SOCKET]) {
+      const path = socketIn(folder, other);
+      if (await isServed(path))
+        throw new Refusal(
+          `The storage folder ${folder} is in use by another server. Stop that, or name another folder: --storage DIR`,
+        );
+      if (other !== SOCKET) await rm(path, { force: true });
+    }
+    await rename(join(folder, own), join(folder, SOCKET));
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return {
+    async close() {
+      await rm(join(folder, SOCKET), { force: true });
+      await server.close();
+    },
+  };
+}
+
+async function listen(path: string, hold: Hold): Promise<Listener> {
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
     socket.on("error", () => {});
     socket.once("data", () => void holdFor(socket, hold));
   });
@@ -130,7 +204,13 @@ async function listen(path: string, hold: Hold): Promise<Server> {
     );
     server.listen(path, done);
   });
-  return server;
+  return {
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
 }
 
 /** Pauses the server until the other process closes the connection. */
@@ -139,7 +219,10 @@ async function holdFor(socket: Socket, hold: Hold): Promise<void> {
   if (release === undefined) return void socket.destroy();
   socket.once("close", release);
   if (socket.destroyed) release();
-  else socket.write("held\n");
+  else {
+    socket.on("data", () => void socket.write("held\n"));
+    socket.write("held\n");
+  }
 }
 
 /** Kills a workerd whose supervising process was killed: it still writes into the folder. */

@@ -18,36 +18,44 @@ export class Supervisor {
   readonly #parts: SupervisorParts;
   #current: Workerd | undefined;
   #stopping = false;
-  /** Resolved unless the process is paused. */
-  #released: Promise<void> = Promise.resolve();
+  /** Settles when the last start, hold or stop is done: each waits for the one before it. */
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts;
   }
 
   /** Starts workerd for the first time. Throws `NotStarted`, and does not retry: the cause is most likely permanent. */
-  async start(): Promise<Workerd> {
-    const workerd = await this.#parts.start();
-    this.#adopt(workerd, FIRST_PAUSE_MS);
-    return workerd;
+  start(): Promise<Workerd> {
+    return this.#start(FIRST_PAUSE_MS);
+  }
+
+  /** Starts workerd unless the server is being stopped; `pauseMs` is the pause before the next start. */
+  async #start(pauseMs: number): Promise<Workerd> {
+    const end = await this.#takeTurn();
+    try {
+      if (this.#stopping) throw new NotStarted("The server is being stopped.");
+      const workerd = await this.#parts.start();
+      this.#adopt(workerd, pauseMs);
+      return workerd;
+    } finally {
+      end();
+    }
   }
 
   /**
    * Lets open calls end within `graceMs`, and then cuts them off; durable calls go on after the next start. Returns false
-   * if calls were cut off.
+   * if calls were cut off. A held process stays paused: a backup must not copy what it would write at its end.
    */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping = true;
+    const over = pause(graceMs, false, { ref: false });
+    const isFree = await Promise.race([this.#takeTurn().then(() => true), over]);
     const process = this.#current?.process;
     if (process === undefined || !isRunning(process)) return true;
-    const gone = once(process, "exit");
-    // A suspended process handles SIGTERM only after SIGCONT.
-    process.kill("SIGCONT");
-    process.kill("SIGTERM");
-    const ended = await Promise.race([
-      gone.then(() => true),
-      pause(graceMs, false, { ref: false }),
-    ]);
+    const gone = once(process, "exit").then(() => true);
+    if (isFree) process.kill("SIGTERM");
+    const ended = isFree && (await Promise.race([gone, over]));
     if (!ended) process.kill("SIGKILL");
     await gone;
     return ended;
@@ -61,16 +69,28 @@ export class Supervisor {
 
   /** Pauses the process until the returned function is called. */
   readonly hold = async (): Promise<() => void> => {
-    await this.#released;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#released = promise;
+    const end = await this.#takeTurn();
     const process = this.#current?.process;
-    if (process?.pid !== undefined && isRunning(process)) await freeze(process.pid);
+    try {
+      if (process?.pid !== undefined && isRunning(process)) await freeze(process.pid);
+    } catch (error) {
+      end();
+      throw error;
+    }
     return () => {
       process?.kill("SIGCONT");
-      resolve();
+      end();
     };
   };
+
+  /** Waits until the process is left alone, and keeps others off it until the function is called that it gives. */
+  async #takeTurn(): Promise<() => void> {
+    const before = this.#turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#turn = promise;
+    await before;
+    return resolve;
+  }
 
   #adopt(workerd: Workerd, pauseMs: number): void {
     this.#current = workerd;
@@ -88,15 +108,12 @@ export class Supervisor {
 
   async #restart(pauseMs: number): Promise<void> {
     await pause(pauseMs);
-    await this.#released;
-    if (this.#stopping) return;
     const nextMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     try {
-      const workerd = await this.#parts.start();
-      if (this.#stopping) workerd.process.kill("SIGKILL");
-      else this.#adopt(workerd, nextMs);
+      await this.#start(nextMs);
     } catch (error) {
       if (!(error instanceof NotStarted)) throw error;
+      if (this.#stopping) return;
       this.#parts.say(`${error.message} The next attempt is in ${nextMs} ms.`);
       await this.#restart(nextMs);
     }

@@ -61,9 +61,8 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
       });
     }
   }
-  if (child.pid !== undefined) await options.started?.(child.pid);
   const ports = new Map<string, number>();
-  await new Promise<void>((resolve, reject) => {
+  const listening = new Promise<void>((resolve, reject) => {
     child.once("error", (cause) =>
       reject(new NotStarted(`workerd cannot be run: ${cause.message}`, { cause })),
     );
@@ -78,7 +77,18 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
       if (ports.size === sockets) resolve();
     });
   });
+  await Promise.all([listening, noted(child, options)]);
   return { process: child, ports };
+}
+
+/** Records the process for the next start; ends it if that fails, because nobody would find it later. */
+async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<void> {
+  try {
+    if (child.pid !== undefined) await started?.(child.pid);
+  } catch (cause) {
+    child.kill("SIGKILL");
+    throw new NotStarted(`workerd cannot be noted: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** The variables that say where trusted certificates are, if not in the system's usual place. */

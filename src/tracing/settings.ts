@@ -9,7 +9,12 @@ const SAMPLERS = [
   "parentbased_traceidratio",
 ] as const;
 
-const url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
+const url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).check(
+  z.refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), {
+    error: "must be without a user and a password: name them in OTEL_EXPORTER_OTLP_HEADERS",
+    abort: true,
+  }),
+);
 
 /** `a=1,b=2`, with percent-encoded values. Throws a `URIError`. */
 function pairsIn(text: string): [string, string][] {
@@ -37,6 +42,17 @@ const pairs = z.pipe(
   }),
 );
 
+/** Pairs that can be sent as headers: one that cannot would fail each time that traces are sent. */
+const headers = pairs.check(
+  z.refine((list) => list.every(([name, value]) => NAME.test(name) && VALUE.test(value)), {
+    error: "must be names and values of HTTP headers",
+  }),
+);
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+const VALUE = /^[\t\x20-\x7e]*$/;
+
 /**
  * Where a self-hosted server sends its traces, in OpenTelemetry's standard variables:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
@@ -44,8 +60,8 @@ const pairs = z.pipe(
 const schema = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z.optional(url),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.optional(url),
-  OTEL_EXPORTER_OTLP_HEADERS: pairs,
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs,
+  OTEL_EXPORTER_OTLP_HEADERS: headers,
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: headers,
   OTEL_SERVICE_NAME: z.optional(z.string()),
   OTEL_RESOURCE_ATTRIBUTES: pairs,
   OTEL_TRACES_SAMPLER: z._default(z.enum(SAMPLERS), "parentbased_always_on"),
@@ -81,9 +97,13 @@ export function traceSettings(env: object): TraceSettings {
   const endpoint =
     data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, "")}/v1/traces`);
   const { OTEL_SERVICE_NAME: name } = data;
+  const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS];
+  const sent = new Map(all.map(([header, value]) => [header.toLowerCase(), value]));
+  // The exporter says itself in what form it sends.
+  sent.delete("content-type");
   return {
     endpoint: data.OTEL_SDK_DISABLED.toLowerCase() === "true" ? undefined : endpoint,
-    headers: [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS],
+    headers: [...sent],
     resource: [
       ...data.OTEL_RESOURCE_ATTRIBUTES,
       ...(name === undefined ? [] : [["service.name", name] satisfies [string, string]]),

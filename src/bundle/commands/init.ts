@@ -1,5 +1,5 @@
 /** Makes a project from the template. Imports no npm package, because `create-edge-servlets` has none. */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../version.ts";
 import { OWN_FOLDER } from "../own.ts";
@@ -16,7 +16,7 @@ const HARMLESS = new Set([".git", ".gitignore", "LICENSE", "README.md", ".DS_Sto
  *
  * Throws a `Refusal` if the folder is not empty, or its name is not valid for a Worker.
  */
-export async function init(args: string[]): Promise<string> {
+export async function init(args: string[], template = TEMPLATE): Promise<string> {
   const [given, ...others] = args;
   if (given === undefined || others.length > 0 || given.startsWith("-")) {
     throw new Refusal("Expected one argument, the folder of the new project: init my-server");
@@ -32,18 +32,19 @@ export async function init(args: string[]): Promise<string> {
   if (inTheWay !== undefined) {
     throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder.`);
   }
-  for (const file of await readdir(TEMPLATE, { recursive: true, withFileTypes: true })) {
+  for (const file of await readdir(template, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue;
     const from = join(file.parentPath, file.name);
     // npm leaves out or renames some dotfiles, so their names begin with _ in the template.
-    const to = join(folder, relative(TEMPLATE, from)).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");
+    const to = join(folder, relative(template, from)).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");
     const text = (await readFile(from, "utf8"))
       .replaceAll("{{name}}", name)
       .replaceAll("{{version}}", VERSION);
     await mkdir(dirname(to), { recursive: true });
     // Files that the repository already has stay as they are.
-    await writeFile(to, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+    await writeFile(to, text, { flag: "wx" }).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
+      if (basename(to) === ".gitignore") await addLines(to, text);
     });
   }
   return `${given} is made.
@@ -52,6 +53,15 @@ export async function init(args: string[]): Promise<string> {
   npm install
   npm run dev      serves it at http://localhost:8787/mcp
   npm test         runs the test of its servlet`;
+}
+
+/** Adds the lines of a text that a file lacks: of a .gitignore, those with secrets must be there. */
+async function addLines(path: string, text: string): Promise<void> {
+  const own = await readFile(path, "utf8");
+  const has = new Set(own.split(/\r?\n/));
+  const lacking = text.split("\n").filter((line) => line !== "" && !has.has(line));
+  const begin = own === "" || own.endsWith("\n") ? "" : "\n";
+  if (lacking.length > 0) await appendFile(path, `${begin}${lacking.join("\n")}\n`);
 }
 
 async function filesIn(folder: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Adds to a project's wrangler.toml what a newer version needs, such as a Durable Object or a later compatibility date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { OWN_FOLDER } from "../own.ts";
@@ -36,23 +37,23 @@ function read(text: string, place: string): Config {
   }
 }
 
-/**
- * Describes what a wrangler.toml lacks for this version, and returns its text with that added. Everything else stays.
- *
- * Throws a `Refusal` for text that cannot be parsed.
- */
-export function upgraded(text: string): { missing: string[]; text: string } {
-  const [theirs, ours] = [read(text, FILE), ownConfig()];
+/** What a configuration lacks. */
+interface Lack {
+  /** In words. */
+  missing: string[];
+  /** Values of keys of the whole configuration. */
+  values: Map<string, string>;
+  /** Tables of TOML, to be added at the end. */
+  tables: string;
+}
+
+function lackOf(theirs: Config, ours: Config): Lack {
   const missing: string[] = [];
-  let result = text;
-  /** Sets a top-level key: these stand before the first table header. */
+  const values = new Map<string, string>();
+  let tables = "";
   const set = (key: string, value: string) => {
-    const line = `${key} = ${value}`;
-    const end = /^\s*\[/m.exec(result)?.index ?? result.length;
-    const [top, tables] = [result.slice(0, end), result.slice(end)];
-    const old = new RegExp(`^${key}\\s*=\\s*(\\[[^\\]]*\\]|.*)$`, "m");
-    result = (old.test(top) ? top.replace(old, () => line) : `${line}\n${top}`) + tables;
-    missing.push(line);
+    values.set(key, value);
+    missing.push(`${key} = ${value}`);
   };
   const date = ours.compatibility_date!;
   if ((theirs.compatibility_date ?? "") < date) set("compatibility_date", JSON.stringify(date));
@@ -64,7 +65,7 @@ export function upgraded(text: string): { missing: string[]; text: string } {
   for (const { name, class_name } of ours.durable_objects.bindings) {
     if (bound.has(name)) continue;
     missing.push(`the Durable Object ${name}`);
-    result += `\n[[durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
+    tables += `\n[[durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
   }
   const made = new Set(theirs.migrations.flatMap((one) => one.new_sqlite_classes));
   const tags = new Set(theirs.migrations.map(({ tag }) => tag));
@@ -73,10 +74,58 @@ export function upgraded(text: string): { missing: string[]; text: string } {
     if (classes.length === 0) continue;
     missing.push(`the migration of ${classes.join(", ")}`);
     const tag = tags.has(migration.tag) ? `edge-servlets-${migration.tag}` : migration.tag;
-    result += `\n[[migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
+    tables += `\n[[migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
   }
-  return { missing, text: result };
+  return { missing, values, tables };
 }
+
+/** The text with a key of the whole configuration set: those of its tables come after the first header. */
+function withKey(text: string, key: string, value: string): string {
+  const end = /^\s*\[/m.exec(text)?.index ?? text.length;
+  const [top, tables] = [text.slice(0, end), text.slice(end)];
+  const old = new RegExp(
+    `^([ \\t]*${key}[ \\t]*=[ \\t]*)(\\[[^\\]]*\\]|"[^"\\n]*"|'[^'\\n]*')`,
+    "m",
+  );
+  const changed = top.replace(old, (_all, before: string) => before + value);
+  return (old.test(top) ? changed : `${key} = ${value}\n${top}`) + tables;
+}
+
+/**
+ * What this text of a wrangler.toml lacks that this version needs, in words, and the text with it. Whatever else it
+ * has stays.
+ *
+ * Throws a `Refusal` for a text that cannot be read, or not be added to: TOML has many ways to write the same.
+ */
+export function upgraded(text: string): { missing: string[]; text: string } {
+  const [theirs, ours] = [read(text, FILE), ownConfig()];
+  const { missing, values, tables } = lackOf(theirs, ours);
+  const keys = [...values].reduce((before, [key, value]) => withKey(before, key, value), text);
+  const result = keys + tables;
+  if (missing.length === 0 || isComplete(result, theirs, ours)) return { missing, text: result };
+  const lines = [...values].map(([key, value]) => `${key} = ${value}\n`).join("");
+  throw new Refusal(
+    `${FILE} lacks what this version of edge-servlets needs, and cannot be changed by a program as it is written. Add this by hand, in the way that it is written in:\n${lines}${tables}`,
+  );
+}
+
+/** True for a text that lacks nothing more, and has kept all that it had. */
+function isComplete(text: string, theirs: Config, ours: Config): boolean {
+  try {
+    const config = read(text, FILE);
+    return (
+      lackOf(config, ours).missing.length === 0 && isDeepStrictEqual(others(config), others(theirs))
+    );
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}
+
+const CHANGED = new Set(Object.keys(configSchema.shape));
+
+const others = (config: Config) =>
+  Object.fromEntries(Object.entries(config).filter(([key]) => !CHANGED.has(key)));
 
 const textOf = () => {
   try {

@@ -37,9 +37,24 @@ test.each([
   ["OTEL_TRACES_SAMPLER_ARG", "2"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret-without-name"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret-name=%"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ax-b:1"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "secret name=1"],
+  ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=secret%E2%82%AC"],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:secret@collector.example"],
 ])("%s=%s is not valid, and the error does not quote secrets", (name, value) => {
   expect(() => traceSettings({ [name]: value })).toThrow(`The setting ${name} is not valid`);
   expect(() => traceSettings({ [name]: value })).not.toThrow("secret");
+});
+
+test("a header of traces comes before the same one of all signals, and none changes what is sent", () => {
+  const { headers } = traceSettings({
+    OTEL_EXPORTER_OTLP_HEADERS: "Authorization=old,x-tenant=7,Content-Type=text/plain",
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: "authorization=new",
+  });
+  expect(headers).toEqual([
+    ["authorization", "new"],
+    ["x-tenant", "7"],
+  ]);
 });
 
 test("samplers take their share of traces, and parentbased samplers follow the caller", () => {

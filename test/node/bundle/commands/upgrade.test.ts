@@ -53,6 +53,34 @@ compatibility_flags = []
   expect(upgraded(newer).text).toContain(newer);
 });
 
+test.each([
+  ["inline bindings", 'durable_objects.bindings = [{ name = "MINE", class_name = "Mine" }]\n'],
+  ["inline bindings in a table", "[durable_objects]\nbindings = []\n"],
+  ["inline migrations", 'migrations = [{ tag = "v0", new_sqlite_classes = ["Mine"] }]\n'],
+  ["a quoted key", '"compatibility_date" = "2024-01-01"\n'],
+  ["a text of lines that look like keys", `name = """\ncompatibility_date = "x"\n"""\n`],
+  ["flags with brackets in a comment", 'compatibility_flags = [ # ["old"]\n  "mine",\n]\n'],
+])("a file with %s is never broken: what cannot be added is said", (_what, theirs) => {
+  expect(() => upgraded(theirs)).toThrow(
+    /cannot be changed.*\n.*\[\[durable_objects.bindings\]\]/s,
+  );
+});
+
+test.each([
+  ["an indented key", '  compatibility_date = "2024-01-01"\nname = "mine"\n', 'name = "mine"'],
+  ["a comment behind a value", 'compatibility_date = "2024-01-01" # old\n', "# old"],
+  [
+    "lines of Windows",
+    'name = "mine"\r\ncompatibility_date = "2024-01-01"\r\n',
+    'name = "mine"\r\n',
+  ],
+])("a file with %s is upgraded, and keeps it", (_what, theirs, kept) => {
+  const { text } = upgraded(theirs);
+  expect(upgraded(text).missing).toEqual([]);
+  expect(text).toContain(kept);
+  expect(text.match(/compatibility_date/g)).toHaveLength(1);
+});
+
 test("a file that cannot be read is refused with the place of the mistake", () => {
   expect(() => upgraded("name = [")).toThrow(/wrangler.toml cannot be read: .*1/s);
   expect(() => upgraded("migrations = 3")).toThrow(/wrangler.toml cannot be read: .*migrations/s);

@@ -1,0 +1,44 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { init } from "../../../../src/bundle/commands/init.ts";
+
+const TEMPLATE = "package/template";
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "init-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const ignored = async (project: string) =>
+  (await readFile(join(project, ".gitignore"), "utf8")).split(/\r?\n/);
+
+test("what a new repository ignores already stays, and secrets are ignored with it", async () => {
+  const project = join(folder, "mine");
+  await mkdir(project);
+  await writeFile(join(project, ".gitignore"), "*.log\r\nnode_modules/");
+  await writeFile(join(project, "README.md"), "Mine.");
+  await init([project], TEMPLATE);
+  const lines = await ignored(project);
+  expect(lines).toEqual(expect.arrayContaining(["*.log", ".dev.vars", ".keys.json", ".bundle/"]));
+  expect(lines.filter((line) => line === "node_modules/")).toHaveLength(1);
+  expect(await readFile(join(project, "README.md"), "utf8")).toBe("Mine.");
+});
+
+test.each([
+  ["a name that is none of a Worker", ["a_b"], /cannot be the name/],
+  ["the root", ["/"], /cannot be the name/],
+  ["an option", ["--force"], /Give the folder/],
+  ["two folders", ["a", "b"], /Give the folder/],
+])("refuses %s", async (_what, args, message) => {
+  await expect(init(args, TEMPLATE)).rejects.toThrow(message);
+});
+
+test("refuses a file, and a folder that has something", async () => {
+  await writeFile(join(folder, "file"), "");
+  await expect(init([join(folder, "file")], TEMPLATE)).rejects.toThrow("it is a file");
+  await mkdir(join(folder, "full"));
+  await writeFile(join(folder, "full", "package.json"), "{}");
+  await expect(init([join(folder, "full")], TEMPLATE)).rejects.toThrow("it has package.json");
+});

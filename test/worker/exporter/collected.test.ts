@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { CollectedTrace } from "../../../src/exporter/collected.ts";
+import { exportedOf } from "../../../src/exporter/otlp.ts";
+import { limits } from "../../../src/limits.ts";
+import { traceSettings } from "../../../src/tracing/settings.ts";
+
+/** What callers and guests can make long is not kept at its length: a trace may be held for minutes. */
+const LONG = 100_000;
+const TRACE = "a".repeat(32);
+const settings = traceSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
+
+function traceOf(url: string, attributes: Record<string, string>, traceparent = "") {
+  const trace = new CollectedTrace(TRACE, Date.now());
+  const take = (event: object, spanId = "1".repeat(16)) =>
+    trace.take({
+      event,
+      spanContext: { traceId: TRACE, spanId },
+      timestamp: new Date(),
+    } as TailStream.TailEvent<TailStream.EventType>);
+  const info = {
+    type: "fetch",
+    method: "POST",
+    url,
+    headers: [{ name: "Traceparent", value: traceparent }],
+  };
+  take({ type: "onset", spanId: "1".repeat(16), info }, "");
+  take({ type: "spanOpen", name: "fetch", spanId: "2".repeat(16) });
+  const named = Object.entries(attributes).map(([name, value]) => ({ name, value }));
+  take({ type: "attributes", info: named }, "2".repeat(16));
+  take({ type: "spanClose" }, "2".repeat(16));
+  take({ type: "return" });
+  return trace;
+}
+
+const textOf = ({ spans }: CollectedTrace) =>
+  JSON.stringify(
+    [...spans.values()].map((span) => ({ ...span, attributes: [...span.attributes] })),
+  );
+
+test("long addresses, headers and texts are not kept", () => {
+  const url = `https://server.example/mcp/${"x".repeat(LONG)}?secret=1`;
+  const sent = `https://other.example/${"y".repeat(LONG)}`;
+  const trace = traceOf(
+    url,
+    { "url.full": sent, "mcp.method.name": "z".repeat(LONG) },
+    "w".repeat(LONG),
+  );
+  expect(textOf(trace).length).toBeLessThan(10 * limits.spanCharacters);
+  expect(textOf(trace)).not.toContain("secret");
+});
+
+test("routes and hosts are told of them", () => {
+  const trace = traceOf("https://server.example/ask/token", {
+    "url.full": "https://other.example:8443/a?b",
+  });
+  const [request, sent] = exportedOf(trace, settings, true);
+  expect(request?.name).toBe("POST /ask/*");
+  expect(sent?.attributes).toEqual([
+    { key: "server.address", value: { stringValue: "other.example" } },
+  ]);
+});
+
+test.each(["/", "/mcp", "/tools/x", "/unknown/token", "/health/x", "/mcpx"])(
+  "the route of %s has no more than its first part",
+  (path) => {
+    const [request] = exportedOf(traceOf(`http://server.example${path}`, {}), settings, true);
+    expect(request?.name).toMatch(/^POST( \/[a-z]*(\/\*)?)?$/);
+    expect(JSON.stringify(request)).not.toMatch(/token|unknown|mcpx/);
+  },
+);
+
+test("health checks are not told", () => {
+  expect(exportedOf(traceOf("http://server.example/health", {}), settings, true)).toHaveLength(1);
+});
