@@ -5,7 +5,7 @@ import { join, posix, relative, resolve } from "node:path";
 import type { ImportKind, Message, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 
 /** A package's `browser` field: by path, the file that replaces it in browsers; `false` for an empty module. */
-type Replacements = Readonly<Record<string, string | false>>;
+type Replacements = ReadonlyMap<string, string | false>;
 
 interface Package {
   name: string;
@@ -44,7 +44,7 @@ export class Packages {
         if (this.#inBrowsers.size === 0) return undefined;
         const asked = { importer, kind, resolveDir, pluginData: RESOLVING };
         const own = packageOf(importer);
-        const inside = own && this.#inBrowsers.get(own.folder)?.[path];
+        const inside = own && this.#inBrowsers.get(own.folder)?.get(path);
         if (own !== undefined && inside !== undefined) return replaced(on, own, inside, kind);
         const found = await on.resolve(path, asked);
         const of = packageOf(found.path);
@@ -52,9 +52,9 @@ export class Packages {
         if (of === undefined || replacements === undefined) return undefined;
         const file = `./${relative(of.folder, found.path).replaceAll("\\", "/")}`;
         const by =
-          (path === of.name ? replacements["."] : undefined) ??
-          replacements[file] ??
-          replacements[file.replace(/(\/index)?\.\w+$/, "")];
+          (path === of.name ? replacements.get(".") : undefined) ??
+          replacements.get(file) ??
+          replacements.get(file.replace(/(\/index)?\.\w+$/, ""));
         return by === undefined ? undefined : replaced(on, of, by, kind);
       });
       on.onLoad({ filter: /^/, namespace: EMPTY }, () => ({ contents: "module.exports = {};" }));
@@ -107,8 +107,12 @@ export class Packages {
 
 async function browserField({ folder }: Package): Promise<Replacements | undefined> {
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-  const { browser } = JSON.parse(text) as { browser?: string | Replacements };
-  return typeof browser === "string" ? { ".": `./${posix.normalize(browser)}` } : browser;
+  const { browser } = JSON.parse(text) as { browser?: unknown };
+  if (typeof browser === "string") return new Map([[".", `./${posix.normalize(browser)}`]]);
+  if (typeof browser !== "object" || browser === null) return undefined;
+  const isReplacement = (one: [string, unknown]): one is [string, string | false] =>
+    typeof one[1] === "string" || one[1] === false;
+  return new Map(Object.entries(browser).filter(isReplacement));
 }
 
 async function replaced(

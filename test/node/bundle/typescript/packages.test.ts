@@ -112,6 +112,16 @@ test("a package that does not need Node keeps its usual build, also beside one t
   expect(await answerOf({ ...used, ...needs, ...plain })).toBe("for browsers,plain");
 });
 
+test("names that every object has, and a field that is odd, replace nothing", async () => {
+  const named = installed("constructor", {}, { "index.js": 'module.exports = "named";' });
+  const needs = installed(
+    "needs",
+    { browser: { fs: false, named: 7 } },
+    { "index.js": 'require("fs"); exports.built = require("constructor");' },
+  );
+  expect(await answerOf({ ...using("needs.built", "needs"), ...needs, ...named })).toBe("named");
+});
+
 test("a package's replacement for another one that needs Node is used", async () => {
   const deep = installed("deep", {}, { "index.js": 'module.exports = require("net");' });
   const outer = installed(
