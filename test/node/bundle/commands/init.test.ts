@@ -29,8 +29,8 @@ test("what a new repository ignores already stays, and secrets are ignored with 
 test.each([
   ["a name that is none of a Worker", ["a_b"], /cannot be the name/],
   ["the root", ["/"], /cannot be the name/],
-  ["an option", ["--force"], /Give the folder/],
-  ["two folders", ["a", "b"], /Give the folder/],
+  ["an option", ["--force"], /Expected one argument, the folder/],
+  ["two folders", ["a", "b"], /Expected one argument, the folder/],
 ])("refuses %s", async (_what, args, message) => {
   await expect(init(args, TEMPLATE)).rejects.toThrow(message);
 });
