@@ -275,7 +275,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         new MutationObserver(() => one.draws++).observe(one, watched);
       });
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").waitFor({ timeout: 50_000 });
+      await place.getByText("Completed after").waitFor({ timeout: 50_000 });
       expect(await place.textContent()).toContain("info: line 2999");
       expect(await place.evaluate((one: any) => one.draws as number)).toBeLessThan(1500);
       await place.getByText(/^Messages/).click();
@@ -308,7 +308,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByText("The other values are not an object").waitFor();
       await others.fill('{"p19999": "last"}');
       await question.getByRole("button", { name: "Send this answer" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       const text = await place.textContent();
       for (const part of ['"choice": "o7"', '"p0": "zero"', '"p19999": "last"'])
         expect(text).toContain(part);
@@ -326,7 +326,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       });
       const place = await tried(page, "echo_input");
       await place.getByRole("button", { name: "Run" }).click();
-      await place.getByText("It has ended").waitFor();
+      await place.getByText("Completed after").waitFor();
       expect(await place.getByText("block", { exact: true }).count()).toBe(500);
       expect(await place.textContent()).toContain("… 19500 more");
     });
