@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
+import { VERSION } from "../../src/version.ts";
 
 const get = (path: string, headers = {}, server = app) =>
   Promise.resolve(server.fetch(new Request(new URL(path, URL_OF_MCP), { headers })));
@@ -25,7 +26,7 @@ describe("pages and health", () => {
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({
       name: "edge-servlets",
-      version: "0.1.0",
+      version: VERSION,
       servlets: expect.arrayContaining(["hello", "chart"]),
     });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { answerOf, ask, callTool, eventsOf, modern, post, textOf, VERSION } from "../server.ts";
+import { VERSION as OWN_VERSION } from "../../../src/version.ts";
 
 const META = "io.modelcontextprotocol/";
 
@@ -9,7 +10,7 @@ describe("results", () => {
     expect(result).toEqual({
       content: [{ type: "text", text: "Hello, Ada!" }],
       resultType: "complete",
-      _meta: { [`${META}serverInfo`]: { name: "edge-servlets", version: "0.1.0" } },
+      _meta: { [`${META}serverInfo`]: { name: "edge-servlets", version: OWN_VERSION } },
     });
   });
 
