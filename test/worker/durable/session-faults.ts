@@ -186,7 +186,7 @@ export async function during<T>(faults: SessionFaults, work: Promise<T>): Promis
     running.delete(id);
   };
   for (let times = 0; !ran.isOver; times++) {
-    if (times > 5000) throw new Error(`it does not end; ${faults.died}`);
+    if (times > 100_000) throw new Error(`it does not end; ${faults.died}`);
     await faults.kill();
     faults.idle++;
     const free = faults.idle > 1 ? faults.tasks.filter((id) => !running.has(id)) : [];
