@@ -200,4 +200,14 @@ export const CLIENTS: readonly Client[] = [
     revisions: SESSIONS,
     note: TOOLS_ALONE,
   },
+  {
+    name: "mcp-use",
+    title: "mcp-use",
+    toolchain: "npm",
+    package: "mcp-use",
+    version: "1.34.6",
+    program: "npm/frameworks.mjs",
+    revisions: SESSIONS,
+    note: TOOLS_ALONE,
+  },
 ];

@@ -56,6 +56,17 @@ const ways = {
       close: () => client.close(),
     };
   },
+  async "mcp-use"(url, headers) {
+    const { MCPClient } = await import("mcp-use/client");
+    const client = new MCPClient({ mcpServers: { here: { url, headers } } });
+    const session = await client.createSession("here");
+    const tools = await session.listTools();
+    return {
+      names: tools.map(({ name }) => name),
+      call: (name, args) => session.callTool(name, args),
+      close: () => client.closeAllSessions(),
+    };
+  },
   /** A program that gives clients of stdio a server of http: JSON-RPC, a message a line. */
   async "mcp-remote"(url, headers) {
     const program = join(import.meta.dirname, "node_modules/.bin/mcp-remote");
