@@ -23,7 +23,7 @@ export interface ToolCost {
   ms?: number;
   /** Fuel that its guest used. */
   fuel?: number;
-  /** What it wanted of the world, and did not get. */
+  /** Requests to the outside that it attempted, all of which were refused. */
   wanted: string[];
   /** True if it waited: no time passed. */
   waits?: boolean;

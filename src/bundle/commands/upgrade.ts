@@ -37,11 +37,11 @@ function read(text: string, place: string): Config {
   }
 }
 
-/** What a configuration lacks. */
+/** The parts that this version needs and a configuration does not have. */
 interface Lack {
-  /** In words. */
+  /** A description of each. */
   missing: string[];
-  /** Values of keys of the whole configuration. */
+  /** Values of top-level keys. */
   values: Map<string, string>;
   /** Tables of TOML, to be added at the end. */
   tables: string;
@@ -92,10 +92,9 @@ function withKey(text: string, key: string, value: string): string {
 }
 
 /**
- * What this text of a wrangler.toml lacks that this version needs, in words, and the text with it. Whatever else it
- * has stays.
+ * Describes what a wrangler.toml lacks for this version, and returns its text with that added. Everything else stays.
  *
- * Throws a `Refusal` for a text that cannot be read, or not be added to: TOML has many ways to write the same.
+ * Throws a `Refusal` for text that cannot be parsed, or that is written in a way to which nothing can be added safely.
  */
 export function upgraded(text: string): { missing: string[]; text: string } {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
