@@ -1,5 +1,5 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
@@ -131,11 +131,18 @@ describe("what servlets keep", () => {
   test("is known by servlet and caller, and goes when it is deleted", async () => {
     const { usageMs } = limits;
     onTestFinished(() => configureLimits({ usageMs }));
+    configureLimits({ usageMs: 1000 });
+    const [caller, later] = [newCaller(), newCaller()];
+    // The call that was to send the counters is stopped: a later one sends them.
+    await later.next();
+    await abortAllDurableObjects();
     configureLimits({ usageMs: 20 });
-    const caller = newCaller();
+    const bytesOf = async (by: "servlet" | "caller", name: string) => {
+      await later.next();
+      const { named } = await usageOf(env)!().report("hour", by);
+      return named.find((one) => one.name === name)?.bytes ?? 0;
+    };
     await caller.file("fill", { path: "/data/big", text: "2" });
-    const bytesOf = async (by: "servlet" | "caller", name: string) =>
-      (await usageOf(env)!().report("hour", by)).named.find((one) => one.name === name)?.bytes ?? 0;
     await vi.waitFor(
       async () =>
         expect(await bytesOf("caller", `address ${caller.address}`)).toBeGreaterThan(2_000_000),
