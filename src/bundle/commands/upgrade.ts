@@ -9,7 +9,7 @@ import { Refusal } from "../refusal.ts";
 
 const FILE = "wrangler.toml";
 
-const configSchema = z.looseObject({
+const sectionSchema = z.looseObject({
   compatibility_date: z.string().optional(),
   compatibility_flags: z.array(z.string()).default([]),
   durable_objects: z
@@ -20,6 +20,16 @@ const configSchema = z.looseObject({
   migrations: z
     .array(z.looseObject({ tag: z.string(), new_sqlite_classes: z.array(z.string()).default([]) }))
     .default([]),
+});
+/** The settings of all deployments, or those of one environment. */
+type Section = z.infer<typeof sectionSchema>;
+/** Has the shape of a section, without its defaults: what an environment does not set is inherited. */
+const environmentSchema = z.looseObject({}).superRefine((section, { addIssue }) => {
+  for (const { message, path } of sectionSchema.safeParse(section).error?.issues ?? [])
+    addIssue({ code: "custom", message, path });
+});
+const configSchema = sectionSchema.extend({
+  env: z.record(z.string(), environmentSchema).default({}),
 });
 type Config = z.infer<typeof configSchema>;
 
@@ -37,23 +47,48 @@ function read(text: string, place: string): Config {
   }
 }
 
+/**
+ * The sections in which this version needs something, by the prefix of their tables: the whole, and the environments
+ * that deploy this Worker. An environment inherits what it does not set, except its Durable Objects.
+ */
+function sectionsOf({ env, ...whole }: Config, ours: Config): [string, Section][] {
+  const { durable_objects: _, ...inherited } = ours;
+  const environments = Object.entries(env)
+    .filter(([, one]) => one["main"] === undefined)
+    .map(([name, one]): [string, Section] => {
+      const key = /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
+      return [`env.${key}.`, sectionSchema.parse({ ...inherited, ...one })];
+    });
+  return [["", whole], ...environments];
+}
+
 /** The parts that this version needs and a configuration does not have. */
 interface Lack {
   /** A description of each. */
   missing: string[];
-  /** Values of top-level keys. */
-  values: Map<string, string>;
+  /** Values of keys, by section. */
+  values: { section: string; key: string; value: string }[];
   /** Tables of TOML, to be added at the end. */
   tables: string;
 }
 
 function lackOf(theirs: Config, ours: Config): Lack {
+  const lacks = sectionsOf(theirs, ours).map(([name, section]) => lackIn(name, section, ours));
+  return {
+    missing: lacks.flatMap(({ missing }) => missing),
+    values: lacks.flatMap(({ values }) => values),
+    tables: lacks.map(({ tables }) => tables).join(""),
+  };
+}
+
+function lackIn(section: string, theirs: Section, ours: Config): Lack {
   const missing: string[] = [];
-  const values = new Map<string, string>();
+  const values: Lack["values"] = [];
   let tables = "";
+  const of = section && ` of [${section.slice(0, -1)}]`;
   const set = (key: string, value: string) => {
-    values.set(key, value);
-    missing.push(`${key} = ${value}`);
+    values.push({ section, key, value });
+    missing.push(`${key} = ${value}${of}`);
   };
   const date = ours.compatibility_date!;
   if ((theirs.compatibility_date ?? "") < date) set("compatibility_date", JSON.stringify(date));
@@ -64,17 +99,17 @@ function lackOf(theirs: Config, ours: Config): Lack {
   const bound = new Set(theirs.durable_objects.bindings.map(({ name }) => name));
   for (const { name, class_name } of ours.durable_objects.bindings) {
     if (bound.has(name)) continue;
-    missing.push(`the Durable Object ${name}`);
-    tables += `\n[[durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
+    missing.push(`the Durable Object ${name}${of}`);
+    tables += `\n[[${section}durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
   }
   const made = new Set(theirs.migrations.flatMap((one) => one.new_sqlite_classes));
   const tags = new Set(theirs.migrations.map(({ tag }) => tag));
   for (const migration of ours.migrations) {
     const classes = migration.new_sqlite_classes.filter((name) => !made.has(name));
     if (classes.length === 0) continue;
-    missing.push(`the migration of ${classes.join(", ")}`);
+    missing.push(`the migration of ${classes.join(", ")}${of}`);
     const tag = tags.has(migration.tag) ? `edge-servlets-${migration.tag}` : migration.tag;
-    tables += `\n[[migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
+    tables += `\n[[${section}migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
   }
   return { missing, values, tables };
 }
@@ -99,10 +134,12 @@ function withKey(text: string, key: string, value: string): string {
 export function upgraded(text: string): { missing: string[]; text: string } {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
   const { missing, values, tables } = lackOf(theirs, ours);
-  const keys = [...values].reduce((before, [key, value]) => withKey(before, key, value), text);
+  const keys = values
+    .filter(({ section }) => section === "")
+    .reduce((before, { key, value }) => withKey(before, key, value), text);
   const result = keys + tables;
   if (missing.length === 0 || isComplete(result, theirs, ours)) return { missing, text: result };
-  const lines = [...values].map(([key, value]) => `${key} = ${value}\n`).join("");
+  const lines = values.map(({ section, key, value }) => `${section}${key} = ${value}\n`).join("");
   throw new Refusal(
     `${FILE} lacks what this version of edge-servlets needs, and cannot be changed by a program as it is written. Add this by hand, in the way that it is written in:\n${lines}${tables}`,
   );
@@ -121,10 +158,12 @@ function isComplete(text: string, theirs: Config, ours: Config): boolean {
   }
 }
 
-const CHANGED = new Set(Object.keys(configSchema.shape));
+const CHANGED = new Set(Object.keys(sectionSchema.shape));
 
-const others = (config: Config) =>
-  Object.fromEntries(Object.entries(config).filter(([key]) => !CHANGED.has(key)));
+const others = ({ env, ...whole }: Config) =>
+  [whole, ...Object.values(env)].map((section) =>
+    Object.entries(section).filter(([key]) => !CHANGED.has(key)),
+  );
 
 const textOf = () => {
   try {

@@ -32,12 +32,13 @@ test("a class that has its migration gets no other, and tags that are taken stay
   expect(new Set(migrations.map(({ tag }) => tag)).size).toBe(migrations.length);
 });
 
-test("an older date and missing flags are replaced at the top, never in an environment", () => {
+test("an older date and missing flags are replaced at the top", () => {
   const theirs = `compatibility_date = "2025-01-01"
 compatibility_flags = [
   "mine",
 ]
-[env.old]
+[env.other]
+main = "other.js"
 compatibility_date = "2024-01-01"
 compatibility_flags = []
 `;
@@ -47,10 +48,46 @@ compatibility_flags = []
     expect.arrayContaining(["mine", "enable_request_signal"]),
   );
   expect(config["env"]).toEqual({
-    old: { compatibility_date: "2024-01-01", compatibility_flags: [] },
+    other: { main: "other.js", compatibility_date: "2024-01-01", compatibility_flags: [] },
   });
   const newer = 'compatibility_date = "2099-01-01"\n';
   expect(upgraded(newer).text).toContain(newer);
+});
+
+test("an environment gets the Durable Objects, which it does not inherit, and only those that it lacks", () => {
+  const theirs = `${own}
+[env.staging]
+name = "staging"
+[[env.staging.durable_objects.bindings]]
+name = "SESSIONS"
+class_name = "Session"
+[env."two words"]
+[env.other]
+main = "other.js"
+`;
+  const { missing, text } = upgraded(theirs);
+  expect(missing).toContain("the Durable Object TASKS of [env.staging]");
+  expect(missing).toContain('the Durable Object SESSIONS of [env."two words"]');
+  const { durable_objects, env, ...rest } = parse(text) as Record<string, any>;
+  const sorted = (objects: any) =>
+    objects.bindings.toSorted((a: any, b: any) => a.name.localeCompare(b.name));
+  for (const name of ["staging", "two words"])
+    expect(sorted(env[name].durable_objects)).toEqual(sorted(durable_objects));
+  expect(env.staging.name).toBe("staging");
+  expect(env.other).toEqual({ main: "other.js" });
+  expect({ durable_objects, ...rest }).toEqual(parse(own));
+  expect(upgraded(text).missing).toEqual([]);
+});
+
+test("an environment's migrations are completed; its older date is to be changed by hand", () => {
+  const migrations = '[[env.a.migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Session"]\n';
+  const { text } = upgraded(own + migrations);
+  const { env } = parse(text) as Record<string, any>;
+  const classes = env.a.migrations.flatMap((one: any) => one.new_sqlite_classes);
+  expect(classes.filter((name: string) => name === "Session")).toHaveLength(1);
+  expect(classes).toContain("Task");
+  const older = `${own}[env.a]\ncompatibility_date = "2024-01-01"\n`;
+  expect(() => upgraded(older)).toThrow(/by hand.*\nenv\.a\.compatibility_date = "20/s);
 });
 
 test.each([
@@ -84,4 +121,6 @@ test.each([
 test("a file that cannot be read is refused with the place of the mistake", () => {
   expect(() => upgraded("name = [")).toThrow(/wrangler.toml cannot be read: .*1/s);
   expect(() => upgraded("migrations = 3")).toThrow(/wrangler.toml cannot be read: .*migrations/s);
+  expect(() => upgraded("[env.a]\nmigrations = 3")).toThrow(/cannot be read: .*"a".*migrations/s);
+  expect(() => upgraded("env.a = 3")).toThrow(/wrangler.toml cannot be read: .*"a"/s);
 });
