@@ -9,3 +9,6 @@ export const isInstalled = OWN_EXTENSION === ".js";
 
 /** The folder of the repository or the package. */
 export const OWN_FOLDER = resolve(import.meta.dirname, "../..");
+
+/** The folder of the guides, as messages name it. */
+export const DOCS = isInstalled ? "node_modules/edge-servlets/docs" : "docs";

@@ -2,6 +2,7 @@
 import { PER_RUN } from "../../usage/prices.ts";
 import type { Cost, ToolCost } from "./cost.ts";
 import { kilobytes, WORKER_BYTES } from "./table.ts";
+import { DOCS } from "../own.ts";
 
 /** CPU time of a request on the free plan: https://developers.cloudflare.com/workers/platform/limits/#cpu-time */
 const FREE_CPU_MS = 10;
@@ -23,7 +24,7 @@ export function costRows({ firstMs, tools }: Cost, bytes: number): [string, stri
     ["free plan", `${fit(tools, firstMs)}; ${kilobytes(bytes)} of ${WORKER_BYTES >> 20} MiB`],
     [
       "measured",
-      "as CPU time of this machine; nothing was sent, asked or waited for: docs/other-languages.md#what-a-servlet-costs",
+      `as CPU time of this machine; nothing was sent, asked or waited for: ${DOCS}/other-languages.md#what-a-servlet-costs`,
     ],
   ];
 }

@@ -16,6 +16,7 @@ import { Refusal } from "../refusal.ts";
 import { inTurns } from "../work.ts";
 import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
+import { DOCS } from "../own.ts";
 
 const CACHE = ".bundle";
 /** Records when each key was uploaded and from which file, because builds share code. */
@@ -100,7 +101,7 @@ function bucketOf() {
   const { account_id, r2_buckets, worker_loaders } = configuration();
   const found = r2_buckets.find(({ binding }) => binding === "BUILDS");
   if (found === undefined || !worker_loaders.some(({ binding }) => binding === "LOADER")) {
-    return "the bucket BUILDS and the loader LOADER are not both bound in wrangler.toml (docs/installing.md)";
+    return `the bucket BUILDS and the loader LOADER are not both bound in wrangler.toml (${DOCS}/installing.md)`;
   }
   const { bucket_name: name, jurisdiction = "" } = found;
   if (name === undefined) {
@@ -162,7 +163,7 @@ async function warnIfOpen(): Promise<void> {
   if (vars["AUTH"] === "none" || CLOSING.some((name) => names.has(name))) return;
   const unless = values["dry-run"] === true ? ", unless its secrets have one" : "";
   console.error(
-    `note: anybody may call this server: it has none of ${CLOSING.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (docs/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
+    `note: anybody may call this server: it has none of ${CLOSING.join(", ")}${unless}. To close it: npm run passphrase, or npm run keys (${DOCS}/access.md). If public access is intended, set AUTH = "none" under [vars] in wrangler.toml.`,
   );
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { printableText } from "../../text.ts";
 import { sourceInManifest } from "../sources/origin.ts";
 import type { Plan } from "../hyper-mcp/plan.ts";
+import { DOCS } from "../own.ts";
 
 interface Result {
   folder: string;
@@ -51,7 +52,7 @@ export function importReport(
         notes.map((text) => `  ${text}`),
       ),
       "",
-      "Different for all: docs/hyper-mcp.md",
+      `Different for all: ${DOCS}/hyper-mcp.md`,
     ].join("\n"),
   );
 }

@@ -3,9 +3,10 @@ import { parseArgs } from "node:util";
 import { Refusal } from "../refusal.ts";
 import { install, publish, replay, type Options } from "./install.ts";
 import { installed, rollback, uninstall, unpublish, versions } from "./versions.ts";
+import { DOCS } from "../own.ts";
 
 export const INSTALLS_USAGE = `npm run servlets -- install SERVLET   prepares a servlet, shows what it may do, and installs it on a running
-                                      server: docs/installing.md
+                                      server: ${DOCS}/installing.md
 npm run servlets -- installed         shows what is installed there
 npm run servlets -- versions NAME     shows the versions of one
 npm run servlets -- rollback NAME [VERSION]  serves an earlier version again, by default the one before

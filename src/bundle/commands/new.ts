@@ -1,7 +1,7 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { isInstalled, OWN_FOLDER } from "../own.ts";
+import { DOCS, isInstalled, OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { refuseName, refuseTaken } from "../servlet-name.ts";
 import { commandIn, TOOLCHAINS, type Toolchain } from "../toolchains.ts";
@@ -100,7 +100,10 @@ async function instructions(folder: string, { main, toolchain }: Template): Prom
     `${folder} is made:`,
     ...rows([
       [main, "the tool: change it into your own"],
-      ["servlet.json", "its manifest: the hosts that it may reach, its config (docs/manifest.md)"],
+      [
+        "servlet.json",
+        `its manifest: the hosts that it may reach, its config (${DOCS}/manifest.md)`,
+      ],
       ["servlet.test.ts", "a test of it"],
     ]),
     "",
@@ -135,7 +138,7 @@ Instead, with Extism's compiler for Python, which this project's tests do not tr
   1. Install extism-py from https://github.com/extism/python-pdk/releases
   2. In ${folder}/servlet.py, write the functions list_tools and call_tool, each with the decorator
      @extism.plugin_fn: extism.input_json() is what they are given, and extism.output_json(…) what they answer.
-     docs/other-languages.md has the shapes.
+     ${DOCS}/other-languages.md has the shapes.
   3. extism-py ${folder}/servlet.py -o ${folder}/servlet.wasm
   4. npm run servlets -- inspect ${folder}/servlet.wasm
      says whether the server takes it, and what its calls cost`;

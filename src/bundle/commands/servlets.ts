@@ -11,6 +11,7 @@ import { installs, INSTALLS_USAGE } from "./installs.ts";
 import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
+import { DOCS, isInstalled } from "../own.ts";
 
 const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
     --lang ${LANGUAGES}
@@ -18,7 +19,7 @@ const USAGE = `npm run servlets -- new NAME          makes a servlet that works,
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
-npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: docs/hyper-mcp.md
+npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
                                       [--dry-run] [--state caller] [--literals]
 ${SOURCES_USAGE}
 ${INSTALLS_USAGE}
@@ -77,7 +78,9 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       console.log(USAGE);
       return;
     default:
-      throw new Refusal(`There is no command ${command}.\n\n${USAGE}`);
+      throw new Refusal(
+        `There is no command ${command}.${isInstalled ? " All: npx edge-servlets help" : `\n\n${USAGE}`}`,
+      );
   }
 }
 

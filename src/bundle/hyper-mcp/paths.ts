@@ -1,4 +1,5 @@
 import { parseMounts } from "../../files/mounts.ts";
+import { DOCS } from "../own.ts";
 
 /**
  * Converts hyper-mcp's `allowed_paths` to those of `servlet.json`. In hyper-mcp a host is a folder of the machine; here it
@@ -18,8 +19,7 @@ export function mappedPaths(given: readonly string[]): { paths: string[]; unmapp
 }
 
 const WINDOWS = "a Windows path cannot be mapped: write HOST:PLUGIN, with / in both";
-const EMPTY =
-  "the folders begin empty, and no other servlet sees them: put initial files into a folder beside servlet.json (docs/state.md)";
+const EMPTY = `the folders begin empty, and no other servlet sees them: put initial files into a folder beside servlet.json (${DOCS}/state.md)`;
 
 /** A path in the form `HOST:PLUGIN`; undefined for a Windows path. */
 function mappedPath(text: string): string | undefined {

@@ -3,6 +3,7 @@ import { relative, resolve } from "node:path";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
 import type { Places } from "./places.ts";
+import { DOCS } from "../own.ts";
 
 /** The name of the generated module that starts a servlet. */
 export const START = "<start>";
@@ -32,7 +33,7 @@ const SAME: Readonly<Record<string, string>> = {
   setImmediate: "timers",
 };
 
-const ELSE = "take a package that does not need it; docs/packages.md lists some";
+const ELSE = `take a package that does not need it; ${DOCS}/packages.md lists some`;
 
 function insteadOf(name: string): string | undefined {
   const known = name.split("/")[0]!;

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
-import { OWN_EXTENSION } from "../own.ts";
+import { DOCS, OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Loaded } from "../wasm/snapshot.ts";
 import { bundleFailure, loadFailure, START } from "./messages.ts";
@@ -74,7 +74,7 @@ async function intlCheck(options: BuildOptions): Promise<string> {
     .map(({ place }) => place)
     .filter((place) => packageOf(place) === undefined && !careful.has(fileOf(place)));
   if (own.length === 0) return "";
-  const message = `${own[0]}: there is no Intl in a servlet: format by a package, such as date-fns or dayjs, or import one that brings Intl (docs/packages.md)`;
+  const message = `${own[0]}: there is no Intl in a servlet: format by a package, such as date-fns or dayjs, or import one that brings Intl (${DOCS}/packages.md)`;
   return `if (typeof Intl === "undefined") throw ${JSON.stringify(message)};\n`;
 }
 

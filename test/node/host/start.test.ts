@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -67,6 +68,27 @@ describe("a server", () => {
     await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
     expect(await call(url, "counting-next")).toBe("2");
     expect(output()).toContain("workerd ended (SIGKILL); it starts again");
+  });
+
+  test("serves others while one client sends request after request", async () => {
+    const { port } = await hosted();
+    const [busy, other] = [connect(port, "127.0.0.1"), connect(port, "127.0.0.1")];
+    const requests = 5000;
+    const get = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let answered = 0;
+    const isBusy = new Promise<void>((done) => {
+      busy.setEncoding("latin1").on("data", (text: string) => {
+        answered += text.split("HTTP/1.1 200").length - 1;
+        done();
+      });
+    });
+    busy.write(get.repeat(requests));
+    await isBusy;
+    other.write(get);
+    await once(other, "data");
+    expect(answered).toBeLessThan(requests / 2);
+    busy.destroy();
+    other.destroy();
   });
 
   test("starts again after it was killed", async () => {

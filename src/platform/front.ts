@@ -1,4 +1,4 @@
-/** Sets the client's address of a request, as Cloudflare's network does before a Worker sees it. */
+/** Does to requests what Cloudflare's network does before a Worker sees them. */
 
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
 export interface SocketProps {
@@ -18,9 +18,13 @@ interface Handler {
  * Wraps the Worker for requests from workerd's socket: sets `cf-connecting-ip` to the client's address, whatever the
  * client sent there, and removes `cf`. So no caller counts as a person at this machine (`isLocal`): callers through a
  * proxy on this machine would have its address.
+ *
+ * Each request waits for the event loop of workerd to look at all connections and timers, which it does only where it has
+ * nothing else to do: without that, a few connections that keep it busy are served while all others wait.
  */
-export const withAddresses = (worker: Handler): Handler => ({
-  fetch(request, env, context) {
+export const behindFront = (worker: Handler): Handler => ({
+  async fetch(request, env, context) {
+    await scheduler.wait(0);
     const headers = new Headers(request.headers);
     const address = addressOf(request, context.props as SocketProps | undefined);
     if (address === undefined) headers.delete("cf-connecting-ip");
