@@ -35,6 +35,9 @@ export default defineServlet({
     },
     fails: { description: "", input, handler: () => { throw new Error("It is closed."); } },
     loops: { description: "", input, handler: () => { for (;;); } },
+    dozes: { description: "", input, async handler(_args, context) { for (;;) await context.sleep(1000); } },
+    insists: { description: "", input, async handler() { for (;;) await fetch("${url}").catch(() => {}); } },
+    talks: { description: "", input, async handler(_args, context) { for (;;) await context.log("info", "again"); } },
     picky: {
       description: "",
       input: { type: "object", properties: { a: { type: "string", pattern: "^Ω{9}$" } }, required: ["a"] },
@@ -83,7 +86,7 @@ describe("what calls cost", () => {
   const of = (name: string) => cost.tools.find(({ tool }) => tool === name)!;
 
   test("is measured for each tool, and for the first call", () => {
-    expect(cost.tools.map(({ tool }) => tool)).toHaveLength(9);
+    expect(cost.tools.map(({ tool }) => tool)).toHaveLength(12);
     expect(cost.firstMs).toBeGreaterThanOrEqual(0);
     for (const name of ["plain", "configured", "warm", "waits"]) {
       expect(of(name)).toMatchObject({ wanted: [], ms: expect.any(Number) });
@@ -102,7 +105,8 @@ describe("what calls cost", () => {
 
   test("says how a call ended that did not succeed", () => {
     expect(of("fails").problem).toMatch(/It is closed\./);
-    expect(of("loops").problem).toMatch(/comput/);
+    for (const name of ["loops", "dozes", "insists", "talks"])
+      expect(of(name).problem).toMatch(/comput|host requests/);
   });
 
   test("says that there is no example", () => {
