@@ -1,5 +1,12 @@
 /** The memory, globals, variables and endings of a servlet in one scope, encrypted in an object's SQLite database. */
-import { clearKernel, concatenate, currentBody, globalsText, type Body } from "../wasm/image.ts";
+import {
+  clearKernel,
+  concatenate,
+  currentBody,
+  globalsText,
+  PAGE,
+  type Body,
+} from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK, takeWritten, type Range } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -120,7 +127,10 @@ export class StateRows {
     const vars = applyRest(instance, rest);
     const { memory } = currentBody(instance);
     const blocks = known ?? this.blocks();
-    for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
+    for (const [nth, bytes] of blocks) {
+      // Earlier versions stored blocks behind the end, which mean nothing.
+      if (nth * BLOCK < memory.length) memory.set(bytes, nth * BLOCK);
+    }
     forgetOldest(blocks);
     instance.hasStarted = true;
     return { vars, blocks };
@@ -264,7 +274,15 @@ export class StateRows {
   }
 }
 
-/** The ranges of memory that were written, in order. Clears the marks. */
-const writtenIn = ({ marks, memory }: Body): Range[] =>
+/**
+ * The ranges of memory that were written, in order, as far as the guest sees it: the memory itself may be larger. Clears
+ * the marks.
+ */
+function writtenIn({ marks, memory, pages }: Body): Range[] {
   // A body without marks has only the kernel's memory.
-  marks === undefined ? [] : takeWritten(marks.memory, memory.length);
+  if (marks === undefined) return [];
+  const size = pages === undefined ? memory.length : (pages.value as number) * PAGE;
+  return takeWritten(marks.memory, memory.length)
+    .map(({ from, to }) => ({ from, to: Math.min(to, size) }))
+    .filter(({ from, to }) => from < to);
+}
