@@ -103,9 +103,10 @@ async function main(): Promise<void> {
   const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
   const { "from-env": names = [], host } = values;
   const variables = await readVariables(configuration, { file, names, environment: process.env });
-  await demandFree(host, port);
   const supervisor: Supervisor = new Supervisor({ start: () => startWorkerd(workerd), say });
   const storage = await takeStorage(values.storage, supervisor.hold);
+  // Only now: a workerd whose supervising process was killed has listened there.
+  await demandFree(host, port);
   const worker = values.worker ?? join(storage.path, "worker");
   if (values.worker === undefined) {
     await rm(worker, { recursive: true, force: true });

@@ -96,7 +96,7 @@ describe("a server", () => {
     const orphan = await workerdOf();
     await first.stop("SIGKILL");
     expect(await commandOf(orphan)).toContain("workerd");
-    await hosted({ port: first.port + 1 });
+    await hosted({ port: first.port });
     expect(await commandOf(orphan)).toBe("");
   });
 });

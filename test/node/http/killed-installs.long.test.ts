@@ -1,53 +1,37 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { installing, testWorker } from "../objects.ts";
+import { build, host, project, type Hosting } from "../host/hosting.ts";
 import { freePort } from "../workerd.ts";
 import { built, Operator } from "./installing.ts";
 
 /** The server is killed at each step of an install: then the old or the new version is served, never neither. */
 
-/** Long enough for a client to listen again after a restart, before the change is announced. */
-const LIMITS = { installsMs: 200, installsStaleMs: 15_000 };
+const KEY = "esk_operator";
+const hash = createHash("sha256").update(KEY).digest("hex");
+const authorization = `Bearer ${KEY}`;
+const VARIABLES = {
+  API_KEYS: JSON.stringify({ boss: { hash, scopes: ["operator", "*:*"] } }),
+  // Long enough for a client to listen again after a restart, before the change is announced.
+  LIMITS: JSON.stringify({ installsMs: 200, installsStaleMs: 15_000 }),
+};
 
 let folder: string;
 let port: number;
-let server: ChildProcess;
+let server: Hosting;
 let operator: Operator;
 
-async function start() {
-  const args = ["wrangler", "dev", "--config", join(folder, "wrangler.json"), "--port", `${port}`];
-  const persisted = [
-    "--persist-to",
-    join(folder, "state"),
-    "--inspector-port",
-    `${await freePort()}`,
-  ];
-  // A group of its own, so that workerd dies with it.
-  server = spawn("npx", [...args, ...persisted], { detached: true, stdio: "ignore" });
-  const health = async () => (await fetch(`http://127.0.0.1:${port}/health`)).ok;
-  await vi.waitFor(async () => expect(await health()).toBe(true), {
-    timeout: 60_000,
-    interval: 100,
-  });
-}
-
-async function kill() {
-  const gone = once(server, "exit");
-  process.kill(-server.pid!, "SIGKILL");
-  await gone;
-}
+const start = async () => void (server = await host(folder, { port, variables: VARIABLES }));
+const kill = () => server.stop("SIGKILL");
 
 async function connected() {
   const client = new Client(
     { name: "test", version: "1.0.0" },
     { versionNegotiation: { mode: { pin: "2026-07-28" } } },
   );
-  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
+  const options = { requestInit: { headers: { authorization } } };
+  await client.connect(new StreamableHTTPClientTransport(server.url, options));
   return client;
 }
 
@@ -63,20 +47,14 @@ async function served(): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "killed-"));
+  folder = await project();
+  await build(folder);
   port = await freePort();
-  operator = new Operator(new URL(`http://127.0.0.1:${port}/mcp`));
-  await writeFile(
-    join(folder, "wrangler.json"),
-    JSON.stringify({
-      ...testWorker("killed", { LIMITS: JSON.stringify(LIMITS) }),
-      ...installing,
-    }),
-  );
   await start();
+  operator = new Operator(server.url, { authorization });
 });
 afterAll(async () => {
-  await kill();
+  await server.end();
   await rm(folder, { recursive: true, force: true });
 });
 
