@@ -37,7 +37,7 @@ ${bindings.join("")}`;
   return folder;
 }
 
-/** The most that is kept of what a server prints. */
+/** How much is kept at least of the last that a server prints, in characters. */
 const PRINTED = 1_000_000;
 
 export interface Hosting {
@@ -68,7 +68,8 @@ export function run(folder: string, { args = [], variables = {} }: HostingOption
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {
-      if (printed.length < PRINTED) printed += text;
+      printed += text;
+      if (printed.length > 2 * PRINTED) printed = printed.slice(-PRINTED);
     });
   }
   const ended = once(child, "close").then(([code]) => code as number | null);

@@ -9,8 +9,9 @@ import { shrunken } from "./shrink.ts";
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
  * servlets that keep state. `--steps` is during how many events there are faults. `--strict` lets known holes fail
- * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, and `--kills` plays small scenes of servlets that keep
- * state with a death before each event.
+ * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, and `--kills`
+ * plays small scenes of servlets that keep state with a death before each event: of each kind of object, or of one in
+ * turn, as in the tests, with `--in-turn`.
  */
 const { values } = parseArgs({
   options: {
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     state: { type: "boolean", default: false },
     strict: { type: "boolean", default: false },
     kills: { type: "boolean", default: false },
+    "in-turn": { type: "boolean", default: false },
     regressions: { type: "boolean", default: false },
     digests: { type: "boolean", default: false },
   },
@@ -83,7 +85,7 @@ async function playMany(): Promise<void> {
 
 async function playKills(): Promise<void> {
   let [played, failed] = [0, 0];
-  for await (const outcome of killed()) {
+  for await (const outcome of killed(values["in-turn"] ? "in turn" : "each")) {
     played++;
     if (failures(outcome).length === 0) continue;
     if (++failed <= 3) show(outcome);
