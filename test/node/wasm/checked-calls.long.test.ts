@@ -16,7 +16,7 @@ import { liveWorld } from "../../../src/wasm/world.ts";
 import { Chance } from "../fuzz/chance.ts";
 import { givenWorker } from "../given-plugins.ts";
 
-const CALLS = Number(process.env["CHECKED_CALLS"] ?? 1500);
+const CALLS = Number(process.env["CHECKED_CALLS"] ?? 600);
 const GIVEN = process.env["PLUGIN_CASES"];
 
 let folder: string;

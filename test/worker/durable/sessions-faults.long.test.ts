@@ -129,22 +129,22 @@ describe("objects that are evicted while the client is away, before each message
     const messages = undisturbed.called.events.length;
     // While it has a stream open, an object is not evicted.
     limited({ callStreamMs: 20 });
+    const who = ["session", "task", "both"];
     for (let at = 0; at <= messages; at++) {
-      for (const whose of ["session", "task", "both"]) {
-        let seen = 0;
-        const trial = await tried(call, {}, (client, { tasks }) => async (_message, drop) => {
-          // At the last it is before each of them.
-          if (seen++ !== at && at !== messages) return;
-          await drop();
-          const task = tasks.at(-1);
-          if (whose !== "task") await evicted(sessionOf(client.id));
-          if (whose !== "session" && task !== undefined) await evicted(objectOf(task));
-        });
-        const where = `${whose}, message ${at}`;
-        expect({ where, ...essence(trial) }).toEqual({ where, ...essence(undisturbed) });
-        expectOnce(trial, undisturbed);
-        expect(trial.called.times).toBe(1);
-      }
+      // In turn; at the last, before each of them, it is both.
+      const whose = at === messages ? "both" : who[at % who.length];
+      let seen = 0;
+      const trial = await tried(call, {}, (client, { tasks }) => async (_message, drop) => {
+        if (seen++ !== at && at !== messages) return;
+        await drop();
+        const task = tasks.at(-1);
+        if (whose !== "task") await evicted(sessionOf(client.id));
+        if (whose !== "session" && task !== undefined) await evicted(objectOf(task));
+      });
+      const where = `${whose}, message ${at}`;
+      expect({ where, ...essence(trial) }).toEqual({ where, ...essence(undisturbed) });
+      expectOnce(trial, undisturbed);
+      expect(trial.called.times).toBe(1);
     }
   });
 });

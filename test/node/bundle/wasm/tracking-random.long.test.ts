@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { compareMany } from "./tracked-and-not.ts";
 
-test("20,000 more random programs are marked wherever they write, and compute what they would", () => {
-  const seen = compareMany(1_001, 2_500);
+test("8,000 more random programs are marked wherever they write, and compute what they would", () => {
+  const seen = compareMany(1_001, 1_000);
   // Programs that all trap at once, or write nothing, would show nothing.
-  expect(Math.min(...Object.values(seen))).toBeGreaterThan(2_500 / 5);
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(1_000 / 5);
 }, 600_000);
