@@ -87,9 +87,14 @@ export class StateBlocks {
     return Number(newest?.["at"]);
   }
 
-  /** All blocks, with all pieces put into them. Throws what `open` throws. */
-  all(): KnownBlocks {
+  /**
+   * All blocks of a memory of so many, with all pieces put into them. Others, which earlier versions stored, are deleted.
+   * Throws what `open` throws.
+   */
+  all(count: number): KnownBlocks {
     const blocks: KnownBlocks = new Map();
+    this.#sql.exec("DELETE FROM blocks WHERE nth >= ?", count);
+    this.#stored = undefined;
     const stored = this.#sql.exec("SELECT nth, bytes FROM blocks");
     try {
       for (const { nth, bytes } of stored) {
@@ -103,6 +108,7 @@ export class StateBlocks {
     for (const { at, bytes } of this.#sql.exec(`SELECT at, bytes ${ROWS} ORDER BY row`).toArray()) {
       const pieces = this.#open(bytes, `pieces ${at as number}`);
       for (const piece of inPieces(pieces)) {
+        if (piece.nth >= count) continue;
         putPiece(piece, blocks.get(piece.nth), this.#flagsOf(piece.nth));
       }
       this.#rows.count++;

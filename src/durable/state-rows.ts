@@ -127,10 +127,7 @@ export class StateRows {
     const vars = applyRest(instance, rest);
     const { memory } = currentBody(instance);
     const blocks = known ?? this.blocks();
-    for (const [nth, bytes] of blocks) {
-      // Earlier versions stored blocks behind the end, which mean nothing.
-      if (nth * BLOCK < memory.length) memory.set(bytes, nth * BLOCK);
-    }
+    for (const [nth, bytes] of blocks) memory.set(bytes, nth * BLOCK);
     forgetOldest(blocks);
     instance.hasStarted = true;
     return { vars, blocks };
@@ -230,7 +227,8 @@ export class StateRows {
 
   /** The blocks of memory that differ from a pristine instance's, by number. Throws `CorruptState`. */
   blocks(): KnownBlocks {
-    return this.#blocks.all();
+    const pages = this.rest()?.pages ?? 0;
+    return this.#blocks.all(pages * (PAGE / BLOCK));
   }
 
   /** Collects memory that is to replace this one. It takes effect with `replace`, which must run in a transaction. */
@@ -275,14 +273,17 @@ export class StateRows {
 }
 
 /**
- * The ranges of memory that were written, in order, as far as the guest sees it: the memory itself may be larger. Clears
- * the marks.
+ * The ranges of the guest's memory that were written, in order. The memory itself may be larger, and what was written behind
+ * the guest's end is zero again. Clears the marks.
  */
 function writtenIn({ marks, memory, pages }: Body): Range[] {
   // A body without marks has only the kernel's memory.
   if (marks === undefined) return [];
-  const size = pages === undefined ? memory.length : (pages.value as number) * PAGE;
-  return takeWritten(marks.memory, memory.length)
-    .map(({ from, to }) => ({ from, to: Math.min(to, size) }))
-    .filter(({ from, to }) => from < to);
+  const end = pages === undefined ? memory.length : (pages.value as number) * PAGE;
+  const ranges: Range[] = [];
+  for (const { from, to } of takeWritten(marks.memory, memory.length)) {
+    if (to > end) memory.fill(0, Math.max(from, end), to);
+    if (from < end) ranges.push({ from, to: Math.min(to, end) });
+  }
+  return ranges;
 }

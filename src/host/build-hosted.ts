@@ -10,9 +10,9 @@ const SOURCES = resolve(import.meta.dirname, "../platform");
 /** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
 export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
   const contents = `import worker from ${JSON.stringify(main)};
-import { behindFront } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
+import { asOnCloudflare } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
 export * from ${JSON.stringify(main)};
-export default behindFront(worker);
+export default asOnCloudflare(worker);
 `;
   try {
     await buildWorker({ contents, resolveDir: SOURCES }, folder);

@@ -26,23 +26,7 @@ export async function freeze(pid: number): Promise<void> {
   while (!/^[TZ]/.test(await stateOf(pid))) await pause(1);
 }
 
-/** Kills a process; resolves when all its files and sockets are closed. */
-export async function killWhole(pid: number): Promise<void> {
-  process.kill(pid, "SIGKILL");
-  while (!(await isOver(pid))) await pause(1);
-}
-
-async function isOver(pid: number): Promise<boolean> {
-  const [state = "", ...others] = (await stateOf(pid)).split(" ");
-  // While it ends, its first thread may be over before others.
-  const threads = Number(others[16] ?? 1);
-  return /^[XZ]/.test(state) && threads <= 1;
-}
-
-/**
- * The state of a process, which begins with the letter that `ps` shows; Z if there is no such process. Other fields may
- * follow.
- */
+/** The state of a process, which begins with the letter that `ps` shows; Z if there is no such process. */
 async function stateOf(pid: number): Promise<string> {
   if (!HAS_PROC) return (await ps(pid, "stat")) || "Z";
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ") Z");

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
@@ -71,12 +72,17 @@ async function buildInto(folder: string, configuration: Configuration): Promise<
   await buildHosted(configuration, folder);
 }
 
+/** How long a port may still be taken after a server has ended: its process does not close all at once. */
+const CLOSING_MS = 2000;
+
 /** Throws a `Refusal` for an address that the server cannot listen at: workerd's own message says less. */
 async function demandFree(host: string, port: number): Promise<void> {
-  const failure = await new Promise<NodeJS.ErrnoException | undefined>((done) => {
-    const probe = createServer().once("error", done);
-    probe.listen(port, host, () => probe.close(() => done(undefined)));
-  });
+  const until = Date.now() + CLOSING_MS;
+  let failure = await failureToListen(host, port);
+  while (failure?.code === "EADDRINUSE" && Date.now() < until) {
+    await pause(50);
+    failure = await failureToListen(host, port);
+  }
   if (failure === undefined) return;
   if (failure.code === "EADDRINUSE")
     throw new Refusal(
@@ -86,6 +92,12 @@ async function demandFree(host: string, port: number): Promise<void> {
     `${host}:${port} cannot be listened at: ${failure.message}. Check --host and --port.`,
   );
 }
+
+const failureToListen = (host: string, port: number) =>
+  new Promise<NodeJS.ErrnoException | undefined>((done) => {
+    const probe = createServer().once("error", done);
+    probe.listen(port, host, () => probe.close(() => done(undefined)));
+  });
 
 function reportDifferences({ rateLimits }: Configuration): void {
   if (rateLimits.length > 0)
@@ -105,7 +117,7 @@ async function main(): Promise<void> {
   const variables = await readVariables(configuration, { file, names, environment: process.env });
   const supervisor: Supervisor = new Supervisor({ start: () => startWorkerd(workerd), say });
   const storage = await takeStorage(values.storage, supervisor.hold);
-  // Only now: a workerd whose supervising process was killed has listened there.
+  // Only now: an orphaned workerd may have held the port until `takeStorage` killed it.
   await demandFree(host, port);
   const worker = values.worker ?? join(storage.path, "worker");
   if (values.worker === undefined) {

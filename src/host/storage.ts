@@ -12,7 +12,7 @@ import {
 import { connect, createServer, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
 import { Refusal } from "../bundle/refusal.ts";
-import { commandOf, killWhole } from "./processes.ts";
+import { commandOf } from "./processes.ts";
 
 /** The folder with all data of a server; one server at a time may use it. */
 export interface Storage {
@@ -228,6 +228,8 @@ async function holdFor(socket: Socket, hold: Hold): Promise<void> {
 /** Kills a workerd whose supervising process was killed: it still writes into the folder. */
 async function endOrphan(folder: string): Promise<void> {
   const pid = Number(await readFile(join(folder, WORKERD), "utf8").catch(() => ""));
-  if (!(pid > 0) || !(await commandOf(pid)).includes(join(folder, CONFIG))) return;
-  await killWhole(pid);
+  const isOurs = async () => pid > 0 && (await commandOf(pid)).includes(join(folder, CONFIG));
+  if (!(await isOurs())) return;
+  process.kill(pid, "SIGKILL");
+  while (await isOurs()) await new Promise((done) => setTimeout(done, 10));
 }

@@ -1,4 +1,4 @@
-/** Does to requests what Cloudflare's network does before a Worker sees them. */
+/** Prepares requests as Cloudflare's network does before a Worker sees them. */
 
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
 export interface SocketProps {
@@ -19,10 +19,10 @@ interface Handler {
  * client sent there, and removes `cf`. So no caller counts as a person at this machine (`isLocal`): callers through a
  * proxy on this machine would have its address.
  *
- * Each request waits for the event loop of workerd to look at all connections and timers, which it does only where it has
- * nothing else to do: without that, a few connections that keep it busy are served while all others wait.
+ * Each request also waits until the event loop of workerd is idle: only then does workerd look for new data, connections
+ * and due timers. Without that, a few connections that keep it busy are served while all others wait.
  */
-export const behindFront = (worker: Handler): Handler => ({
+export const asOnCloudflare = (worker: Handler): Handler => ({
   async fetch(request, env, context) {
     await scheduler.wait(0);
     const headers = new Headers(request.headers);

@@ -79,7 +79,7 @@ async function run([command = "help", ...args]: string[]): Promise<void> {
       return;
     default:
       throw new Refusal(
-        `There is no command ${command}.${isInstalled ? " All: npx edge-servlets help" : `\n\n${USAGE}`}`,
+        `There is no command ${command}.${isInstalled ? " For all commands: npx edge-servlets help" : `\n\n${USAGE}`}`,
       );
   }
 }

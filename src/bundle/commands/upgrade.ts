@@ -1,6 +1,6 @@
 /** Adds to a project's wrangler.toml what a newer version needs, such as a Durable Object or a later compatibility date. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, normalize } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
@@ -47,33 +47,42 @@ function read(text: string, place: string): Config {
   }
 }
 
+/** A part of the configuration in which this version needs something. */
+interface Part {
+  /** The prefix of its tables: `env.NAME.`, or empty for the top level. */
+  prefix: string;
+  settings: Section;
+}
+
 /**
- * The sections in which this version needs something, by the prefix of their tables: the whole, and the environments
- * that deploy this Worker. An environment inherits what it does not set, except its Durable Objects.
+ * The top level, and the environments that deploy this Worker. What an environment does not set, it inherits: not its
+ * bindings, but all else that this version needs.
  */
-function sectionsOf({ env, ...whole }: Config, ours: Config): [string, Section][] {
+function partsOf({ env, ...top }: Config, ours: Config): Part[] {
   const { durable_objects: _, ...inherited } = ours;
+  const mainOf = ({ main = top["main"] }: { main?: unknown }) => normalize(String(main));
   const environments = Object.entries(env)
-    .filter(([, one]) => one["main"] === undefined)
-    .map(([name, one]): [string, Section] => {
+    .filter(([, one]) => mainOf(one) === mainOf({}))
+    .map(([name, one]): Part => {
       const key = /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
-      return [`env.${key}.`, sectionSchema.parse({ ...inherited, ...one })];
+      const settings = sectionSchema.parse({ ...inherited, ...one });
+      return { prefix: `env.${key}.`, settings };
     });
-  return [["", whole], ...environments];
+  return [{ prefix: "", settings: top }, ...environments];
 }
 
 /** The parts that this version needs and a configuration does not have. */
 interface Lack {
   /** A description of each. */
   missing: string[];
-  /** Values of keys, by section. */
-  values: { section: string; key: string; value: string }[];
+  /** Values of keys, and the prefix of the part that they are missing in. */
+  values: { prefix: string; key: string; value: string }[];
   /** Tables of TOML, to be added at the end. */
   tables: string;
 }
 
 function lackOf(theirs: Config, ours: Config): Lack {
-  const lacks = sectionsOf(theirs, ours).map(([name, section]) => lackIn(name, section, ours));
+  const lacks = partsOf(theirs, ours).map((part) => lackIn(part, ours));
   return {
     missing: lacks.flatMap(({ missing }) => missing),
     values: lacks.flatMap(({ values }) => values),
@@ -81,14 +90,14 @@ function lackOf(theirs: Config, ours: Config): Lack {
   };
 }
 
-function lackIn(section: string, theirs: Section, ours: Config): Lack {
+function lackIn({ prefix, settings: theirs }: Part, ours: Config): Lack {
   const missing: string[] = [];
   const values: Lack["values"] = [];
   let tables = "";
-  const of = section && ` of [${section.slice(0, -1)}]`;
+  const place = placeOf(prefix);
   const set = (key: string, value: string) => {
-    values.push({ section, key, value });
-    missing.push(`${key} = ${value}${of}`);
+    values.push({ prefix, key, value });
+    missing.push(`${key} = ${value}${place}`);
   };
   const date = ours.compatibility_date!;
   if ((theirs.compatibility_date ?? "") < date) set("compatibility_date", JSON.stringify(date));
@@ -99,20 +108,22 @@ function lackIn(section: string, theirs: Section, ours: Config): Lack {
   const bound = new Set(theirs.durable_objects.bindings.map(({ name }) => name));
   for (const { name, class_name } of ours.durable_objects.bindings) {
     if (bound.has(name)) continue;
-    missing.push(`the Durable Object ${name}${of}`);
-    tables += `\n[[${section}durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
+    missing.push(`the Durable Object ${name}${place}`);
+    tables += `\n[[${prefix}durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
   }
   const made = new Set(theirs.migrations.flatMap((one) => one.new_sqlite_classes));
   const tags = new Set(theirs.migrations.map(({ tag }) => tag));
   for (const migration of ours.migrations) {
     const classes = migration.new_sqlite_classes.filter((name) => !made.has(name));
     if (classes.length === 0) continue;
-    missing.push(`the migration of ${classes.join(", ")}${of}`);
+    missing.push(`the migration of ${classes.join(", ")}${place}`);
     const tag = tags.has(migration.tag) ? `edge-servlets-${migration.tag}` : migration.tag;
-    tables += `\n[[${section}migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
+    tables += `\n[[${prefix}migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
   }
   return { missing, values, tables };
 }
+
+const placeOf = (prefix: string) => prefix && ` in [${prefix.slice(0, -1)}]`;
 
 /** The text with a key of the whole configuration set: those of its tables come after the first header. */
 function withKey(text: string, key: string, value: string): string {
@@ -135,13 +146,13 @@ export function upgraded(text: string): { missing: string[]; text: string } {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
   const { missing, values, tables } = lackOf(theirs, ours);
   const keys = values
-    .filter(({ section }) => section === "")
+    .filter(({ prefix }) => prefix === "")
     .reduce((before, { key, value }) => withKey(before, key, value), text);
   const result = keys + tables;
   if (missing.length === 0 || isComplete(result, theirs, ours)) return { missing, text: result };
-  const lines = values.map(({ section, key, value }) => `${section}${key} = ${value}\n`).join("");
+  const lines = values.map(({ prefix, key, value }) => `${key} = ${value}${placeOf(prefix)}\n`);
   throw new Refusal(
-    `${FILE} lacks what this version of edge-servlets needs, and cannot be changed by a program as it is written. Add this by hand, in the way that it is written in:\n${lines}${tables}`,
+    `${FILE} lacks what this version of edge-servlets needs, and cannot be changed by a program as it is written. Add this by hand, in the way that it is written in:\n${lines.join("")}${tables}`,
   );
 }
 

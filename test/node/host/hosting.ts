@@ -37,7 +37,7 @@ ${bindings.join("")}`;
   return folder;
 }
 
-/** How much is kept at least of the last that a server prints, in characters. */
+/** How many characters of a server's latest output are kept at least. */
 const PRINTED = 1_000_000;
 
 export interface Hosting {

@@ -129,10 +129,10 @@ describe("objects that are evicted while the client is away, before each message
     const messages = undisturbed.called.events.length;
     // While it has a stream open, an object is not evicted.
     limited({ callStreamMs: 20 });
-    const who = ["session", "task", "both"];
+    const kinds = ["session", "task", "both"];
     for (let at = 0; at <= messages; at++) {
-      // In turn; at the last, before each of them, it is both.
-      const whose = at === messages ? "both" : who[at % who.length];
+      // One of them before each message in turn; in the last trial, both before every message.
+      const whose = at === messages ? "both" : kinds[at % kinds.length];
       let seen = 0;
       const trial = await tried(call, {}, (client, { tasks }) => async (_message, drop) => {
         if (seen++ !== at && at !== messages) return;

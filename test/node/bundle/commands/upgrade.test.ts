@@ -62,12 +62,13 @@ name = "staging"
 name = "SESSIONS"
 class_name = "Session"
 [env."two words"]
+main = "./src/index.ts"
 [env.other]
 main = "other.js"
 `;
   const { missing, text } = upgraded(theirs);
-  expect(missing).toContain("the Durable Object TASKS of [env.staging]");
-  expect(missing).toContain('the Durable Object SESSIONS of [env."two words"]');
+  expect(missing).toContain("the Durable Object TASKS in [env.staging]");
+  expect(missing).toContain('the Durable Object SESSIONS in [env."two words"]');
   const { durable_objects, env, ...rest } = parse(text) as Record<string, any>;
   const sorted = (objects: any) =>
     objects.bindings.toSorted((a: any, b: any) => a.name.localeCompare(b.name));
@@ -87,7 +88,7 @@ test("an environment's migrations are completed; its older date is to be changed
   expect(classes.filter((name: string) => name === "Session")).toHaveLength(1);
   expect(classes).toContain("Task");
   const older = `${own}[env.a]\ncompatibility_date = "2024-01-01"\n`;
-  expect(() => upgraded(older)).toThrow(/by hand.*\nenv\.a\.compatibility_date = "20/s);
+  expect(() => upgraded(older)).toThrow(/by hand.*\ncompatibility_date = "20.* in \[env\.a\]\n/s);
 });
 
 test.each([
