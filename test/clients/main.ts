@@ -97,7 +97,7 @@ function isUpstream({ upstream = {} }: Client, revision: string, thing: Thing): 
 
 /** Runs a client's program; its last line has the cells. */
 async function play(revision: string, command: readonly string[]): Promise<Row["cells"]> {
-  const { openPort: port, signedUrl, key, signIn: browse } = servers;
+  const { openPort: port, signedUrl, key, passphrase, signIn: browse } = servers;
   const log = values.trace ? (line: string) => console.error(line) : undefined;
   const seen = await witness({ port, browse, ...(log && { log }) });
   const environment = {
@@ -110,6 +110,7 @@ async function play(revision: string, command: readonly string[]): Promise<Row["
       .join(","),
     CLIENT_SIGNED_URL: signedUrl,
     CLIENT_KEY: key,
+    CLIENT_PASSPHRASE: passphrase,
     CLIENT_STAY_SECONDS: String(staySeconds),
     CLIENT_PATIENCE_SECONDS: String(patienceSeconds),
   };

@@ -17,6 +17,8 @@ export interface Servers {
   openPort: number;
   signedUrl: string;
   key: string;
+  /** With it, a person approves a client that signs in. */
+  passphrase: string;
   /** A person's way through the pages of the authorization server. */
   signIn(url: string): Promise<string>;
   close(): Promise<void>;
@@ -47,6 +49,7 @@ async function startHosted(): Promise<Servers> {
     openPort: open.port,
     signedUrl: signed.url.href,
     key: KEY,
+    passphrase: PASSPHRASE,
     signIn,
     async close() {
       await Promise.all([open.end(), signed.end()]);
@@ -84,6 +87,7 @@ async function startDev(): Promise<Servers> {
     openPort: open.port,
     signedUrl: new URL("/mcp", url).href,
     key: KEY,
+    passphrase: PASSPHRASE,
     signIn,
     async close() {
       await harness.close();

@@ -171,6 +171,20 @@ export const CLIENTS: readonly Client[] = [
     note: TOOLS_ALONE,
   },
   {
+    name: "inspector-web",
+    title: "Inspector (web)",
+    toolchain: "browser",
+    package: "@modelcontextprotocol/inspector",
+    version: "2.12.0",
+    program: "browser/inspector.ts",
+    revisions: BOTH,
+    upstream: {
+      "drops@2026-07-28": "https://github.com/modelcontextprotocol/inspector/pull/1730",
+      "stay@2026-07-28": "https://github.com/modelcontextprotocol/inspector/pull/1730",
+    },
+    note: "its page in Chromium. From 2026-07-28 on it does not open `subscriptions/listen` again when it has broken or ended; calls go on, and after a new connection it hears of changes.",
+  },
+  {
     name: "mcp-remote",
     title: "mcp-remote",
     toolchain: "npm",

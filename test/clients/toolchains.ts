@@ -5,9 +5,18 @@
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { startChromium } from "../node/http/chromium.ts";
 import type { Client } from "./table.ts";
 
-export type Toolchain = "python" | "go" | "rust" | "java" | "kotlin" | "typescript" | "npm";
+export type Toolchain =
+  | "python"
+  | "go"
+  | "rust"
+  | "java"
+  | "kotlin"
+  | "typescript"
+  | "npm"
+  | "browser";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];
@@ -23,6 +32,7 @@ const NEEDS: Record<Toolchain, string[]> = {
   kotlin: ["java", "javac", "mvn"],
   typescript: [],
   npm: ["npm"],
+  browser: ["npm"],
 };
 
 /** The tool that is not there, or undefined where all are. */
@@ -48,6 +58,8 @@ export async function install(client: Client): Promise<Command> {
       return typescript(client);
     case "npm":
       return npm(client, folder);
+    case "browser":
+      return browser(client, folder);
   }
 }
 
@@ -175,17 +187,32 @@ async function typescript(client: Client): Promise<Command> {
   return [process.execPath, programOf(client)];
 }
 
-/** A package with what it needs, in a folder of its own: its scripts are not run. */
 async function npm(client: Client, folder: string): Promise<Command> {
   const program = programOf(client);
   const copy = join(folder, basename(program));
   await cp(program, copy);
+  await fetchPackage(client, folder);
+  return [process.execPath, copy, client.package];
+}
+
+/** A web interface, which its program uses in a browser. */
+async function browser(client: Client, folder: string): Promise<Command> {
+  await fetchPackage(client, folder);
+  try {
+    await (await startChromium()).close();
+  } catch (error) {
+    throw new Unavailable(`Chromium does not start: ${String(error).split("\n")[0]!}`);
+  }
+  return [process.execPath, programOf(client), join(folder, "node_modules", client.package)];
+}
+
+/** A package with what it needs, in a folder of its own: its scripts are not run. */
+async function fetchPackage(client: Client, folder: string): Promise<void> {
   const wanted = `${client.package}@${client.version}`;
   await once(folder, wanted, async () => {
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
     run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", wanted], folder);
   });
-  return [process.execPath, copy, client.package];
 }
 
 /** A package that its registry does not give: there is no network, or no such version any more. */

@@ -5,6 +5,7 @@ export const url = new URL(setting("URL"));
 export const revision = setting("REVISION");
 export const signedUrl = new URL(setting("SIGNED_URL"));
 export const key = setting("KEY");
+export const passphrase = setting("PASSPHRASE");
 export const stayMs = Number(setting("STAY_SECONDS")) * 1000;
 
 /**
@@ -41,8 +42,12 @@ export function expect(holds: boolean, found: unknown): void {
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export async function within(ms: number, holds: () => boolean): Promise<boolean> {
-  for (const end = Date.now() + ms; Date.now() < end; await pause(50)) if (holds()) return true;
+export async function within(
+  ms: number,
+  holds: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  for (const end = Date.now() + ms; Date.now() < end; await pause(50))
+    if (await holds()) return true;
   return holds();
 }
 

@@ -26,7 +26,7 @@ export interface Peer {
     close(): Promise<void>;
   };
   /** How often the list of tools has changed. */
-  changed(): number;
+  changed(): number | Promise<number>;
   /** Sets the user's answer when the server asks. */
   answers(answer: Answer): void;
   call(name: string, args?: object, options?: CallOptions): Promise<any>;
@@ -69,9 +69,10 @@ export async function play(peer: Peer): Promise<void> {
   };
   const changes = async () => {
     await peer.listen();
-    const before = peer.changed();
+    const before = await peer.changed();
     await call("test_trigger_tool_change");
-    expect(await within(patienceMs, () => peer.changed() > before), "no tools/list_changed");
+    const hears = async () => (await peer.changed()) > before;
+    expect(await within(patienceMs, hears), "no tools/list_changed");
   };
   await cell("lists", async () => {
     const { tools } = await client.listTools();

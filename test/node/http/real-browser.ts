@@ -1,20 +1,12 @@
-import chromium from "@sparticuz/chromium";
 import axe from "axe-core";
-import {
-  chromium as playwright,
-  type Browser,
-  type BrowserContextOptions,
-  type Page,
-} from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll } from "vitest";
+import { startChromium } from "./chromium.ts";
 
 /** A real browser, for the tests of a file; or why there is none on this machine. */
 export async function realBrowser(): Promise<{ browser?: Browser; why: string }> {
   try {
-    const executablePath = await chromium.executablePath();
-    // In one process, windows mix up their cookies.
-    const args = chromium.args.filter((one) => !/^--(single-process|no-zygote)$/.test(one));
-    const browser = await playwright.launch({ args, executablePath });
+    const browser = await startChromium();
     afterAll(() => browser.close());
     return { browser, why: "" };
   } catch (error) {
