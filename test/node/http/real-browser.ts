@@ -18,7 +18,7 @@ export async function realBrowser(): Promise<{ browser?: Browser; why: string }>
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-  const run = `axe.run({ runOnly: ${JSON.stringify(tags)} })`;
+  const run = `axe.run({ runOnly: ${JSON.stringify(tags)}, resultTypes: ["violations"] })`;
   const { violations } = (await page.evaluate(run)) as {
     violations: { id: string; nodes: { html: string }[] }[];
   };

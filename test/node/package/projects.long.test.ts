@@ -60,6 +60,15 @@ describe.skipIf(!registry)("a project (needs the registry of npm)", () => {
     SLOW,
   );
 
+  test("its commands name the help and the guides that are there", async () => {
+    await expect(inProject("npx", "edge-servlets", "strat")).rejects.toThrow(
+      /no command strat.*npx edge-servlets help/,
+    );
+    const help = await inProject("npx", "edge-servlets", "help", "servlets");
+    const [guide = ""] = /\S+\/hyper-mcp\.md/.exec(help) ?? [];
+    await expect(readFile(join(project, guide), "utf8")).resolves.toContain("hyper-mcp");
+  });
+
   test(
     "its development server serves what is there, and a servlet that is added",
     async () => {
