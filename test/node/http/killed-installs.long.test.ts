@@ -100,15 +100,15 @@ test("at each step of an install", { timeout: 150_000 }, async () => {
   let before = "v0";
   for (const [at, [step, work]] of STEPS.entries()) {
     const next = `v${at + 1}`;
-    const build = await version(next);
-    await work(build);
+    const one = await version(next);
+    await work(one);
     await kill();
     await start();
     expect({ step, isEither: [before, next].includes(await served()) }).toEqual({
       step,
       isEither: true,
     });
-    expect(await operator.put(build)).toMatchObject({ hash: build.build.hash });
+    expect(await operator.put(one)).toMatchObject({ hash: one.build.hash });
     await vi.waitFor(async () => expect(await served()).toBe(next), 10_000);
     before = next;
   }

@@ -24,13 +24,13 @@ const server = await serverOf({ ada: {} }, {});
 const PLAIN = { server, capabilities: {}, ...as("ada") };
 const WITH_TASKS = { ...PLAIN, capabilities: TASKS };
 
-let trials = 0;
+let plans = 0;
 /** A plan that asks for a secret under a name of its own: it is kept for all later calls. */
 const newPlan = () => ({
   steps: [
     http("PUT", "/a"),
     ELICIT,
-    { do: "ask_secret", name: `key ${++trials}` },
+    { do: "ask_secret", name: `key ${++plans}` },
     http("PUT", "/b"),
     { ...ELICIT, message: "And?" },
   ],
