@@ -34,22 +34,7 @@ interface Answer {
   session: string | undefined;
 }
 
-/** Sends a request; again where the connection broke, which crosses with workerd's closing of it. */
-async function post(
-  body: object | undefined,
-  headers: Record<string, string>,
-  tries = 3,
-): Promise<Answer> {
-  try {
-    return await postOnce(body, headers);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ECONNRESET" || tries === 1) throw error;
-    closed++;
-    return post(body, headers, tries - 1);
-  }
-}
-
-function postOnce(body: object | undefined, headers: Record<string, string>): Promise<Answer> {
+function post(body: object | undefined, headers: Record<string, string>): Promise<Answer> {
   const method = body === undefined ? "DELETE" : "POST";
   const accept = "application/json, text/event-stream";
   const all = { "content-type": "application/json", accept, ...headers };
@@ -69,8 +54,6 @@ function postOnce(body: object | undefined, headers: Record<string, string>): Pr
 }
 
 let sent = 0;
-/** Connections that the server had closed when a request was sent on them. */
-let closed = 0;
 const counts: Record<string, number> = {};
 /** Sends one request of a kind, whose answer must have this text in it. */
 async function expected(kind: string, text: RegExp, ...posted: Parameters<typeof post>) {
@@ -214,7 +197,7 @@ const middle = (from: number, to: number) => {
 const [second, last] = [middle(0.25, 0.5), middle(0.75, 1)];
 const grown = last / second;
 console.log(
-  `soak: ${JSON.stringify({ calls: sent, seconds: Math.round((performance.now() - began) / 1000), ...counts, closed, secondQuarterMB: Math.round(second), lastQuarterMB: Math.round(last), grown: Number(grown.toFixed(2)) })}`,
+  `soak: ${JSON.stringify({ calls: sent, seconds: Math.round((performance.now() - began) / 1000), ...counts, secondQuarterMB: Math.round(second), lastQuarterMB: Math.round(last), grown: Number(grown.toFixed(2)) })}`,
 );
 const ended = /workerd ended .*/.exec(server.output())?.[0];
 if (failure !== undefined) console.error(failure);
