@@ -6,6 +6,10 @@ export interface SocketProps {
   trustProxy?: boolean;
 }
 
+/** Requests that begin before workerd looks for others: to wait costs a small call 0.1 ms of CPU. */
+const SERVED_AT_ONCE = 16;
+let served = 0;
+
 interface Handler {
   fetch(
     request: Request,
@@ -19,12 +23,15 @@ interface Handler {
  * client sent there, and removes `cf`. So no caller counts as a person at this machine (`isLocal`): callers through a
  * proxy on this machine would have its address.
  *
- * Each request also waits until the event loop of workerd is idle: only then does workerd look for new data, connections
- * and due timers. Without that, a few connections that keep it busy are served while all others wait.
+ * After some requests, those that follow wait until the event loop of workerd is idle: only then does workerd look for new
+ * data, connections and due timers. Without that, a few connections that keep it busy are served while all others wait.
  */
 export const asOnCloudflare = (worker: Handler): Handler => ({
   async fetch(request, env, context) {
-    await scheduler.wait(0);
+    if (++served > SERVED_AT_ONCE) {
+      await scheduler.wait(0);
+      served = 0;
+    }
     const headers = new Headers(request.headers);
     const address = addressOf(request, context.props as SocketProps | undefined);
     if (address === undefined) headers.delete("cf-connecting-ip");
