@@ -88,8 +88,8 @@ export class StateBlocks {
   }
 
   /**
-   * All blocks of a memory of so many, with all pieces put into them. Others, which earlier versions stored, are deleted.
-   * Throws what `open` throws.
+   * All blocks of a memory that has so many, with all pieces put into them. Deletes blocks behind its end, which earlier
+   * versions stored. Throws what `open` throws.
    */
   all(count: number): KnownBlocks {
     const blocks: KnownBlocks = new Map();

@@ -4,11 +4,11 @@ import {
   concatenate,
   currentBody,
   globalsText,
-  PAGE,
+  sizeOf,
   type Body,
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
-import { BLOCK, takeWritten, type Range } from "../wasm/marks.ts";
+import { BLOCK, marksOf, takeWritten, type Range } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
@@ -180,7 +180,7 @@ export class StateRows {
   /** The changes of a call, to be stored by `save`. Clears the instance's marks of written blocks. */
   changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
     const body = currentBody(instance);
-    const written = writtenIn(body);
+    const written = writtenIn(body, sizeOf(instance.exports));
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
@@ -227,8 +227,7 @@ export class StateRows {
 
   /** The blocks of memory that differ from a pristine instance's, by number. Throws `CorruptState`. */
   blocks(): KnownBlocks {
-    const pages = this.rest()?.pages ?? 0;
-    return this.#blocks.all(pages * (PAGE / BLOCK));
+    return this.#blocks.all(marksOf(this.rest()?.pages ?? 0));
   }
 
   /** Collects memory that is to replace this one. It takes effect with `replace`, which must run in a transaction. */
@@ -273,17 +272,16 @@ export class StateRows {
 }
 
 /**
- * The ranges of the guest's memory that were written, in order. The memory itself may be larger, and what was written behind
- * the guest's end is zero again. Clears the marks.
+ * The ranges that were written of the guest's memory, whose size in bytes this is. The memory itself may be larger: what was
+ * written behind the guest's end is made zero again. Clears the marks.
  */
-function writtenIn({ marks, memory, pages }: Body): Range[] {
+function writtenIn({ marks, memory }: Body, size: number): Range[] {
   // A body without marks has only the kernel's memory.
   if (marks === undefined) return [];
-  const end = pages === undefined ? memory.length : (pages.value as number) * PAGE;
   const ranges: Range[] = [];
   for (const { from, to } of takeWritten(marks.memory, memory.length)) {
-    if (to > end) memory.fill(0, Math.max(from, end), to);
-    if (from < end) ranges.push({ from, to: Math.min(to, end) });
+    if (to > size) memory.fill(0, Math.max(from, size), to);
+    if (from < size) ranges.push({ from, to: Math.min(to, size) });
   }
   return ranges;
 }

@@ -6,8 +6,9 @@ export interface SocketProps {
   trustProxy?: boolean;
 }
 
-/** Requests that begin before workerd looks for others: to wait costs a small call 0.1 ms of CPU. */
+/** How many requests begin before one waits: to wait for each would cost a small call 0.1 ms of CPU. */
 const SERVED_AT_ONCE = 16;
+/** Requests since the last that has waited. */
 let served = 0;
 
 interface Handler {

@@ -12,7 +12,7 @@ export const BLOCK = 4096;
  */
 export const SPILL = 256;
 
-/** Bytes of marks for a memory of so many pages of 64 KiB. */
+/** The marks of a memory of so many pages of 64 KiB: one byte for each of its blocks. */
 export const marksOf = (pages: number) => (pages * 65536) / BLOCK;
 
 /** The marks of the guest's memory, which are the first half, and of the kernel's memory. */

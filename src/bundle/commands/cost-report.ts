@@ -1,8 +1,8 @@
 /** What a servlet's calls cost, in the output of `npm run servlets -- inspect`. */
 import { PER_RUN } from "../../usage/prices.ts";
+import { DOCS } from "../own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
 import { kilobytes, WORKER_BYTES } from "./table.ts";
-import { DOCS } from "../own.ts";
 
 /** CPU time of a request on the free plan: https://developers.cloudflare.com/workers/platform/limits/#cpu-time */
 const FREE_CPU_MS = 10;

@@ -12,11 +12,11 @@ import { printableText } from "../../text.ts";
 import { buildOf } from "../build-files.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { DOCS } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { inTurns } from "../work.ts";
 import { servletFolders } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
-import { DOCS } from "../own.ts";
 
 const CACHE = ".bundle";
 /** Records when each key was uploaded and from which file, because builds share code. */

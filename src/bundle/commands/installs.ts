@@ -1,9 +1,9 @@
 /** The commands of `npm run servlets` that change what a running server has installed. */
 import { parseArgs } from "node:util";
+import { DOCS } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { install, publish, replay, type Options } from "./install.ts";
 import { installed, rollback, uninstall, unpublish, versions } from "./versions.ts";
-import { DOCS } from "../own.ts";
 
 export const INSTALLS_USAGE = `npm run servlets -- install SERVLET   prepares a servlet, shows what it may do, and installs it on a running
                                       server: ${DOCS}/installing.md

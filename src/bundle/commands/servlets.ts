@@ -5,13 +5,13 @@ import { catalogOf, makeBundle } from "../bundle.ts";
 import { examine, locate } from "./examine.ts";
 import { servletFolders } from "./folders.ts";
 import { LANGUAGES, newServlet } from "./new.ts";
+import { DOCS, isInstalled } from "../own.ts";
 import { Refusal, runCommand } from "../refusal.ts";
 import { importConfig } from "./import.ts";
 import { installs, INSTALLS_USAGE } from "./installs.ts";
 import { listing, report } from "./report.ts";
 import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
-import { DOCS, isInstalled } from "../own.ts";
 
 const USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
     --lang ${LANGUAGES}

@@ -1,9 +1,9 @@
 /** Messages for a servlet that cannot be bundled or loaded: what is wrong, and what its author can do. */
 import { relative, resolve } from "node:path";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
+import { DOCS } from "../own.ts";
 import { nodeModuleOf, packageOf, type Packages } from "./packages.ts";
 import type { Places } from "./places.ts";
-import { DOCS } from "../own.ts";
 
 /** The name of the generated module that starts a servlet. */
 export const START = "<start>";

@@ -13,7 +13,7 @@ export async function connect(page: Page, server: string): Promise<void> {
   await page.getByText(`MCP ${revision}`, { exact: true }).waitFor();
 }
 
-/** What a connected page offers. */
+/** The Inspector as a client: each method does by the page, once it is connected, what an SDK does by a call. */
 export function peerOf(page: Page): Peer {
   let answer: Answer = async () => ({ action: "decline" });
   const tools = page.getByTestId("tools-screen");
@@ -147,7 +147,7 @@ async function writeJson(page: Page, form: Locator, value: object): Promise<void
   await page.keyboard.insertText(JSON.stringify(value));
 }
 
-/** What the page shows of a call's result. Throws where it shows that the call has failed. */
+/** Reads the result of a call from the page. Throws if the page says that the call failed. */
 async function resultOf(tools: Locator): Promise<unknown> {
   const alert = tools.getByRole("alert");
   if (await tools.getByRole("heading", { name: "Tool Call Failed" }).isVisible())

@@ -3,6 +3,13 @@ import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { upgraded } from "../../../../src/bundle/commands/upgrade.ts";
 
+/** What these tests look at of a configuration. */
+interface Config {
+  durable_objects: { bindings: { name: string }[] };
+  migrations: { tag: string; new_sqlite_classes: string[] }[];
+  env: Record<string, Config>;
+}
+
 const own = await readFile("wrangler.toml", "utf8");
 
 test("a configuration that is complete stays as it is", () => {
@@ -22,9 +29,7 @@ test("what is missing is added, and the rest stays", () => {
 
 test("a class that has its migration gets no other, and tags that are taken stay the user's", () => {
   const mine = '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Mine", "Session"]\n';
-  const { migrations } = parse(upgraded(mine).text) as {
-    migrations: { tag: string; new_sqlite_classes: string[] }[];
-  };
+  const { migrations } = parse(upgraded(mine).text) as unknown as Config;
   expect(migrations[0]).toEqual({ tag: "v1", new_sqlite_classes: ["Mine", "Session"] });
   expect(migrations[1]!.tag).toBe("edge-servlets-v1");
   const classes = migrations.flatMap((one) => one.new_sqlite_classes);
@@ -69,13 +74,13 @@ main = "other.js"
   const { missing, text } = upgraded(theirs);
   expect(missing).toContain("the Durable Object TASKS in [env.staging]");
   expect(missing).toContain('the Durable Object SESSIONS in [env."two words"]');
-  const { durable_objects, env, ...rest } = parse(text) as Record<string, any>;
-  const sorted = (objects: any) =>
-    objects.bindings.toSorted((a: any, b: any) => a.name.localeCompare(b.name));
+  const { durable_objects, env, ...rest } = parse(text) as unknown as Config;
+  const sorted = ({ bindings }: Config["durable_objects"]) =>
+    bindings.toSorted((a, b) => a.name.localeCompare(b.name));
   for (const name of ["staging", "two words"])
-    expect(sorted(env[name].durable_objects)).toEqual(sorted(durable_objects));
-  expect(env.staging.name).toBe("staging");
-  expect(env.other).toEqual({ main: "other.js" });
+    expect(sorted(env[name]!.durable_objects)).toEqual(sorted(durable_objects));
+  expect(env["staging"]).toHaveProperty("name", "staging");
+  expect(env["other"]).toEqual({ main: "other.js" });
   expect({ durable_objects, ...rest }).toEqual(parse(own));
   expect(upgraded(text).missing).toEqual([]);
 });
@@ -83,9 +88,9 @@ main = "other.js"
 test("an environment's migrations are completed; its older date is to be changed by hand", () => {
   const migrations = '[[env.a.migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Session"]\n';
   const { text } = upgraded(own + migrations);
-  const { env } = parse(text) as Record<string, any>;
-  const classes = env.a.migrations.flatMap((one: any) => one.new_sqlite_classes);
-  expect(classes.filter((name: string) => name === "Session")).toHaveLength(1);
+  const { env } = parse(text) as unknown as Config;
+  const classes = env["a"]!.migrations.flatMap((one) => one.new_sqlite_classes);
+  expect(classes.filter((name) => name === "Session")).toHaveLength(1);
   expect(classes).toContain("Task");
   const older = `${own}[env.a]\ncompatibility_date = "2024-01-01"\n`;
   expect(() => upgraded(older)).toThrow(/by hand.*\ncompatibility_date = "20.* in \[env\.a\]\n/s);
