@@ -54,7 +54,11 @@ export interface Options {
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
+  /** False leaves out the optimiser, but for the engine of servlets in TypeScript: see `PrepareOptions`. */
+  optimise?: boolean;
 }
+
+type Making = Omit<Options, "folders">;
 
 /**
  * Finds, builds, prepares, asks and checks all servlets of these folders.
@@ -69,14 +73,15 @@ export async function makeBundle(options: Options): Promise<Member[]> {
 /** The same for servlets that have been found; `refusals` are those of others. */
 export async function bundleAll(
   all: readonly Found[],
-  { cache, progress }: Pick<Options, "cache" | "progress">,
+  options: Making,
   refusals = new Refusals(),
 ): Promise<Member[]> {
+  const { cache, progress } = options;
   await copyPrepared(cache);
   const scripts = await bundleScripts(all, { cache, progress, refusals });
   const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
   const built = await inTurns(buildable, (found) =>
-    refusals.collect(() => makeReady(found, scripts.get(found), { cache, progress })),
+    refusals.collect(() => makeReady(found, scripts.get(found), options)),
   );
   const ready = built.filter((one) => one !== undefined);
   const answers = await askAll(
@@ -118,7 +123,7 @@ type Ready = Omit<
 /** The scripts of the servlets in TypeScript, their types checked. */
 async function bundleScripts(
   all: readonly Found[],
-  { cache, progress, refusals }: Pick<Options, "cache" | "progress"> & { refusals: Refusals },
+  { cache, progress, refusals }: Making & { refusals: Refusals },
 ): Promise<Map<Found, Script>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
   const made = await inTurns(wanted, ({ source }) =>
@@ -137,7 +142,7 @@ async function bundleScripts(
 async function makeReady(
   found: Found,
   script: Script | undefined,
-  { cache, progress }: Pick<Options, "cache" | "progress">,
+  { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
   refuseUnkept(found);
@@ -146,8 +151,12 @@ async function makeReady(
   try {
     const keeps = keepsState(found.manifest);
     const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
-    const memory = { memoryBytes: most, ...(keeps && { markedPages: 0 }) };
-    const prepared = await prepare(plugin, memory, cache, tell);
+    const how = {
+      memoryBytes: most,
+      optimise: optimise || script !== undefined,
+      ...(keeps && { markedPages: 0 }),
+    };
+    const prepared = await prepare(plugin, how, cache, tell);
     if (keeps && prepared.unrestorable !== undefined) {
       throw new Refusal(
         `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,

@@ -26,6 +26,13 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
+/** Leaves a file alone that would stay the same: writing it would wake its watchers. */
+export async function writeIfNew(path: string, content: string): Promise<void> {
+  const old = await readIfThere(path);
+  if (old === undefined || new TextDecoder().decode(old) !== content)
+    await writeWhole(path, content);
+}
+
 /** Copies what the installed package brings prepared into the cache: preparing the engine for TypeScript servlets takes long. */
 export async function copyPrepared(cache: string): Promise<void> {
   const prepared = join(OWN_FOLDER, "prepared");

@@ -32,11 +32,10 @@ type Structured = object & { then?: never };
 /** The return type of a tool's handler with the output schema `O`. */
 export type ToolReturn<O> = unknown extends O
   ? ToolOutput | Promise<ToolOutput>
-  :
-      | Given<InputOf<O>>
-      | ToolResult
-      | InputRequired
-      | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
+  : | Given<InputOf<O>>
+    | ToolResult
+    | InputRequired
+    | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
 
 /** A `T` that is only read. */
 type Given<T> = T extends readonly (infer E)[]

@@ -104,7 +104,12 @@ export interface ServletUnderTest {
  * manifest) lasts for as long as the object that is returned.
  */
 export async function loadServlet(folder: string): Promise<ServletUnderTest> {
-  const members = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: [folder],
+    cache: ".bundle",
+    progress: () => {},
+    optimise: false,
+  });
   const [member] = members;
   if (member === undefined || members.length > 1) {
     throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);

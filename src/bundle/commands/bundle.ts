@@ -8,7 +8,7 @@ import * as z from "zod";
 import { manifestSchema } from "../../servlets/manifest.ts";
 import { makeBundle } from "../bundle.ts";
 import { bundleSource, newBuilds } from "../bundle-module.ts";
-import { readIfThere, writeWhole } from "../cache.ts";
+import { readIfThere, writeIfNew } from "../cache.ts";
 import { servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
@@ -73,11 +73,4 @@ const { worker, objects } = createWorker(bundle);
 export const { ${classes.toSorted().join(", ")} } = objects;
 export default worker;
 `;
-}
-
-/** Leaves a file alone that would stay the same: writing it would wake its watchers. */
-async function writeIfNew(path: string, content: string): Promise<void> {
-  const old = await readIfThere(path);
-  if (old === undefined || new TextDecoder().decode(old) !== content)
-    await writeWhole(path, content);
 }

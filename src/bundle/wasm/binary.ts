@@ -54,8 +54,8 @@ export interface Outline {
   tables: Table[];
   /** Indices of the mutable globals that are defined here and hold numbers. */
   mutableGlobals: number[];
-  /** The types of the globals that are defined here, in hex. */
-  globalTypes: string[];
+  /** The globals that are defined here, with their types in hex. */
+  globals: { type: string; isMutable: boolean }[];
   /** The types of the tags that are defined here, as those of functions. */
   tagTypes: string[];
   /** Index of the start function. */
@@ -149,7 +149,8 @@ function readValueType(reader: Reader): string {
   return `${byte.toString(16)}:${reader.number()}`;
 }
 
-const NUMBER_TYPES = new Set(["7f", "7e", "7d", "7c"]);
+/** The types of numbers that JavaScript can read and set, in hex. */
+export const NUMBER_TYPES = new Set(["7f", "7e", "7d", "7c"]);
 
 function readGlobal(reader: Reader): { type: string; isMutable: boolean } {
   const type = readValueType(reader);
@@ -202,7 +203,7 @@ export function outline(wasm: Uint8Array): Outline {
     })),
     memories: list(SECTION.memory, readSize),
     tables: list(SECTION.table, readTable),
-    globalTypes: globals.map(({ type }) => type),
+    globals,
     mutableGlobals: globals.flatMap(({ type, isMutable }, at) =>
       isMutable && NUMBER_TYPES.has(type)
         ? [at + imports.filter(({ kind }) => kind === "global").length]

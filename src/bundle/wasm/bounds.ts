@@ -6,14 +6,14 @@ import { Refusal } from "../refusal.ts";
 const HELD_TYPES = new Set(["7f", "7e", "7d", "7c", "7b", "70", "6f"]);
 
 /** Refuses what takes memory that `memory_limit` does not bound. */
-export function checkBounds({ tables, mutableGlobals, globalTypes, tagTypes }: Outline): void {
+export function checkBounds({ tables, mutableGlobals, globals, tagTypes }: Outline): void {
   const entries = initialEntries(tables);
   if (entries > limits.tableEntries) {
     throw new Refusal(
       `its tables start with ${entries} entries (each table counts as ${limits.tableOverhead} more), and ${limits.tableEntries} is the limit: take the address of fewer functions, or split it into several servlets`,
     );
   }
-  if (![...tables.map(({ type }) => type), ...globalTypes].every((type) => HELD_TYPES.has(type))) {
+  if (![...tables, ...globals].every(({ type }) => HELD_TYPES.has(type))) {
     throw new Refusal(
       "it keeps exceptions (exnref) or other references in a table or a global, which may hold numbers, functions and external references only: keep them in locals",
     );

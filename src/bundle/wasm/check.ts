@@ -7,8 +7,8 @@ import { Refusal } from "../refusal.ts";
 import { outline, SECTION, type Import, type Outline } from "./binary.ts";
 import { checkBounds } from "./bounds.ts";
 import { Reader, sections } from "./bytes.ts";
-import { readBody } from "./function-body.ts";
 import { checkType } from "./import-types.ts";
+import { readInstruction, skipLocals, type Instruction } from "./instructions.ts";
 
 /** Exports of a servlet that some dialect calls. */
 export const SERVLET_EXPORTS: ReadonlySet<string> = new Set(
@@ -94,12 +94,18 @@ export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
   return guest;
 }
 
-/** Throws a `Refusal` at an instruction that is not supported: binaryen's message would name its own files. */
-export function checkInstructions(plugin: Uint8Array): void {
-  const code = sections(plugin).find(({ id }) => id === SECTION.code);
+/**
+ * Reads the instructions of all functions, in order. Throws a `Refusal` at one that is not supported: binaryen's message
+ * would name its own files.
+ */
+export function everyInstruction(wasm: Uint8Array, visit = (_one: Instruction): void => {}): void {
+  const code = sections(wasm).find(({ id }) => id === SECTION.code);
   if (code === undefined) return;
   const reader = new Reader(code.body);
-  for (const body of reader.list(() => reader.take(reader.number()))) readBody(body, 0, []);
+  for (const body of reader.list(() => new Reader(reader.take(reader.number())))) {
+    skipLocals(body);
+    while (body.at < body.bytes.length) visit(readInstruction(body));
+  }
 }
 
 /** True if the host or the kernel has this import of a plugin. */

@@ -1,6 +1,6 @@
 /** Reads what determines how a function pays for its fuel. */
 import { Reader } from "./bytes.ts";
-import { OP, readInstruction } from "./instructions.ts";
+import { OP, readInstruction, skipLocals } from "./instructions.ts";
 import { CLOSING, OPENING, THROWING } from "./paths.ts";
 
 /** A function of no more instructions that neither calls nor loops is paid for by its callers. */
@@ -49,11 +49,7 @@ export function readBody(
   results: readonly string[],
 ): FunctionBody {
   const reader = new Reader(bytes);
-  let nextLocal = params;
-  reader.list(() => {
-    nextLocal += reader.number();
-    reader.skipNumber();
-  });
+  const nextLocal = params + skipLocals(reader);
   const codeAt = reader.at;
   /** For each open block, how many handlers it lies in. */
   const open: number[] = [0];

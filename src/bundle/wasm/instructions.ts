@@ -41,6 +41,16 @@ export const OP = {
   simd: 0xfd,
 } as const;
 
+/** Reads past the locals that a function's body declares; gives how many there are. */
+export function skipLocals(reader: Reader): number {
+  let count = 0;
+  reader.list(() => {
+    count += reader.number();
+    reader.skipNumber();
+  });
+  return count;
+}
+
 /**
  * Reads one instruction of those that binaryen's FEATURES allow; throws a `Refusal` at any other.
  * https://webassembly.github.io/spec/core/binary/instructions.html, and for the older exceptions

@@ -5,19 +5,27 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../limits.ts";
-import { rewrite, type Export, type Import, type Outline } from "./binary.ts";
+import {
+  NUMBER_TYPES,
+  outline,
+  rewrite,
+  type Export,
+  type Import,
+  type Outline,
+} from "./binary.ts";
 import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
 import {
   check,
-  checkInstructions,
+  everyInstruction,
   KERNEL,
   kernelFunctions,
   NAMESPACES,
   SERVLET_EXPORTS,
 } from "./check.ts";
+import { OP } from "./instructions.ts";
 import { tracked } from "./tracking.ts";
 import { starter, startFunctions } from "./start.ts";
 import { OWN_EXTENSION } from "../own.ts";
@@ -47,11 +55,13 @@ export interface Prepared {
   imports: string[];
 }
 
-export interface MemoryOptions {
+export interface PrepareOptions {
   /** The most memory of an instance. */
   memoryBytes: number;
   /** From so many pages of memory on, a guest marks what it writes. */
   markedPages?: number;
+  /** Runs the optimiser, which takes most of the time: what a guest does and its fuel are the same without. */
+  optimise?: boolean;
 }
 
 /** Where nothing else is said: from there on, marks save more than they cost. */
@@ -73,7 +83,7 @@ const PAGE = 65536;
  */
 export async function prepare(
   plugin: Uint8Array<ArrayBuffer>,
-  { memoryBytes, markedPages = MARKED_PAGES }: MemoryOptions,
+  { memoryBytes, markedPages = MARKED_PAGES, optimise = true }: PrepareOptions,
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Prepared> {
@@ -88,10 +98,10 @@ export async function prepare(
   }
   const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
   const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
-  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked}`, plugin);
+  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
   const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   const { wasm, unrestorable } = await shared(path, () =>
-    transformed(plugin, guest, path, { maximumPages, isMarked, progress }),
+    transformed(plugin, guest, path, { maximumPages, isMarked, optimise, progress }),
   );
   const module = await WebAssembly.compile(wasm);
   return {
@@ -107,6 +117,7 @@ export async function prepare(
 interface Transformation {
   maximumPages: number;
   isMarked: boolean;
+  optimise: boolean;
   progress: (doing: string) => void;
 }
 
@@ -124,7 +135,7 @@ async function transformed(
   }
   progress("preparing");
   const wasm = new Uint8Array(await transform(plugin, guest, options));
-  const unrestorable = await lastingChanges(wasm);
+  const unrestorable = lastingChanges(wasm);
   await writeWhole(path, wasm);
   await writeWhole(note, unrestorable);
   return { wasm, unrestorable };
@@ -134,18 +145,27 @@ async function transformed(
  * Says why an instance cannot be restored by its memories and numeric globals: it changes tables, drops
  * segments, or has globals of other types. Empty if it can.
  */
-async function lastingChanges(wasm: Uint8Array): Promise<string> {
-  const text = await inFolder(async (file) => {
-    await writeFile(file("in.wasm"), wasm);
-    await tool("wasm-dis", [file("in.wasm"), "-o", file("out.wat"), ...FEATURES]);
-    return readFile(file("out.wat"), "utf8");
+function lastingChanges(wasm: Uint8Array): string {
+  const found = new Set<string>();
+  everyInstruction(wasm, ({ opcode, sub }) => {
+    const name = opcode === OP.bulk ? LASTING_BULK[sub!] : undefined;
+    if (name !== undefined) found.add(name);
+    if (opcode === OP.tableSet) found.add("table.set");
   });
-  const found =
-    text.match(/\((?:table\.(?:set|grow|fill|copy|init)|data\.drop|elem\.drop)\b/g) ?? [];
-  const kinds = [...new Set(found)].map((one) => one.slice(1));
-  if (/\(mut (?!i32|i64|f32|f64)/.test(text)) kinds.push("globals that are no numbers");
-  return kinds.length === 0 ? "" : `it uses ${kinds.join(", ")}`;
+  if (outline(wasm).globals.some(({ type, isMutable }) => isMutable && !NUMBER_TYPES.has(type)))
+    found.add("globals that are no numbers");
+  return found.size === 0 ? "" : `it uses ${[...found].join(", ")}`;
 }
+
+/** Instructions with the prefix 0xfc that change tables or drop segments. */
+const LASTING_BULK: Readonly<Record<number, string>> = {
+  9: "data.drop",
+  12: "table.init",
+  13: "elem.drop",
+  14: "table.copy",
+  15: "table.grow",
+  17: "table.fill",
+};
 
 /** Digest of everything that the result depends on, other than the plugin and its memory limit. */
 async function ingredients(): Promise<string> {
@@ -186,9 +206,9 @@ function renamed(one: Import, kernel: Set<string>): Import {
 async function transform(
   plugin: Uint8Array,
   guest: Outline,
-  { maximumPages, isMarked }: { maximumPages: number; isMarked: boolean },
+  { maximumPages, isMarked, optimise }: Omit<Transformation, "progress">,
 ): Promise<Uint8Array> {
-  checkInstructions(plugin);
+  everyInstruction(plugin);
   const kernel = await kernelFunctions();
   const starts = startFunctions(guest);
   const own = rewrite(plugin, {
@@ -236,15 +256,18 @@ async function transform(
       maximumTableEntries: limits.tableEntries,
     });
     const paying = metered(bounded);
-    await writeFile(
-      file("metered.wasm"),
-      guest.memories.length === 0 ? paying : tracked(paying, maximumPages, isMarked),
-    );
+    const done = guest.memories.length === 0 ? paying : tracked(paying, maximumPages, isMarked);
+    if (!optimise) return rewrite(done, {});
+    await writeFile(file("metered.wasm"), done);
     const out = file("optimised.wasm");
-    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES]);
+    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES], {
+      short: done.length < LONG_BYTES,
+    });
     return readFile(out);
   });
 }
 
 const memoryExport: Export = { name: "memory", kind: "memory", index: 0 };
+/** Modules of so many bytes keep the optimiser busy for seconds. */
+const LONG_BYTES = 1 << 20;
 const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];

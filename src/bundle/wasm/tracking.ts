@@ -63,7 +63,7 @@ const RANGES = new Set([8, 10, 11]);
  * memory is the first and the kernel's the second, with at most `maximumPages` each.
  */
 export function tracked(wasm: Uint8Array, maximumPages: number, isMarked: boolean): Uint8Array {
-  const { imports, memories, functionType, globalTypes } = outline(wasm);
+  const { imports, memories, functionType, globals } = outline(wasm);
   const all = sections(wasm);
   const reader = (id: number) => new Reader(all.find((one) => one.id === id)!.body);
   const imported = imports.filter(({ kind }) => kind === "function").length;
@@ -73,7 +73,7 @@ export function tracked(wasm: Uint8Array, maximumPages: number, isMarked: boolea
   const markPages = Math.ceil((2 * marksOf(maximumPages)) / 65536);
   const tracker: Tracker = {
     marks: memories.length,
-    pages: globalTypes.length,
+    pages: globals.length,
     grow: imported + count,
     markRange: imported + count + 1,
     marksAt: [0, (markPages * 65536) / 2],
