@@ -50,6 +50,7 @@ export default defineConfig({
           name: "node",
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
