@@ -7,7 +7,10 @@ import { settings } from "./test/worker/settings.ts";
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
 export default defineConfig({
+  // Packages without their sources are no news.
+  logLevel: "error",
   test: {
+    reporters: ["./test/node/progress.ts"],
     // What servers and servlets log is shown of tests that fail.
     silent: "passed-only",
     slowTestThreshold: 10_000,
