@@ -7,7 +7,7 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 
 interface Step {
@@ -64,23 +64,25 @@ if (unknown !== undefined) {
   console.error(`There is no step "${unknown}". Take some of: ${names}.`);
   process.exit(1);
 }
-const isWanted = ({ name }: Step) => only?.includes(name) ?? true;
+const isWanted = (step: Step) => only === undefined || step === BUNDLE || only.includes(step.name);
 
 const began = performance.now();
 const failed: Step[] = [];
 await mkdir(FOLDER, { recursive: true });
+await rm(REPORT, { force: true });
 if (await lane([BUNDLE])) {
   await Promise.all([lane([TESTS]), lane(CHECKS)]);
   if (values.all || only !== undefined) {
     for (const step of SLOW.filter(isWanted)) await record(step, await lane([step]));
   }
 }
-const tests = await counts();
+const { passed, failed: failedTests } = await counts();
 console.log(`\nverify took ${minutes(performance.now() - began)}.`);
-for (const { name, command } of failed) console.log(`  ${name} failed; alone: npx ${command}`);
+for (const { name } of failed)
+  console.log(`  ${name} failed. Alone: npm run verify -- --only ${JSON.stringify(name)}`);
 // A step that fails counts as a test that fails.
-const failures = Math.max(tests.failed, 0) + failed.filter((step) => step !== TESTS).length;
-console.log(`${tests.passed} passed, ${failures} failed`);
+const failures = failedTests + failed.filter((step) => step !== TESTS).length;
+console.log(`${passed} passed, ${failures} failed`);
 process.exit(failed.length === 0 ? 0 : 1);
 
 /** Runs steps one after another, also after one that fails; true if none does. */
@@ -125,15 +127,14 @@ function run({ name, command, isShown }: Step): Promise<{ code: number | null; o
 async function counts(): Promise<{ passed: number; failed: number }> {
   if (!isWanted(TESTS)) return { passed: 0, failed: 0 };
   const text = await readFile(REPORT, "utf8").catch(() => "{}");
-  const report = JSON.parse(text) as {
-    [kind in "numPassedTests" | "numFailedTests" | "numFailedTestSuites"]?: number;
-  };
   const {
-    numPassedTests: passed = 0,
-    numFailedTests: tests = 0,
-    numFailedTestSuites: suites = 1,
-  } = report;
-  return { passed, failed: tests > 0 ? tests : suites };
+    numPassedTests = 0,
+    numFailedTests = 0,
+    numFailedTestSuites = 1,
+  } = JSON.parse(text) as {
+    [count in "numPassedTests" | "numFailedTests" | "numFailedTestSuites"]?: number;
+  };
+  return { passed: numPassedTests, failed: numFailedTests || numFailedTestSuites };
 }
 
 /** Replaces the row of a slow step in the file of results. */
