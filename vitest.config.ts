@@ -6,6 +6,9 @@ import { settings } from "./test/worker/settings.ts";
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
+/** Polls end with their condition; this bound is for a busy machine. */
+const expect = { poll: { timeout: 20_000 } };
+
 export default defineConfig({
   // Packages without their sources are no news.
   logLevel: "error",
@@ -45,6 +48,7 @@ export default defineConfig({
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
           isolate: false,
           setupFiles: "./test/worker/shared.ts",
+          expect,
           testTimeout: 60_000,
         },
       },
@@ -54,6 +58,7 @@ export default defineConfig({
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           isolate: false,
+          expect,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
