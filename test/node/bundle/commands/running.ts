@@ -34,6 +34,8 @@ export function run(program: string, args: string[], variables: Variables = {}):
 export const servletsProcess = (args: string[], variables: Variables = {}): Promise<Ended> =>
   run(process.execPath, ["src/bundle/commands/servlets.ts", ...args], variables);
 
+const exitCode = () => Number(process.exitCode ?? 0);
+
 /** Runs a command of `npm run servlets` in this process: one at a time, as it has the console. */
 export async function servlets(args: string[], variables: Variables = {}): Promise<Ended> {
   const before = { env: process.env, exitCode: process.exitCode };
@@ -47,7 +49,7 @@ export async function servlets(args: string[], variables: Variables = {}): Promi
   process.exitCode = undefined;
   try {
     await runCommand(() => servletCommand(args));
-    return { code: Number(process.exitCode ?? 0), stdout: written.log, stderr: written.error };
+    return { code: exitCode(), stdout: written.log, stderr: written.error };
   } finally {
     Object.assign(process, before);
     for (const spy of spies) spy.mockRestore();

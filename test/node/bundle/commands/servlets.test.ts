@@ -16,7 +16,7 @@ import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
 import { report } from "../../../../src/bundle/commands/report.ts";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
-import { run, servlets as command, servletsProcess } from "./running.ts";
+import { run, servlets as runServlets, servletsProcess } from "./running.ts";
 
 /** The command `npm run servlets`. */
 const bin = (name: string) => join("node_modules", ".bin", name);
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const inFolders = (folders: string[]) => ({ SERVLETS: folders.join(delimiter) });
-const servlets = (args: string[], folders = [folder]) => command(args, inFolders(folders));
+const servlets = (args: string[], folders = [folder]) => runServlets(args, inFolders(folders));
 
 async function refused(args: string[], folders?: string[]): Promise<string> {
   const { code, stdout, stderr } = await servlets(args, folders);
