@@ -24,7 +24,7 @@ const vitest = `vitest run --reporter=./test/node/progress.ts --reporter=json --
 
 const BUNDLE: Step = {
   name: "bundle",
-  command: "npm run --silent bundle && npm run --silent bundle:tests",
+  command: "npm run --silent bundle:tests",
 };
 const TESTS: Step = {
   name: "tests",
