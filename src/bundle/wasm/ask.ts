@@ -54,7 +54,7 @@ export async function askAll(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
-  const code = await runtime();
+  const code = await (asking ??= runtime());
   const notes = questions.map((question) => {
     const about = JSON.stringify(aboutOf(question));
     return join(cache, `${sha256(code, question.prepared.hash, about).slice(0, 32)}.lists.json`);
@@ -79,6 +79,9 @@ const aboutOf = (question: ListQuestion) => ({
   name: undefined,
   prepared: undefined,
 });
+
+/** The code that asks servlets; built once in a process. */
+let asking: Promise<string> | undefined;
 
 async function runtime(): Promise<string> {
   const built = await build({
