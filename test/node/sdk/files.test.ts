@@ -88,13 +88,13 @@ const REFUSED: [code: string, asked: unknown[]][] = [
   ["ENAMETOOLONG", ["writeFile", `/data/${"n".repeat(10_000)}`, "x"]],
   ["EXDEV", ["rename", "/data/here", "/data/other/there"]],
 ];
-const named = REFUSED.map(([code, asked]) => [
-  `${code}: ${JSON.stringify(asked).slice(0, 60)}`,
+const named = REFUSED.map(([code, asked]) => ({
+  what: `${code}: ${JSON.stringify(asked).slice(0, 60)}`,
   code,
   asked,
-]);
+}));
 
-test.each(named)("%s", async (_what, code, asked) => {
+test.each(named)("$what", async ({ code, asked }) => {
   const [, result] = await steps(["writeFile", "/data/here", "x"], asked);
   expect(result).toMatch(new RegExp(`^${code}: `));
 });
