@@ -130,7 +130,7 @@ describe("new", () => {
     expect(tested.stdout).toMatch(/4 passed/);
   });
 
-  // That they are built and work: docs/languages.long.test.ts.
+  // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
     for (const language of ["c", "as"]) {
       const made = await newServlet(`in-${language}`, [folder], language);
