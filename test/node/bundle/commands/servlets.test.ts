@@ -120,7 +120,7 @@ describe("new", () => {
     await import(resolve(made, "sample/servlet.test.ts"));
   });
 
-  // That they are built and work: docs/languages.long.test.ts.
+  // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
     for (const language of ["c", "as"]) {
       const made = await newServlet(`in-${language}`, [folder], language);
