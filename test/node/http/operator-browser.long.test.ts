@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { built, serveLoading } from "./installing.ts";
+import { built, NEWS_AT_ONCE, serveLoading } from "./installing.ts";
 import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
 
 /** The pages for operators in a real browser: usage, and what is served. */
@@ -10,7 +10,7 @@ const { browser, why } = await realBrowser();
 
 let server: Awaited<ReturnType<typeof serveLoading>>;
 beforeAll(async () => {
-  const variables = { LIMITS: JSON.stringify({ usageMs: 100 }) };
+  const variables = { LIMITS: JSON.stringify({ ...NEWS_AT_ONCE, usageMs: 100 }) };
   server = await serveLoading({ assets: ".bundle/assets", variables });
 });
 afterAll(() => server.close());
