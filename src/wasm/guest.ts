@@ -147,9 +147,12 @@ export class Guest extends GuestMemory {
 
   /**
    * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting.
-   * `work` settles soon after its signal aborts.
+   * `work` settles soon after its signal aborts; `gone` is the one that aborts when the client has left.
    */
-  async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
+  async wait<T>(
+    work: (signal: AbortSignal, gone: AbortSignal) => Promise<T>,
+    atMostMs = Infinity,
+  ): Promise<T> {
     const gone = (this.#gone ??= this.setup.signal());
     const late = new AbortController();
     const timer = setTimeout(
@@ -158,7 +161,7 @@ export class Guest extends GuestMemory {
     );
     const began = Date.now();
     try {
-      return await work(AbortSignal.any([gone, late.signal]));
+      return await work(AbortSignal.any([gone, late.signal]), gone);
     } catch (error) {
       if (gone.aborted) throw clientHasLeft();
       if (late.signal.aborted && !(error instanceof GuestError)) {

@@ -19,7 +19,7 @@ const world = createServer((request, response) => {
 });
 
 const source = (origin: string) => `import { defineServlet } from "edge-servlets/servlet";
-const input = { type: "object", properties: {} } as const;
+const input = { type: "object", properties: {} };
 export default defineServlet({ tools: {
   sleeps: { description: "Sleeps.", input, handler: async (_, context) => { await context.sleep(120_000); return "slept"; } },
   fetches: { description: "Fetches what never answers.", input, handler: async (_, context) => (await context.fetch("${origin}/slow")).text() },
