@@ -1,10 +1,16 @@
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { settings } from "./test/worker/settings.ts";
+import { storageFolder } from "./test/worker/storage.ts";
 
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
+
+// Where miniflare, in this process, has its storage. The other tests have the usual folder.
+const TMPDIR = tmpdir();
+process.env["TMPDIR"] = storageFolder();
 
 export default defineConfig({
   test: {
@@ -50,6 +56,7 @@ export default defineConfig({
           name: "node",
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
+          env: { TMPDIR },
           isolate: false,
           testTimeout: 60_000,
           hookTimeout: 120_000,
