@@ -1,13 +1,19 @@
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { settings } from "./test/worker/settings.ts";
+import { storageFolder } from "./test/worker/storage.ts";
 
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
 /** Polls end with their condition; this bound is for a busy machine. */
 const expect = { poll: { timeout: 20_000 } };
+
+// Where miniflare, in this process, has its storage. The other tests have the usual folder.
+const TMPDIR = tmpdir();
+process.env["TMPDIR"] = storageFolder();
 
 export default defineConfig({
   // Packages without their sources are no news.
@@ -57,6 +63,7 @@ export default defineConfig({
           name: "node",
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
+          env: { TMPDIR },
           isolate: false,
           expect,
           testTimeout: 60_000,
