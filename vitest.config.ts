@@ -1,13 +1,25 @@
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { settings } from "./test/worker/settings.ts";
+import { storageFolder } from "./test/worker/storage.ts";
 
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
+/** Polls end with their condition; this bound is for a busy machine. */
+const expect = { poll: { timeout: 20_000 } };
+
+// Where miniflare, in this process, has its storage. The other tests have the usual folder.
+const TMPDIR = tmpdir();
+process.env["TMPDIR"] = storageFolder();
+
 export default defineConfig({
+  // Packages without their sources are no news.
+  logLevel: "error",
   test: {
+    reporters: ["./test/node/progress.ts"],
     // What servers and servlets log is shown of tests that fail.
     silent: "passed-only",
     slowTestThreshold: 10_000,
@@ -42,6 +54,7 @@ export default defineConfig({
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
           isolate: false,
           setupFiles: "./test/worker/shared.ts",
+          expect,
           testTimeout: 60_000,
         },
       },
@@ -50,7 +63,9 @@ export default defineConfig({
           name: "node",
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
+          env: { TMPDIR },
           isolate: false,
+          expect,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

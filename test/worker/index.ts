@@ -11,10 +11,10 @@ configureTracing(tracing, env);
 const { TEST_SERVLETS } = env as { TEST_SERVLETS?: string };
 const isServed = (name: string) => TEST_SERVLETS?.split(",").includes(name) ?? true;
 const bundle = { ...all, servlets: all.servlets.filter(({ name }) => isServed(name)) };
+const objects = durableObjects(bundle);
 
 export const {
   Profile,
-  Attempts,
   CallRecord,
   Hub,
   Installs,
@@ -25,7 +25,17 @@ export const {
   States,
   Task,
   Usage,
-} = durableObjects(bundle);
+} = objects;
+
+/** Ids of the counters that have counted something since a test file began. */
+export const counters = new Set<string>();
+
+export class Attempts extends objects.Attempts {
+  override take(most: number, ms: number): number {
+    counters.add(this.ctx.id.toString());
+    return super.take(most, ms);
+  }
+}
 
 /** Storage of its own, for tests: that of objects with facets cannot be listed with others (\`listDurableObjectIds\`). */
 export class Scratch extends DurableObject {

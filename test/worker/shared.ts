@@ -1,9 +1,10 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, vi } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { Reservation } from "../../src/wasm/budget.ts";
+import { counters } from "./index.ts";
 
 /**
  * Test files share an isolate and its storage: each begins with nothing counted and room for its guests, and restores
@@ -16,8 +17,11 @@ const { now } = Date;
 beforeAll(async () => {
   // Files whose clock went ahead leave counts that end hours from now.
   const { ATTEMPTS } = env as unknown as { ATTEMPTS: DurableObjectNamespace };
-  for (const id of await listDurableObjectIds(ATTEMPTS))
-    await runInDurableObject(ATTEMPTS.get(id), (_object, { storage }) => storage.deleteAll());
+  for (const id of counters)
+    await runInDurableObject(ATTEMPTS.get(ATTEMPTS.idFromString(id)), (_object, { storage }) =>
+      storage.deleteAll(),
+    );
+  counters.clear();
   // Guests of other files may still wait here. By this time none of them can, and taking a place clears theirs away.
   Date.now = () => now() + 1e12;
   Reservation.take(0, undefined, 0)?.release();

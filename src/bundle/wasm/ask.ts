@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import type { Miniflare } from "miniflare";
 import * as z from "zod";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../model.ts";
@@ -54,7 +54,8 @@ export async function askAll(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
-  const code = await runtime();
+  runtime ??= bundleRuntime();
+  const code = await runtime;
   const notes = questions.map((question) => {
     const about = JSON.stringify(aboutOf(question));
     return join(cache, `${sha256(code, question.prepared.hash, about).slice(0, 32)}.lists.json`);
@@ -80,7 +81,10 @@ const aboutOf = (question: ListQuestion) => ({
   prepared: undefined,
 });
 
-async function runtime(): Promise<string> {
+let runtime: Promise<string> | undefined;
+
+/** The script that asks, for workerd. */
+async function bundleRuntime(): Promise<string> {
   const built = await build({
     entryPoints: [join(import.meta.dirname, `ask-worker${OWN_EXTENSION}`)],
     bundle: true,
@@ -119,6 +123,8 @@ async function askNow(
   const entry = `${entries.flatMap(({ imports }) => imports.filter(Boolean)).join("\n")}
 import { answerer } from "./runtime.js";
 export default answerer({ ${entries.map(({ servlet }) => servlet).join(",\n")} });`;
+  // It takes half a second to load, and most bundles have all answers.
+  const { convertV4MiniflareOptions, Miniflare } = await import("miniflare");
   // Miniflare 5 takes the documented options (those of 4) through its converter.
   const options = convertV4MiniflareOptions({
     cf: false,

@@ -13,7 +13,7 @@ import {
   type Import,
   type Outline,
 } from "./binary.ts";
-import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
+import { FEATURES, inFolder, optimise as optimised, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
@@ -260,7 +260,7 @@ async function transform(
     if (!optimise) return rewrite(done, {});
     await writeFile(file("metered.wasm"), done);
     const out = file("optimised.wasm");
-    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES], {
+    await optimised([file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES], {
       short: done.length < LONG_BYTES,
     });
     return readFile(out);

@@ -63,18 +63,21 @@ describe.skipIf(process.platform !== "linux")("on Linux, the process that is kep
   });
 
   test("one that died is not started again while it is held", async () => {
-    const start = vi.fn<() => Promise<Workerd>>(() => Promise.resolve(begin()));
-    const supervisor = supervisorOf(start);
-    const { process } = await supervisor.start();
-    const end = await supervisor.hold();
-    const gone = once(process, "exit");
-    process.kill("SIGKILL");
-    await gone;
-    await new Promise((done) => setTimeout(done, 500));
-    expect(start).toHaveBeenCalledTimes(1);
+    const counted = () => vi.fn<() => Promise<Workerd>>(() => Promise.resolve(begin()));
+    const starts = [counted(), counted()] as const;
+    const [held, free] = starts.map(supervisorOf) as [Supervisor, Supervisor];
+    const processes = [await held.start(), await free.start()].map(({ process }) => process);
+    const end = await held.hold();
+    for (const process of processes) {
+      const gone = once(process, "exit");
+      process.kill("SIGKILL");
+      await gone;
+    }
+    await expect.poll(() => starts[1].mock.calls.length).toBe(2);
+    expect(starts[0]).toHaveBeenCalledTimes(1);
     end();
-    await expect.poll(() => start.mock.calls.length).toBe(2);
-    await supervisor.stop(0);
+    await expect.poll(() => starts[0].mock.calls.length).toBe(2);
+    await Promise.all([held.stop(0), free.stop(0)]);
   });
 
   test("told to stop, it never lets a held process go on, which would write meanwhile", async () => {
