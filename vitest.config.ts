@@ -48,6 +48,7 @@ export default defineConfig({
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
           isolate: false,
           setupFiles: "./test/worker/shared.ts",
+          expect: { poll: { timeout: 30_000, interval: 10 } },
           testTimeout: 60_000,
         },
       },
