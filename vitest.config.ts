@@ -9,7 +9,7 @@ import { storageFolder } from "./test/worker/storage.ts";
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
 /** Polls end with their condition; this bound is for a busy machine. */
-const expect = { poll: { timeout: 20_000 } };
+const expect = { poll: { timeout: 30_000, interval: 20 } };
 
 // Where miniflare, in this process, has its storage. The other tests have the usual folder.
 const TMPDIR = tmpdir();

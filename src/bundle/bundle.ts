@@ -54,8 +54,10 @@ export interface Options {
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
-  /** False leaves out the optimiser, but for the engine of servlets in TypeScript: see `PrepareOptions`. */
+  /** False leaves out the optimiser, but for the engine that most servlets in TypeScript share: see `PrepareOptions`. */
   optimise?: boolean;
+  /** Asks servlets for their lists in this process instead of workerd: see `AskOptions`. */
+  inNode?: boolean;
 }
 
 type Making = Omit<Options, "folders">;
@@ -108,8 +110,7 @@ export async function bundleAll(
       startOnce: found.manifest.start === "once",
       fuel: fuelOf(found.manifest),
     })),
-    cache,
-    progress,
+    options,
   );
   const members: Member[] = [];
   for (const [at, one] of ready.entries()) {
@@ -165,7 +166,7 @@ async function makeReady(
     const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
     const how = {
       memoryBytes: most,
-      optimise: optimise || script !== undefined,
+      optimise: optimise || (script !== undefined && most === limits.memoryBytes),
       ...(keeps && { markedPages: 0 }),
     };
     const prepared = await prepare(plugin, how, cache, tell);

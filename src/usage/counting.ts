@@ -34,10 +34,11 @@ export function countingIn(env: object): Counting | undefined {
     if (taken) await usage().add(taken);
   };
   const plan = () => {
-    // If the request is cancelled before it sends, a later request sends the counters.
+    // If the request is cancelled before it sends, a later request sends the counters. The clock may be set back.
     const now = Date.now();
-    if (now < dueAt) return;
-    dueAt = now + 2 * limits.usageMs;
+    const mostMs = 2 * limits.usageMs;
+    if (now < dueAt && dueAt <= now + mostMs) return;
+    dueAt = now + mostMs;
     waitUntil(send().catch(report));
   };
   return {

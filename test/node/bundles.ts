@@ -1,6 +1,7 @@
 /**
  * Makes the bundle of the plugins, as `npm run bundle` does, and those of the tests. The guests of the tests are prepared
- * without the optimiser, which takes most of the time and changes nothing that a test looks at.
+ * without the optimiser, which takes most of the time and changes nothing that a test looks at; `--optimise` is for the
+ * bench.
  */
 import { dirname } from "node:path";
 import { bundleAll, catalogOf, makeBundle, type Member } from "../../src/bundle/bundle.ts";
@@ -26,6 +27,7 @@ const BUNDLES = {
 
 compileQuickly();
 
+const optimise = process.argv.includes("--optimise");
 const options = {
   cache: ".bundle",
   progress: (what: string) => console.error(`  ${what} …`),
@@ -35,7 +37,7 @@ const refusals = new Refusals();
 const found = await scan([GUESTS], refusals);
 refusals.throwAll();
 const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
-const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise: false });
+const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
 // Beside the bundle of the plugins, which prepares the engine of servlets in TypeScript, those that need no engine.
 const [code, others] = await Promise.all([
   run(["src/bundle/commands/bundle.ts"]),

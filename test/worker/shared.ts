@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, vi } from "vitest";
-import { limits } from "../../src/limits.ts";
+import { configureLimits, limits } from "../../src/limits.ts";
 import { Reservation } from "../../src/wasm/budget.ts";
 import { counters } from "./index.ts";
 
@@ -11,6 +11,8 @@ import { counters } from "./index.ts";
  * what it changes.
  */
 
+// Changes are told, and runs counted, soon: no test waits seconds for more of them, or for an object to be idle.
+configureLimits({ changesMs: 50, usageMs: 50 });
 const usual = { ...limits };
 const { now } = Date;
 

@@ -53,10 +53,11 @@ test("a call that fails, traps, computes too long or has no room changes nothing
     expect(await call("grow", "0")).toBe("2");
   });
   await newScope().within(async (object) => {
-    const file = (what: string, text = "") => fileIn(object, installed("filing"), what, text);
-    limited({ callerStateBytes: 256 * MiB });
+    const { manifest } = bundled("filing");
+    const small = installed("filing", { manifest: { ...manifest, files_limit: "3Mi" } });
+    const file = (what: string, text = "") => fileIn(object, small, what, text);
     expect(await file("fill", "1")).toBe("done");
-    expect(await file("fill", "300")).toBe("No space left on device");
+    expect(await file("fill", "4")).toBe("No space left on device");
     expect(await file("list")).toBe("a ");
   });
 });

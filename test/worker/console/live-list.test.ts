@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { ListedCalls, type Listed } from "../../../src/durable/listed-calls.ts";
 import type { ProfileObject } from "../../../src/durable/profile-object.ts";
@@ -15,6 +15,7 @@ import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { Events, SessionClient } from "../durable/session-client.ts";
 import { ABLE, newAddress, prepare, send, TASKS } from "../durable/client.ts";
+import { eventually } from "../waiting.ts";
 
 /** The list of a person's calls while much happens to it at once. */
 prepare();
@@ -108,11 +109,11 @@ test("a servlet that asks a thousand questions at once takes no more of the list
   const begin = await clientOf(name);
   const keys = Array.from({ length: 1000 }, (_, nth) => `k${nth}`);
   await begin({ do: "inputs", message: "?".repeat(400), keys });
-  const { waits } = await vi.waitFor(async () => {
+  const { waits } = await eventually(async () => {
     const [one] = await profileOf(name).listed(name);
     expect(one).toMatchObject({ status: "input_required" });
     return one!;
-  }, 30_000);
+  });
   expect(waits!.length).toBeLessThanOrEqual(limits.pageCharacters);
   expect(waits).toContain("waiting for the user: ???");
 });
@@ -146,10 +147,10 @@ test("a call of a client with a session leaves the list with its result, and the
   const kinds = async () => (await profileOf(name).listed(name)).map(({ kind }) => kind).toSorted();
   const events = new Events(await client.call("plan", { steps: [{ do: "elicit" }] }));
   const { id } = await events.message();
-  await vi.waitFor(async () => expect(await kinds()).toEqual(["call", "session"]), 30_000);
+  await eventually(async () => expect(await kinds()).toEqual(["call", "session"]));
   await client.post({ jsonrpc: "2.0", id, result: { action: "accept", content: { value: "x" } } });
   expect((await events.message())["result"]).toBeDefined();
-  await vi.waitFor(async () => expect(await kinds()).toEqual(["session"]), 30_000);
+  await eventually(async () => expect(await kinds()).toEqual(["session"]));
   await client.end();
-  await vi.waitFor(async () => expect(await kinds()).toEqual([]), 30_000);
+  await eventually(async () => expect(await kinds()).toEqual([]));
 });

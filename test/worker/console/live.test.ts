@@ -1,11 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { ProfileObject } from "../../../src/durable/profile-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
-import { configureLimits, limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/limits.ts";
 import type { Dimension } from "../../../src/usage/counts.ts";
 import { usageOf } from "../../../src/usage/counting.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -13,13 +13,10 @@ import { hashed } from "../auth/key-holders.ts";
 import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../durable/client.ts";
 import { ELICIT, NIGHT, saidIn, steps } from "../durable/plans.ts";
 import { browser } from "../person/browser.ts";
+import { eventually } from "../waiting.ts";
 
 /** The list of a person's calls in the console, and the page of each. */
-// Before any object counts, and before `prepare` notes what is usual.
-const { usageMs } = limits;
-configureLimits({ usageMs: 20 });
 prepare();
-afterAll(() => configureLimits({ usageMs }));
 
 const NAMES = ["ada", "bob", "eve", "mallory", "wanda"].map((name) => `${name}-live`);
 const [ADA = "", BOB = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
@@ -49,7 +46,7 @@ const planned = (name: string, ...plan: Json[]) => callOf(name, "plan_always", s
 
 /** The list as this person sees it, once it has this text. */
 const listWith = async (one: Awaited<ReturnType<typeof person>>, text: string) =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     const page = await one.fetch("/console/live");
     expect(page.text).toContain(text);
     return page;
@@ -123,7 +120,7 @@ describe("the list", () => {
 
   test("is put right by who opens a call whose object died before it could tell of its end", async () => {
     const { taskId, task } = await planned(MALLORY);
-    await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const mallory = await person(MALLORY);
     await listWith(mallory, "has ended");
     const profile = profileOf(MALLORY);
@@ -133,7 +130,7 @@ describe("the list", () => {
     const tasks = namespaceOf(env, "TASKS")!;
     await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
     await mallory.fetch(`/console/live/${taskId}`);
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await profile.listed(MALLORY)).toMatchObject([{ id: taskId, status: "completed" }]),
     );
   });
@@ -174,25 +171,25 @@ test("Usage counts calls while they wait, by servlet, tool and caller", async ()
   };
   const { taskId } = await planned(WANDA, ELICIT, NIGHT);
   const { task: ended } = await planned(WANDA, ELICIT);
-  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(2));
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(2));
   expect(await waiting("servlet", "durable")).toBeGreaterThan(1);
   expect(await waiting("tool", "plan_always")).toBeGreaterThan(1);
   const wanda = await person(WANDA);
   const { html } = await wanda.fetch("/console/live");
   const [other = ""] = /[0-9a-f]{64}/.exec(html.replaceAll(taskId, "")) ?? [];
   await wanda.answer(`/ask/${other}`, { f0: "Wanda" });
-  await vi.waitFor(async () => expect(await ended()).toMatchObject({ status: "completed" }));
-  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(1));
+  await eventually(async () => expect(await ended()).toMatchObject({ status: "completed" }));
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(1));
   // One that has been answered and sleeps waits on; one that is forgotten does not.
   await wanda.answer(`/ask/${taskId}`, { f0: "Wanda" });
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await wanda.fetch("/console/live")).text).toContain("sleeping until"),
   );
   expect(await waiting("caller", WANDA)).toBe(1);
   const { hidden } = await wanda.fetch("/account");
   const asked = await wanda.send("/account", { ...hidden, do: "forget-me" });
   await wanda.send("/account", { ...asked.hidden, do: "forget-all" });
-  await vi.waitFor(async () => expect(await waiting("caller", WANDA)).toBe(0));
+  await eventually(async () => expect(await waiting("caller", WANDA)).toBe(0));
 });
 
 describe("events", () => {
@@ -224,7 +221,7 @@ describe("the page of a call", () => {
     const { taskId, task } = await planned(ADA, { do: "config" }, ELICIT);
     const ada = await person(ADA);
     await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
-    await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const { text } = await ada.fetch(`/console/live/${taskId}`);
     expect(text).toContain("Answer 1 to config");
     expect(text).toMatch(/\d\.\d{3} s after the previous step/);
@@ -266,7 +263,7 @@ describe("the page of a call", () => {
       const { id } = result!["structuredContent"];
       const ada = await person(ADA);
       await ada.answer(`/ask/${id}`, { f0: text });
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect((await ada.fetch(`/console/live/${id}`)).text).toContain("has ended"),
       );
       return id as string;
@@ -285,7 +282,7 @@ describe("the page of a call", () => {
     const { taskId, task } = await planned(ADA, ELICIT);
     const ada = await person(ADA);
     await ada.answer(`/ask/${taskId}`, { f0: "Ada" });
-    await vi.waitFor(async () => expect(await task()).toMatchObject({ status: "completed" }));
+    await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
     const path = `/console/live/${taskId}`;
     const { hidden } = await ada.fetch(path);
     const warned = await ada.send(path, { ...hidden, fork: "0" });
@@ -295,7 +292,7 @@ describe("the page of a call", () => {
     expect(id).toBeDefined();
     expect(id).not.toBe(taskId);
     await ada.answer(`/ask/${id}`, { f0: "Grace" });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { text } = await ada.fetch(`/console/live/${id}`);
       expect(text).toContain('"Grace"');
     });
@@ -348,7 +345,7 @@ describe("the page of a call", () => {
 /** The page of the newest call of this person that waits and is not this one. */
 async function opened(one: Awaited<ReturnType<typeof person>>, text: string, but: string) {
   expect(text).toContain("Timeline");
-  return vi.waitFor(async () => {
+  return eventually(async () => {
     const list = await one.fetch("/console/live");
     const waiting = list.html.slice(0, list.html.indexOf('id="working"'));
     const id = [...waiting.matchAll(/href="\/console\/live\/(\w+)"/g)]

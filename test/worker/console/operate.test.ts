@@ -1,6 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { installsOf } from "../../../src/builds/bindings.ts";
 import type { Build } from "../../../src/builds/build.ts";
@@ -11,6 +11,7 @@ import { noSums } from "../../../src/usage/counts.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
 import { browser } from "../person/browser.ts";
+import { eventually } from "../waiting.ts";
 
 /** The page on which operators see how the server is, and change it. */
 
@@ -119,14 +120,14 @@ describe("a key", () => {
     const revoked = await boss.send(PATH, formWith(asked.html, "Revoke lost-3"));
     expect(revoked.text).toContain("The key is revoked");
     expect(revoked.text).toContain("Revoked by boss-3");
-    await vi.waitFor(async () => expect(await call()).toBe(401));
+    await eventually(async () => expect(await call()).toBe(401));
     expect(await tools()).toBe(401);
     expect((await thief.fetch("/account")).text).not.toContain("You are signed in as");
     const again = await thief.send("/account", { credential: "lost-3" });
     expect(again.text).toContain("The API key lost-3 was revoked");
     const restored = await boss.send(PATH, formWith(revoked.html, "Restore lost-3"));
     expect(restored.text).toContain("The key is valid again");
-    await vi.waitFor(async () => expect(await call()).toBe(200));
+    await eventually(async () => expect(await call()).toBe(200));
   });
 
   test("is shown with the time of its last use", async () => {
@@ -134,7 +135,7 @@ describe("a key", () => {
     await send(server, "used-4", "tools/list");
     await send(server, "used-4", "tools/list");
     const boss = await signedIn(server, "boss-4");
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { text } = await boss.fetch(PATH);
       expect(text).toMatch(/unused-4 all but operator never never/);
       expect(text).toMatch(/ used-4 all but operator never \w{3}, \d+ /);
@@ -147,7 +148,7 @@ describe("a key", () => {
     const asked = await boss.send(PATH, formWith((await boss.fetch(PATH)).html, "Revoke boss-5"));
     expect(asked.text).toContain("You are signed in with this key");
     await boss.send(PATH, formWith(asked.html, "Revoke boss-5"));
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await boss.fetch(PATH)).text).not.toContain("All servlets list their entries"),
     );
   });

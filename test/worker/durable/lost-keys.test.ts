@@ -5,7 +5,7 @@ import {
   runInDurableObject,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Sealer } from "../../../src/durable/vault.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { call, serverOf } from "../otc/client.ts";
@@ -15,6 +15,7 @@ import { ELICIT, HOUR, NIGHT, steps } from "./plans.ts";
 import { Events, SessionClient } from "./session-client.ts";
 import { sessionOf } from "./session-steps.ts";
 import { later, NAP, planned, until } from "./task-steps.ts";
+import { eventually } from "../waiting.ts";
 
 /** Data that was sealed with a key that is gone. */
 prepare();
@@ -69,10 +70,10 @@ describe("a task", () => {
 
   test("that sleeps fails when it wakes", async () => {
     const id = await planned(NIGHT);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const due = await runInDurableObject(objectOf(id), (_one, { storage }) => storage.getAlarm());
       expect(due).toBeGreaterThan(Date.now() + HOUR);
-    }, 20_000);
+    });
     loseKeys();
     await later(id, 10 * HOUR);
     expect(await taskOf(id)).toMatchObject(LOST);
@@ -111,12 +112,12 @@ test("a session ends of which nobody but a task has heard since", async () => {
   await abortAllDurableObjects();
   loseKeys();
   await runDurableObjectAlarm(objectOf(task));
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const tables = await runInDurableObject(sessionOf(client.id), (_one, { storage }) =>
       storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'session'").toArray(),
     );
     expect(tables).toEqual([]);
-  }, 20_000);
+  });
 });
 
 test("a call with a call_id is answered that nobody knows what came of it", async () => {

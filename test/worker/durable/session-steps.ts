@@ -4,6 +4,7 @@ import type { SessionObject } from "../../../src/durable/session-object.ts";
 import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { answerOf } from "../server.ts";
+import { eventually } from "../waiting.ts";
 import type { Json } from "./client.ts";
 import { steps } from "./plans.ts";
 import {
@@ -35,12 +36,11 @@ export const listened = async (client: SessionClient, lastEventId?: string) =>
 
 /** Opens the session's own stream again, whose client has gone: only by writing the session learns of that. */
 export async function reopened(client: SessionClient): Promise<Events> {
-  for (let look = 0; look < 500; look++) {
+  return eventually(async () => {
     const response = await client.listen();
-    if (response.status === 200) return new Events(response);
-    await response.text();
-  }
-  throw new Error("the stream cannot be opened again");
+    if (response.status !== 200) throw new Error(await response.text());
+    return new Events(response);
+  });
 }
 
 /** Has the session say this on its own stream. */
@@ -101,10 +101,10 @@ export const resultOf = (client: SessionClient, taskId: unknown) =>
 
 /** The task once it has this status. */
 export async function until(client: SessionClient, taskId: string, status: string): Promise<Json> {
-  for (let look = 0; look < 500; look++) {
+  return eventually(async () => {
     const { result } = await about(client, "tasks/get", taskId);
-    if (result.status === status) return result;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error(`the task does not become ${status}`);
+    if (result.status !== status)
+      throw new Error(`The task does not become ${status}: ${JSON.stringify(result)}`);
+    return result;
+  });
 }

@@ -16,6 +16,7 @@ import {
   tell,
   textOf,
 } from "./session-steps.ts";
+import { eventually } from "../waiting.ts";
 
 /** How much a session takes and keeps, and what becomes of the rest. */
 prepare();
@@ -95,13 +96,13 @@ describe("too much", () => {
       await client.notify("notifications/roots/list_changed");
       asked.push((await next("roots/list"))["id"], (await next("roots/list"))["id"]);
     }
-    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(2), 20_000);
+    await eventually(async () => expect(await countOf(client, "calls")).toBe(2));
     expect(await countOf(client, "asks")).toBe(2);
     for (const id of asked.slice(-2)) await client.answer(id, ROOTS);
     for (let servlet = 0; servlet < 2; servlet++) {
       expect(textOf(await next("notifications/message"))).toContain("file:///a");
     }
-    await vi.waitFor(async () => expect(await countOf(client, "calls")).toBe(0), 20_000);
+    await eventually(async () => expect(await countOf(client, "calls")).toBe(0));
     await own.drop();
   });
 

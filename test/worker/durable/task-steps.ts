@@ -1,5 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect } from "vitest";
+import { eventually } from "../waiting.ts";
 import { clock, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf } from "./faults.ts";
 import { steps } from "./plans.ts";
@@ -12,22 +13,35 @@ export const planned = (...all: Json[]) => beginTask("plan_always", steps(...all
 
 /** Waits until the task has this status; gives it. */
 export async function until(id: string, status: string): Promise<Json> {
-  for (let look = 0; look < 500; look++) {
+  return eventually(async () => {
     const task = await taskOf(id);
-    if (task["status"] === status) return task;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error(`the task does not become ${status}: ${JSON.stringify(await taskOf(id))}`);
+    if (task["status"] !== status)
+      throw new Error(`The task does not become ${status}: ${JSON.stringify(task)}`);
+    return task;
+  });
 }
 
-/** Waits until the task's alarm is at this distance from now, in ms, and lets it go off then, or later. */
+/** Waits until the task's alarm is due in this time, give or take a minute. */
+export async function alarmIn(id: string, ms: number): Promise<void> {
+  await eventually(async () => {
+    const at = await runInDurableObject(objectOf(id), (_instance, { storage }) =>
+      storage.getAlarm(),
+    );
+    if (at === null || Math.abs(at - Date.now() - ms) > 60_000)
+      throw new Error(
+        `The alarm is not due in ${ms} ms, but ${at === null ? at : at - Date.now()}`,
+      );
+  });
+}
+
+/** Lets the task's alarm go off after this time. */
+export async function ring(id: string, ms: number): Promise<void> {
+  clock.aheadMs += ms;
+  expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+}
+
+/** Waits until the task's alarm is due in this time, and lets it go off then, or later. */
 export async function later(id: string, ms: number, lateMs = 0): Promise<void> {
-  const object = objectOf(id);
-  for (let look = 0; look < 500; look++) {
-    const at = await runInDurableObject(object, (_instance, { storage }) => storage.getAlarm());
-    if (at !== null && Math.abs(at - Date.now() - ms) < 60_000) break;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  clock.aheadMs += ms + lateMs;
-  expect(await runDurableObjectAlarm(object)).toBe(true);
+  await alarmIn(id, ms);
+  await ring(id, ms + lateMs);
 }

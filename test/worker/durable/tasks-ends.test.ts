@@ -4,7 +4,7 @@ import { limits } from "../../../src/limits.ts";
 import { accept, clock, prepare, send } from "./client.ts";
 import { objectOf, pause, taskOf, updateTask, withTasks, type Instance } from "./faults.ts";
 import { ELICIT, HOUR, NIGHT } from "./plans.ts";
-import { later, NAP, planned, until } from "./task-steps.ts";
+import { alarmIn, NAP, planned, ring, until } from "./task-steps.ts";
 
 /** How tasks end: they are cancelled, or over, and then forgotten. */
 prepare();
@@ -46,12 +46,12 @@ describe("a cancel", () => {
 
   test("of one that sleeps ends it, and it does not wake", async () => {
     const id = await planned(NIGHT);
-    await later(id, 0).catch(() => {});
+    await alarmIn(id, NIGHT.ms);
     await expectCancelled(id);
     clock.aheadMs += 11 * HOUR;
     await runDurableObjectAlarm(objectOf(id));
     expect(await taskOf(id)).toMatchObject({ status: "cancelled" });
-  }, 30_000); // An alarm that is run while another one is due waits for some seconds.
+  });
 
   test("of one that asks ends it, and answers are ignored from then on", async () => {
     const id = await planned(ELICIT);
@@ -90,7 +90,7 @@ test("an update to a task that is over is ignored", async () => {
 
 describe("a task is forgotten when its time is over", () => {
   const expectForgotten = async (id: string) => {
-    await later(id, limits.taskMs);
+    await ring(id, limits.taskMs);
     await runInDurableObject(objectOf(id), async (_instance, { storage }) => {
       expect(storage.sql.exec("SELECT name FROM sqlite_master").toArray()).toEqual([]);
       expect(await storage.getAlarm()).toBeNull();
@@ -129,6 +129,7 @@ describe("a task is forgotten when its time is over", () => {
   test("asleep for longer than tasks are kept", async () => {
     expect.hasAssertions();
     const id = await planned({ do: "sleep", ms: limits.taskMs * 3 });
+    await alarmIn(id, limits.taskMs);
     await expectForgotten(id);
   });
 });
@@ -137,10 +138,10 @@ test("a machine whose clock is behind believes the alarm, and does not set it ag
   const id = await planned(NAP);
   await until(id, "completed");
   await runInDurableObject(objectOf(id), async (instance, { storage }) => {
-    const ring = async () =>
+    const alarm = async () =>
       (instance as unknown as Instance).alarm({ scheduledTime: await storage.getAlarm() });
-    await ring(); // Its journal is dropped.
-    await ring();
+    await alarm(); // Its journal is dropped.
+    await alarm();
     expect(storage.sql.exec("SELECT name FROM sqlite_master").toArray()).toEqual([]);
     expect(await storage.getAlarm()).toBeNull();
   });

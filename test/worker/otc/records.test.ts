@@ -11,6 +11,7 @@ import { namespaceOf } from "../../../src/env.ts";
 import { limits } from "../../../src/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
+import { eventually } from "../waiting.ts";
 
 /** Calls with a `call_id` are run once. */
 const durable = serverOf();
@@ -105,12 +106,12 @@ describe("a call that comes again", () => {
     const id = newId();
     const dying = run(id, {}, { what: "slow" }).catch(() => undefined);
     const record = await recordOf(id);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const tables = await runInDurableObject(record, (_, { storage: { sql } }) =>
         sql.exec("SELECT name FROM sqlite_master WHERE name = 'texts'").toArray(),
       );
       expect(tables).toHaveLength(1);
-    }, 20_000);
+    });
     await abortAllDurableObjects();
     await dying;
     const { message } = failureOf(await run(id, {}, { what: "slow" }));

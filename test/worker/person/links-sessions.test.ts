@@ -1,12 +1,13 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { prepare, type Json } from "../durable/client.ts";
+import { limited, prepare, type Json } from "../durable/client.ts";
 import { objectOf } from "../durable/faults.ts";
 import { ELICIT, saidIn, steps } from "../durable/plans.ts";
 import { Events, resultIn, SessionClient } from "../durable/session-client.ts";
 import { instead } from "../durable/session-faults.ts";
 import { about, RELATED, resultOf, startedTask, until } from "../durable/session-steps.ts";
 import { Session, Task } from "../index.ts";
+import { eventually } from "../waiting.ts";
 import { browser, server } from "./browser.ts";
 
 /** Calls in sessions of clients that cannot ask their user. */
@@ -22,8 +23,9 @@ const got = async (client: SessionClient, id: string) =>
 
 test.each([
   ["at once", [ELICIT], ["Ada"]],
-  ["later", [{ do: "sleep", ms: 6000 }, ELICIT], ["slept", "Ada"]],
+  ["later", [{ do: "sleep", ms: 50 }, ELICIT], ["slept", "Ada"]],
 ])("a call has a link, and its result later, in any session: %s", async (_when, all, said) => {
+  limited({ sleepInPlaceMs: 20 });
   const client = await begin();
   const { id, url } = linkIn((await resultIn(await client.call("plan", steps(...all))))["result"]);
   await client.end();
@@ -32,10 +34,13 @@ test.each([
 });
 
 test("the call goes on where its session hears of the link before the task knows that", async () => {
+  let pending = 0;
   const slow = (of: object, name: string, ms: number) =>
     instead(of, name, async ({ plain, args }) => {
+      pending++;
       const result = await plain(...args);
       await scheduler.wait(ms);
+      pending--;
       return result;
     });
   const undo = [slow(Task.prototype, "create", 100), slow(Session.prototype, "progressed", 300)];
@@ -44,7 +49,7 @@ test("the call goes on where its session hears of the link before the task knows
     const { id, url } = linkIn(
       (await resultIn(await client.call("plan", steps(ELICIT))))["result"],
     );
-    await scheduler.wait(500);
+    await eventually(() => expect(pending).toBe(0));
     await browser().answer(url, { f0: "Ada" });
     expect(await got(client, id)).toEqual(["Ada"]);
   } finally {

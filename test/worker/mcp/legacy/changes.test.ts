@@ -4,7 +4,9 @@ import { describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../../src/durable/hub.ts";
 import { namespaceOf } from "../../../../src/env.ts";
 import { limits } from "../../../../src/limits.ts";
+import { SessionCalls } from "../../../../src/mcp/legacy/session-calls.ts";
 import { post } from "../../server.ts";
+import { eventually } from "../../waiting.ts";
 import {
   as,
   clock,
@@ -141,6 +143,7 @@ describe("changes", () => {
   });
 
   test("that come often are sent together, each once", async () => {
+    limited({ changesMs: 300 });
     const { clients, hub } = await owned({});
     const [client] = clients as [SessionClient];
     await subscribe(client, "test://a");
@@ -155,7 +158,7 @@ describe("changes", () => {
     while (heard.at(-1)!["method"] === UPDATED);
     const uris = heard.slice(0, -1).map(({ params }) => (params as Json)["uri"]);
     expect(new Set(uris)).toEqual(new Set(["test://a", "test://b"]));
-    expect(uris.length).toBeLessThan(6);
+    expect(uris.length).toBeLessThan(40);
     await events.drop();
   });
 
@@ -175,15 +178,28 @@ describe("changes", () => {
   });
 });
 
+/** Has the changes of roots counted that sessions tell servlets of. Gives a wait until so many have been told. */
+function countRootsChanges() {
+  let count = 0;
+  const { rootsChanged } = SessionCalls.prototype;
+  vi.spyOn(SessionCalls.prototype, "rootsChanged").mockImplementation(async function (
+    this: SessionCalls,
+    scopes,
+  ) {
+    await rootsChanged.call(this, scopes).finally(() => count++);
+  });
+  return (many: number) => eventually(() => expect(count).toBe(many));
+}
+
 test("a session that ends while servlets are notified of changed roots is no fault", async () => {
   const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const told = countRootsChanges();
   for (let time = 0; time < 5; time++) {
     const client = await begin();
     await Promise.all([client.notify("notifications/roots/list_changed"), client.end()]);
   }
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await told(5);
   expect(log.mock.calls.join()).not.toContain("has ended");
-  log.mockRestore();
 });
 
 test("roots/list_changed reaches no servlet of which its caller may use nothing", async () => {
@@ -196,11 +212,12 @@ test("roots/list_changed reaches no servlet of which its caller may use nothing"
     runInDurableObject(objectOf(client), (_instance, { storage }) =>
       storage.sql.exec("SELECT * FROM asks").toArray(),
     );
+  const told = countRootsChanges();
   await changed("hello:*");
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await told(1);
   expect(await asks()).toEqual([]);
   await changed("*:*");
-  await vi.waitFor(async () => expect(await asks()).toHaveLength(2), 20_000);
+  await eventually(async () => expect(await asks()).toHaveLength(2));
 });
 
 test("roots/list_changed reaches the servlets that ask for it", async () => {
