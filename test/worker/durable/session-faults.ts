@@ -1,5 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { expect } from "vitest";
 import { SessionCalls } from "../../../src/mcp/legacy/session-calls.ts";
 import { SessionStore } from "../../../src/durable/session-store.ts";
 import { SessionStreams } from "../../../src/mcp/legacy/session-streams.ts";
@@ -37,7 +38,10 @@ export class SessionFaults extends Faults {
   #at: number;
   #victim: Victim;
   readonly #looks: boolean;
-  #order: DurableObjectStub | "all" | undefined;
+  /** Gives what is to be killed next. A stub belongs to the object that has made it. */
+  #order: (() => DurableObjectStub) | "all" | undefined;
+  /** True from when another object was killed until the one at the place has gone on. */
+  #isKilled = false;
 
   /** With `atLooks`, where it only reads is a place too. */
   constructor(session: string, options: SessionFaultsOptions = {}) {
@@ -78,26 +82,31 @@ export class SessionFaults extends Faults {
     if (this.#victim === "it") state.abort(DEAD);
     else if (this.#victim === "all") this.#order = "all";
     else {
-      this.#order = isSession ? objectOf(task!) : sessionOf(this.#session);
-      while (this.#order !== undefined) await pause();
+      this.#order = () => (isSession ? objectOf(task!) : sessionOf(this.#session));
+      while (!this.#isKilled) await pause();
+      this.#isKilled = false;
       return;
     }
     // It does not come back to this.
     await new Promise(() => {});
   }
 
-  /** Kills what is to die. */
+  /** Kills what is to die; the object that waited for another's death has gone on then, and nothing else has. */
   async kill(): Promise<void> {
-    if (this.#order === undefined) return;
-    if (this.#order === "all") await abortAllDurableObjects();
-    else await dead(this.#order);
+    const order = this.#order;
+    if (order === undefined) return;
     this.#order = undefined;
+    if (order === "all") return abortAllDurableObjects();
+    await dead(order());
+    this.#isKilled = true;
+    await until(() => !this.#isKilled);
   }
 }
 
 /** Aborts one object. */
 export async function dead(object: DurableObjectStub): Promise<void> {
-  await runInDurableObject(object, (_instance, state) => state.abort(DEAD)).catch(() => {});
+  const killing = runInDurableObject(object, (_instance, state) => state.abort(DEAD));
+  await expect(killing).rejects.toThrow(DEAD);
 }
 
 /** Awaited functions: those in a session, and those in a task for its session. */
@@ -213,8 +222,9 @@ async function alarmed(
 
 /** Waits until something is so. */
 export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  for (let times = 0; !(await done()); times++) {
-    if (times > 3000) throw new Error("it does not come");
+  const begun = performance.now();
+  while (!(await done())) {
+    if (performance.now() - begun > 30_000) throw new Error(`It does not come: ${done.toString()}`);
     await pause();
   }
 }
