@@ -113,7 +113,7 @@ export class Guest extends GuestMemory {
     const { world } = this.setup;
     const spread = new Uint8Array(1);
     world.random(spread);
-    return new Wait({ kind: "retry", until: world.now() + ms * (1 + spread[0]! / 256) });
+    return new Wait({ kind: "retry", until: world.now() + Math.ceil(ms * (1 + spread[0]! / 256)) });
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */

@@ -118,6 +118,7 @@ async function exchange(
 function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const stop = () => reject(gone.reason);
+  if (gone.aborted) stop();
   gone.addEventListener("abort", stop, { once: true });
   void work.then(resolve, reject).finally(() => gone.removeEventListener("abort", stop));
   return promise;
