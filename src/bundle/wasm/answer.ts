@@ -16,7 +16,7 @@ export async function answer(asked: Asked): Promise<object> {
   const calls = new Set<string>();
   const logs: string[] = [];
   if (!asked.listed) return { ...known, calls: [], logs };
-  const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts } = asked;
+  const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts, fuel } = asked;
   const { connect, userFunctions } = dialects[dialect];
   const program = {
     module,
@@ -33,7 +33,7 @@ export async function answer(asked: Asked): Promise<object> {
         program,
         name,
         input,
-        watchedSetup(calls, logs, { world: liveWorld, allowedHosts }),
+        watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel }),
       ),
   });
   try {

@@ -36,8 +36,11 @@ export const servletsProcess = (args: string[], variables: Variables = {}): Prom
 
 const exitCode = () => Number(process.exitCode ?? 0);
 
-/** Runs a command of `npm run servlets` in this process: one at a time, as it has the console. */
-export async function servlets(args: string[], variables: Variables = {}): Promise<Ended> {
+/** Does in this process what a command does: one at a time, as it has the console. */
+export async function captured(
+  work: () => Promise<void>,
+  variables: Variables = {},
+): Promise<Ended> {
   const before = { env: process.env, exitCode: process.exitCode };
   const written = { log: "", error: "" };
   const spies = (["log", "error"] as const).map((kind) =>
@@ -48,10 +51,14 @@ export async function servlets(args: string[], variables: Variables = {}): Promi
   process.env = environment(variables);
   process.exitCode = undefined;
   try {
-    await runCommand(() => servletCommand(args));
+    await runCommand(work);
     return { code: exitCode(), stdout: written.log, stderr: written.error };
   } finally {
     Object.assign(process, before);
     for (const spy of spies) spy.mockRestore();
   }
 }
+
+/** Runs a command of `npm run servlets` in this process. */
+export const servlets = (args: string[], variables: Variables = {}): Promise<Ended> =>
+  captured(() => servletCommand(args), variables);
