@@ -32,8 +32,11 @@ beforeAll(async () => {
   const few = { LIMITS: '{"callsPerMinute":1}' };
   const variables = { ...few, SERVER_NAME: NAME, UNRELATED: "x" };
   const args = ["--storage", "configured", "--secrets", "secrets.env"];
-  configured = await host(folder, { args, variables });
-  proxied = await host(folder, { args: ["--storage", "proxied", "--trust-proxy"], variables: few });
+  const behindProxy = ["--storage", "proxied", "--trust-proxy"];
+  [configured, proxied] = await Promise.all([
+    host(folder, { args, variables }),
+    host(folder, { args: behindProxy, variables: few }),
+  ]);
 });
 afterEach(async () => {
   await Promise.all([...running].map((hosting) => hosting.end()));
@@ -252,9 +255,10 @@ describe("is refused with what to do:", () => {
   test("a port, or a storage, that another server has", async () => {
     const { port } = configured;
     const again = { args: ["--worker", "built", "--port", String(port), "--storage", "other"] };
-    expect((await refused(again)).output).toContain(`Port ${port} of 127.0.0.1 is taken`);
     const same = { args: ["--worker", "built", "--port", "0", "--storage", "configured"] };
-    expect((await refused(same)).output).toContain("in use by another server");
+    const [taken, used] = await Promise.all([refused(again), refused(same)]);
+    expect(taken.output).toContain(`Port ${port} of 127.0.0.1 is taken`);
+    expect(used.output).toContain("in use by another server");
   });
 
   test.each([

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { checkTypes } from "../../../../src/bundle/typescript/types.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
@@ -66,6 +67,26 @@ test("a servlet is checked again when a file changes of which it takes only type
   await loadServlet(path);
   await writeFile(join(path, "answer.ts"), "export interface Answer { text: number }\n");
   await expect(loadServlet(path)).rejects.toThrow(/servlet\.ts\(10,\d+\): error TS2322/);
+});
+
+test("servlets that were checked together are not checked again alone, until one of them changes", async () => {
+  const source = tool('return "yes";');
+  const [one, other] = await Promise.all(
+    ["one", "other"].map((name) => folder.write({ "servlet.ts": source }, name)),
+  );
+  const checks: string[] = [];
+  const check = (...folders: string[]) => {
+    const entries = folders.map((path) => join(path, "servlet.ts"));
+    return checkTypes(entries, join(folder.path(), "cache"), (doing) => checks.push(doing));
+  };
+  await check(one!, other!);
+  await check(one!);
+  await check(other!);
+  expect(checks).toHaveLength(1);
+  await folder.write({ "servlet.ts": tool("return 1 + no_such_name;") }, "other");
+  await expect(check(other!)).rejects.toThrow("no_such_name");
+  await check(one!);
+  expect(checks).toHaveLength(3);
 });
 
 test("nothing of Node is there, whatever types packages bring, and an editor says the same", async () => {
