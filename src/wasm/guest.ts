@@ -74,7 +74,8 @@ export class Guest extends GuestMemory {
 
   /**
    * The answer of the world: the recorded answer where this run repeats an earlier one, else that of
-   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take.
+   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take: by the guest's clock,
+   * which may be ahead of this machine's, that time passes in any case.
    */
   async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
     this.pay(limits.answerFuel);
@@ -84,7 +85,7 @@ export class Guest extends GuestMemory {
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
       const answer = this.#held(await live(), question);
-      this.journal.add(answer);
+      this.journal.add(answer, this.journal.now + ms);
       await this.journal.keep();
       return answer;
     } finally {
@@ -137,12 +138,12 @@ export class Guest extends GuestMemory {
     return answer;
   }
 
+  /** Waits for whole milliseconds: plugins in Rust and Go sleep for nanoseconds, and clocks and alarms have none. */
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
-    // The guest's clock may be ahead of this machine's: it is to see the whole time pass.
-    const aheadMs = Math.max(0, this.journal.now - world.now());
-    const live = () => this.wait((signal) => world.sleep(ms + aheadMs, signal)).then(() => "");
-    await this.answer({ what: "sleep", details: String(ms) }, live, ms + aheadMs);
+    const whole = Math.ceil(ms);
+    const live = () => this.wait((signal) => world.sleep(whole, signal)).then(() => "");
+    await this.answer({ what: "sleep", details: String(ms) }, live, whole);
   }
 
   /**

@@ -90,7 +90,8 @@ export class Storage {
       if (WRITES.test(sql)) this.#begin();
       return cursor(this.#run(sql, bindings));
     });
-    const setAlarm = own((at: number) => this.#setAlarm(at));
+    // The platform keeps whole milliseconds, and no times that are past.
+    const setAlarm = own((at: number) => this.#setAlarm(Math.max(Math.trunc(at), Date.now())));
     return {
       sql: { exec },
       transactionSync: own(<T>(work: () => T): T => this.#transaction(work)),
