@@ -60,7 +60,7 @@ export interface Options {
   inNode?: boolean;
 }
 
-type Making = Omit<Options, "folders">;
+export type Making = Omit<Options, "folders">;
 
 /**
  * Finds, builds, prepares, asks and checks all servlets of these folders.

@@ -11,7 +11,7 @@ import { instantiate, run } from "../../wasm/link.ts";
 import { nobody } from "../../wasm/pool.ts";
 import { liveWorld } from "../../wasm/world.ts";
 import { outline, type Import, type Outline } from "../wasm/binary.ts";
-import { bundleAll, catalogOf, type Member } from "../bundle.ts";
+import { bundleAll, catalogOf, type Making, type Member } from "../bundle.ts";
 import { isOffered } from "../wasm/check.ts";
 import { prepare, type Prepared } from "../wasm/prepare.ts";
 import { Refusal, Refusals } from "../refusal.ts";
@@ -93,15 +93,12 @@ const isThere = (path: string) =>
   );
 
 /** Goes as far with this servlet as it lets itself be built, prepared and asked. */
-export async function examine(
-  found: Found,
-  cache: string,
-  progress: (doing: string) => void,
-): Promise<Examined> {
+export async function examine(found: Found, options: Making): Promise<Examined> {
+  const { cache, progress, optimise = true } = options;
   const { manifest, source } = found;
   const memoryLimit = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
   const known: Examined = { found, memoryLimit, missing: new Set(), warnings: [] };
-  const bundled = await attempt(() => bundleAll([found], { cache, progress }));
+  const bundled = await attempt(() => bundleAll([found], options));
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
   // Of a script that is refused there is nothing but the engine, which is not the matter.
@@ -121,7 +118,7 @@ export async function examine(
   };
   if (member === undefined) {
     const { value: prepared } = await attempt(() =>
-      prepare(plugin, { memoryBytes: memoryLimit }, cache, tell),
+      prepare(plugin, { memoryBytes: memoryLimit, optimise }, cache, tell),
     );
     const exports = read?.exports.map(({ name }) => name) ?? [];
     return { ...all, dialect: manifest.dialect ?? dialectOf(exports), prepared };

@@ -50,7 +50,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
     }
     case "inspect": {
       const what = only(args, "a servlet's name or the path of a .wasm file");
-      const examined = await examine(await locate(what, folders), cache, progress);
+      const examined = await examine(await locate(what, folders), { cache, progress });
       console.log(report(examined));
       if (examined.refusal !== undefined) process.exitCode = 1;
       return;

@@ -80,9 +80,9 @@ function nameFrom(source: string): string {
 }
 
 async function add(source: string, name: string, trust: Trust, options: Options): Promise<string> {
-  const { folders, cache, progress } = options;
+  const { folders } = options;
   const { folder } = await addSource(source, { ...trust, ...options, name });
-  const examined = await examine(await locate(name, folders), cache, progress);
+  const examined = await examine(await locate(name, folders), options);
   if (examined.refusal !== undefined) {
     await removeSource(name, folders);
     throw new Refusal(`${examined.refusal}\nIt was not added.`);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
+import { keyCommand } from "../../../../src/bundle/commands/key-commands.ts";
 import { isPassphrase } from "../../../../src/auth/passphrase.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
@@ -16,12 +17,11 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "keys-"));
 });
 
-async function keys(...args: string[]): Promise<string> {
-  const { stdout } = await run("node", [resolve("src/bundle/commands/keys.ts"), ...args], {
-    cwd: folder,
-  });
-  return stdout;
-}
+const keys = async (...args: string[]) => keyCommand(args, folder);
+
+/** The same command in a process of its own. */
+const keysProcess = (...args: string[]) =>
+  run("node", [resolve("src/bundle/commands/keys.ts"), ...args], { cwd: folder });
 
 /** Runs the command with `typed` on its standard input, which is closed at once without it. */
 function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {
@@ -76,6 +76,13 @@ describe("npm run keys", () => {
     const [ada, bob] = (await keys("list")).split("\n");
     expect(ada).toMatch(/^ada +hello:\* +for ever$/);
     expect(bob).toMatch(/^bob +everything +until 2099-01-31/);
+  });
+
+  test("as a process, prints what it says, and fails with its message", async () => {
+    await keys("create", "ada");
+    expect(await keysProcess("list")).toEqual({ stdout: `${await keys("list")}\n`, stderr: "" });
+    const failed = { code: 1, stdout: "", stderr: expect.stringContaining("no key eve") };
+    await expect(keysProcess("revoke", "eve")).rejects.toMatchObject(failed);
   });
 
   test("takes a key away: without any left nobody may call, and other variables stay", async () => {

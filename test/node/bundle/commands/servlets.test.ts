@@ -29,6 +29,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+/** Examines in this process, without the optimiser. */
+const QUICKLY = { cache: ".bundle", progress: () => {}, optimise: false, inNode: true };
+
 const inFolders = (folders: string[]) => ({ SERVLETS: folders.join(delimiter) });
 const servlets = (args: string[], folders = [folder]) => runServlets(args, inFolders(folders));
 
@@ -161,7 +164,7 @@ describe("new", () => {
     const wasm = await put("shout/servlet.wasm", await assemble(await put("shout.txt", wat)));
     const source = join(folder, "shout/main.go");
     const inspected = async () =>
-      (await examine(await locate("shout", [folder]), ".bundle", () => {})).warnings;
+      (await examine(await locate("shout", [folder]), QUICKLY)).warnings;
     const now = Date.now() / 1000;
     await utimes(wasm, now, now);
     await utimes(source, now, now + 1);
@@ -260,7 +263,7 @@ describe("inspect", () => {
 
   /** As the command would, without a process of its own. */
   async function inspected(what: string, folders = [folder]) {
-    const examined = await examine(await locate(what, folders), ".bundle", () => {});
+    const examined = await examine(await locate(what, folders), QUICKLY);
     return { refusal: examined.refusal, text: report(examined) };
   }
 
