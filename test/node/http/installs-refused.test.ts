@@ -1,19 +1,18 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { text as textOf } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { hashOf, type Build } from "../../../src/builds/build.ts";
 import { limits } from "../../../src/limits.ts";
 import type { CallToolResult } from "../../../src/model.ts";
-import { built, NEWS_AT_ONCE, Operator, request, serveInstalling } from "./installing.ts";
+import { built, Operator, request, serveInstalling } from "./installing.ts";
 
 /** Each is refused with a message that says what to do, changes nothing, and others are still served. */
 
 const sha256 = (data: string | Uint8Array) => createHash("sha256").update(data).digest("hex");
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-
-/** The largest part that the server takes: the engine is smaller. */
-const PART_BYTES = 4 * 1024 * 1024;
 
 type Built = Awaited<ReturnType<typeof built>>;
 let server: Awaited<ReturnType<typeof serveInstalling>>;
@@ -55,7 +54,6 @@ beforeAll(async () => {
       guest: { hash: sha256("guest"), scopes: ["*:*"] },
       anybody: sha256("anybody"),
     }),
-    LIMITS: JSON.stringify({ ...NEWS_AT_ONCE, partBytes: PART_BYTES }),
   });
   operator = new Operator(server.url, bearer("boss"));
   words = await built("words", source("say", "hello"));
@@ -114,9 +112,16 @@ describe("a part is refused", () => {
     expect(await refused("PUT", `part/${digest}`, body)).toMatch(error);
   });
 
-  test("that is too large", async () => {
-    const large = new Uint8Array(PART_BYTES + 1);
-    expect(await refused("PUT", `part/${sha256(large)}`, large)).toMatch(/^413 .*\(limit \d+\)/);
+  test("that is too large, before it is read", async () => {
+    const { hostname, port } = server.url;
+    const headers = { ...bearer("boss"), "content-length": limits.partBytes + 1 };
+    const path = `/operator/part/${sha256("large")}`;
+    const sending = httpRequest({ hostname, port, path, method: "PUT", headers });
+    sending.flushHeaders();
+    const [response] = (await once(sending, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(413);
+    expect(await textOf(response)).toMatch(/\(limit \d+\)/);
+    sending.destroy();
   });
 
   test("that is cut off", async () => {

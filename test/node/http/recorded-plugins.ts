@@ -58,7 +58,7 @@ async function answerOf(port: number, { servlet, tool, arguments: given }: Case)
 }
 
 /** Tests that the answers are those; a server lives for so many calls, and is killed. */
-export function testRecorded(how: string, lives: number): void {
+export function testRecorded(lives: number): void {
   describe.each(Object.entries(SETS))("%s", (_whose, { worker, folder }) => {
     let built: string;
     let cases: Case[];
@@ -72,28 +72,32 @@ export function testRecorded(how: string, lives: number): void {
       if (server) await stop(server);
     });
 
-    test.skipIf(folder === "")(how, { timeout: 900_000 }, async () => {
-      const storage = join(built, `recorded-${lives}`);
-      server = await serve(built, { durable: storage });
-      const wrong: unknown[] = [];
-      for (const [at, one] of cases.entries()) {
-        if (at > 0 && at % lives === 0) {
-          await stop(server);
-          server = await serve(built, { durable: storage });
+    test.skipIf(folder === "")(
+      `with ${lives} calls in each life of the server`,
+      { timeout: 900_000 },
+      async () => {
+        const storage = join(built, `recorded-${lives}`);
+        server = await serve(built, { durable: storage });
+        const wrong: unknown[] = [];
+        for (const [at, one] of cases.entries()) {
+          if (at > 0 && at % lives === 0) {
+            await stop(server);
+            server = await serve(built, { durable: storage });
+          }
+          const { servlet, tool, answer, error, isError, traps } = one;
+          const expected = traps
+            ? { traps: true }
+            : error === undefined
+              ? { answer, ...(isError && { isError: true }) }
+              : { answer: error, isError: true };
+          const said = await answerOf(server.port, one);
+          if (JSON.stringify(said) !== JSON.stringify(expected))
+            wrong.push({ at, servlet, tool, arguments: one.arguments, said, expected });
         }
-        const { servlet, tool, answer, error, isError, traps } = one;
-        const expected = traps
-          ? { traps: true }
-          : error === undefined
-            ? { answer, ...(isError && { isError: true }) }
-            : { answer: error, isError: true };
-        const said = await answerOf(server.port, one);
-        if (JSON.stringify(said) !== JSON.stringify(expected))
-          wrong.push({ at, servlet, tool, arguments: one.arguments, said, expected });
-      }
-      expect(wrong).toEqual([]);
-      await stop(server);
-      server = undefined;
-    });
+        expect(wrong).toEqual([]);
+        await stop(server);
+        server = undefined;
+      },
+    );
   });
 }
