@@ -8,12 +8,18 @@ import { storageFolder } from "./test/worker/storage.ts";
 // Hundreds of processes load the same modules: compiled once, they start in half the time.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(".bundle/compiled");
 
+/** Polls end with their condition; this bound is for a busy machine. */
+const expect = { poll: { timeout: 30_000, interval: 20 } };
+
 // Where miniflare, in this process, has its storage. The other tests have the usual folder.
 const TMPDIR = tmpdir();
 process.env["TMPDIR"] = storageFolder();
 
 export default defineConfig({
+  // Packages without their sources are no news.
+  logLevel: "error",
   test: {
+    reporters: ["./test/node/progress.ts"],
     // What servers and servlets log is shown of tests that fail.
     silent: "passed-only",
     slowTestThreshold: 10_000,
@@ -48,7 +54,7 @@ export default defineConfig({
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
           isolate: false,
           setupFiles: "./test/worker/shared.ts",
-          expect: { poll: { timeout: 30_000, interval: 10 } },
+          expect,
           testTimeout: 60_000,
         },
       },
@@ -59,6 +65,7 @@ export default defineConfig({
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           env: { TMPDIR },
           isolate: false,
+          expect,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -9,6 +9,9 @@ import { execFileSync } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
+import { enginePlugin } from "../src/bundle/typescript/engine.ts";
+import { prepare } from "../src/bundle/wasm/prepare.ts";
+import { limits } from "../src/limits.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
@@ -170,6 +173,7 @@ function projectConfig(own: string): string {
 async function prepareEngine(): Promise<void> {
   const folder = join(OUT, "project");
   await cp(join(main, "template"), folder, { recursive: true });
+  await copyEngine(join(folder, ".bundle"));
   execFileSync(process.execPath, [join(dist, "bundle/commands/bundle.js")], {
     cwd: folder,
     stdio: ["ignore", "ignore", "inherit"],
@@ -180,6 +184,22 @@ async function prepareEngine(): Promise<void> {
     for (const one of [name, made]) await cp(join(cache, one), join(main, "prepared", one));
   }
   await rm(folder, { recursive: true });
+}
+
+/** Puts the engine of this project's own bundle where the compiled files look for theirs: both are prepared alike. */
+async function copyEngine(cache: string): Promise<void> {
+  const progress = (doing: string) => console.log(`${doing} …`);
+  const plugin = await enginePlugin(join(ROOT, ".bundle"), progress);
+  const { memoryBytes } = limits;
+  const { path } = await prepare(plugin, { memoryBytes }, join(ROOT, ".bundle"), progress);
+  const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(
+    join(dist, "bundle/wasm/prepare.js")
+  );
+  const own = await compiled.resultOf(plugin, { memoryBytes }, cache);
+  for (const ending of ["wasm", "state.txt"]) {
+    const named = (of: string) => of.replace(/wasm$/, ending);
+    await cp(named(path), named(own.path));
+  }
 }
 
 /** Makes the package of `npm create edge-servlets FOLDER`, which has the command `init` alone. */

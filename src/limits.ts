@@ -219,6 +219,13 @@ export const limits = {
   /** How long a retry waits for that request, and its poll interval: longer than the lease. */
   resumeWaitMs: 15_000,
   resumePollMs: 500,
+  /** How late an alarm may go off. One that is later is lost, and is set again by whoever looks at its object. */
+  lateAlarmMs: 5000,
+  /**
+   * How far a machine's clock may go back, by the clocks of others, before what waits is put forward: alarms and deadlines
+   * would come so much later.
+   */
+  clockSlackMs: 60_000,
   /** Delay before the second run; it doubles with each further run. */
   rerunMs: 1000,
   /** Input rounds of one call: a servlet that asks in an endless loop ends here. */

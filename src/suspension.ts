@@ -13,8 +13,8 @@ export class Wait {
 export type WaitReason =
   /** For answers of the client; `given` are those that it has sent already. */
   | { kind: "input"; asks: Asks; given: Answers }
-  /** Until a Unix time in ms. */
-  | { kind: "sleep"; until: number }
+  /** Until a Unix time in ms, which is `ms` later by the servlet's clock. */
+  | { kind: "sleep"; until: number; ms?: number }
   /** Until a Unix time in ms, for room in an isolate; then the pending question is repeated. */
   | { kind: "retry"; until: number }
   /** The call continues at once, as a task. */

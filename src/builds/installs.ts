@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 import { canonicalJson } from "../digest.ts";
 import { ALL_HUBS, type Hub } from "../durable/hub.ts";
 import { settled, type Settled } from "../durable/remote-hooks.ts";
@@ -23,6 +24,7 @@ const FOR_THE_NAMES = "For the names: npm run servlets -- installed";
 export function installsObject(bundle: Bundle) {
   return class Installs extends DurableObject implements InstallsObject {
     readonly #sql: SqlStorage;
+    readonly #alarm = new Alarm(this.ctx.storage);
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -180,17 +182,20 @@ export function installsObject(bundle: Bundle) {
 
     /** Changes what is served, and notifies clients once every isolate knows it. */
     #change(work: () => void): void {
-      const { storage } = this.ctx;
-      storage.transactionSync(() => {
+      const announce = Date.now() + limits.installsStaleMs;
+      this.ctx.storage.transactionSync(() => {
         work();
         this.#setFact("generation", this.#fact("generation") + 1);
-        this.#setFact("announce", Date.now() + limits.installsStaleMs);
+        this.#setFact("announce", announce);
       });
-      void storage.setAlarm(Date.now() + limits.installsStaleMs);
+      void this.#alarm.set(announce);
     }
 
-    override async alarm(): Promise<void> {
-      const now = Date.now();
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#alarm.ring(info, (now) => this.#onAlarm(now));
+    }
+
+    async #onAlarm(now: number): Promise<void> {
       const announce = this.#fact("announce");
       if (announce > 0 && now >= announce) {
         await this.#announce();
@@ -201,7 +206,7 @@ export function installsObject(bundle: Bundle) {
         await this.#sweep(now).catch(report);
         this.#setFact("sweep", now + limits.sweepMs);
       }
-      await this.ctx.storage.setAlarm(this.#fact("announce") || this.#fact("sweep"));
+      await this.#alarm.set(this.#fact("announce") || this.#fact("sweep"));
     }
 
     /** Notifies all clients that lists have changed. */
@@ -215,10 +220,10 @@ export function installsObject(bundle: Bundle) {
 
     /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
     async #planSweep(): Promise<void> {
-      const { storage } = this.ctx;
-      if ((await storage.getAlarm()) !== null) return;
-      this.#setFact("sweep", Date.now() + limits.sweepMs);
-      await storage.setAlarm(this.#fact("sweep"));
+      if (await this.#alarm.isPlanned()) return;
+      const sweep = Date.now() + limits.sweepMs;
+      this.#setFact("sweep", sweep);
+      await this.#alarm.set(this.#fact("announce") || sweep);
     }
 
     /** Deletes old builds that have expired, and parts that no build has. */

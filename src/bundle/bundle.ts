@@ -54,8 +54,10 @@ export interface Options {
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
-  /** False leaves out the optimiser, but for the engine of servlets in TypeScript: see `PrepareOptions`. */
+  /** False leaves out the optimiser, but for the engine that most servlets in TypeScript share: see `PrepareOptions`. */
   optimise?: boolean;
+  /** Asks servlets for their lists in this process instead of workerd: see `AskOptions`. */
+  inNode?: boolean;
 }
 
 type Making = Omit<Options, "folders">;
@@ -78,12 +80,23 @@ export async function bundleAll(
 ): Promise<Member[]> {
   const { cache, progress } = options;
   await copyPrepared(cache);
-  const scripts = await bundleScripts(all, { cache, progress, refusals });
-  const buildable = all.filter((one) => one.source.kind !== "typescript" || scripts.has(one));
-  const built = await inTurns(buildable, (found) =>
-    refusals.collect(() => makeReady(found, scripts.get(found), options)),
-  );
-  const ready = built.filter((one) => one !== undefined);
+  const scripts = await bundleScripts(all, refusals);
+  const checked = refusals.collect(() => checkTypes(typed(scripts), cache, progress));
+  const made = new Map<Found, Ready>();
+  const make = (found: Found) =>
+    refusals.collect(async () =>
+      made.set(found, await makeReady(found, scripts.get(found), options)),
+    );
+  // Servlets in TypeScript wait for their engine, whose preparation takes longest: others are made meanwhile.
+  await Promise.all([
+    inTurns([...scripts.keys()], make),
+    inTurns(
+      all.filter(({ source }) => source.kind !== "typescript"),
+      make,
+    ),
+    checked,
+  ]);
+  const ready = all.flatMap((found) => made.get(found) ?? []);
   const answers = await askAll(
     ready.map(({ found, prepared, dialect }) => ({
       name: found.name,
@@ -97,8 +110,7 @@ export async function bundleAll(
       startOnce: found.manifest.start === "once",
       fuel: fuelOf(found.manifest),
     })),
-    cache,
-    progress,
+    options,
   );
   const members: Member[] = [];
   for (const [at, one] of ready.entries()) {
@@ -120,24 +132,25 @@ type Ready = Omit<
   "parts" | "hash" | "startsOnce" | "startAsks" | "lists" | "definitions" | "warnings"
 >;
 
-/** The scripts of the servlets in TypeScript, their types checked. */
+/** The scripts of the servlets in TypeScript. */
 async function bundleScripts(
   all: readonly Found[],
-  { cache, progress, refusals }: Making & { refusals: Refusals },
+  refusals: Refusals,
 ): Promise<Map<Found, Script>> {
   const wanted = all.filter(({ source }) => source.kind === "typescript");
   const made = await inTurns(wanted, ({ source }) =>
     refusals.collect(() => bundleScript(source.files[0]!)),
   );
-  const scripts = new Map(
+  return new Map(
     wanted.flatMap((found, at) => (made[at] === undefined ? [] : [[found, made[at]]])),
   );
-  const entries = [...scripts.keys()]
+}
+
+/** The files of those servlets whose types are to be checked. */
+const typed = (scripts: ReadonlyMap<Found, Script>) =>
+  [...scripts.keys()]
     .map(({ source }) => source.files[0]!)
     .filter((entry) => entry.endsWith(".ts"));
-  await refusals.collect(() => checkTypes(entries, cache, progress));
-  return scripts;
-}
 
 async function makeReady(
   found: Found,
@@ -153,7 +166,7 @@ async function makeReady(
     const most = keeps ? Math.min(limit, limits.stateBytes) : limit;
     const how = {
       memoryBytes: most,
-      optimise: optimise || script !== undefined,
+      optimise: optimise || (script !== undefined && most === limits.memoryBytes),
       ...(keeps && { markedPages: 0 }),
     };
     const prepared = await prepare(plugin, how, cache, tell);

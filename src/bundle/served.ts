@@ -1,5 +1,6 @@
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import type { Member } from "./bundle.ts";
+import type { Prepared } from "./wasm/prepare.ts";
 
 /** A servlet of the bundle in the form that the server runs. It has no stored lists, so the servlet itself is asked for them. */
 export async function servedFrom(member: Member): Promise<PreparedServlet> {
@@ -7,7 +8,7 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
   return {
     name: found.name,
     dialect,
-    module: await WebAssembly.compile(prepared.wasm),
+    module: await compiled(prepared),
     ...(prepared.base && { base: prepared.base.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
@@ -19,4 +20,15 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
       archives.map(({ host, digest, bytes }) => [host, { digest, archive: bytes.buffer }]),
     ),
   };
+}
+
+/** By the files of the cache, which are named by their content. */
+const modules = new Map<string, Promise<WebAssembly.Module>>();
+
+/** Compiled once in a process: the servlets of an engine share its module and its instances, as in a Worker. */
+function compiled({ path, base, wasm }: Prepared): Promise<WebAssembly.Module> {
+  const key = `${path} ${base?.path ?? ""}`;
+  const found = modules.get(key) ?? WebAssembly.compile(wasm);
+  modules.set(key, found);
+  return found;
 }

@@ -1,5 +1,5 @@
 /** Builds a servlet's wasm from what lies in its folder. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, extname, join, relative } from "node:path";
 import { cachedBuild, type Built } from "./cache.ts";
 import { Refusal } from "./refusal.ts";
@@ -86,11 +86,14 @@ export async function build(
         output: await assemble(first),
         inputs: [first],
       }));
-    case "assemblyscript":
-      return cachedBuild(cache, `assemblyscript ${first}`, () => {
+    case "assemblyscript": {
+      // Folders that are links to one another are built once.
+      const real = relative(".", await realpath(first));
+      return cachedBuild(cache, `assemblyscript ${real}`, () => {
         progress("compiling AssemblyScript");
         return compileAssemblyScript(first);
       });
+    }
     case "typescript":
       return enginePlugin(cache, progress);
     case "c":

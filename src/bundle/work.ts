@@ -1,5 +1,6 @@
 /** How the work of a bundle is done: side by side, and each thing once. */
 import { availableParallelism } from "node:os";
+import { setFlagsFromString } from "node:v8";
 
 const underWay = new Map<string, Promise<unknown>>();
 
@@ -36,4 +37,14 @@ export async function inTurns<T, R>(
   };
   await Promise.all(Array.from({ length: atOnce }, turn));
   return results;
+}
+
+/**
+ * Keeps V8 from optimising WebAssembly in this process: compilers and tools run for a moment in a bundle step, and to
+ * optimise them takes longer. What is compiled already stays as it is.
+ */
+export function compileQuickly(): void {
+  // V8 derives the others from the first one only as it starts.
+  for (const flag of ["--liftoff-only", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"])
+    setFlagsFromString(flag);
 }

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 
 interface Counted {
   count: number;
@@ -8,6 +9,8 @@ interface Counted {
 
 /** A counter over a fixed window of time; each object is one counter. */
 export class Attempts extends DurableObject {
+  readonly #alarm = new Alarm(this.ctx.storage);
+
   /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): number {
     const now = Date.now();
@@ -15,7 +18,7 @@ export class Attempts extends DurableObject {
     const { count, ends } = begun.ends > now ? begun : { count: 0, ends: now + ms };
     if (count >= most) return ends - now;
     this.ctx.storage.kv.put<Counted>("counted", { count: count + 1, ends });
-    if (count === 0) void this.ctx.storage.setAlarm(ends);
+    if (count === 0) void this.#alarm.set(ends);
     return 0;
   }
 

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 import { report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { runTool, type Call, type CallToolResponse } from "../otc/call.ts";
@@ -33,6 +34,7 @@ export function callRecordObject(share: Share) {
   return class CallRecord extends DurableObject {
     readonly #rows: SealedRows;
     readonly #serving: Serving;
+    readonly #alarm = new Alarm(this.ctx.storage);
     #begun: Promise<Begun> | undefined;
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -101,7 +103,7 @@ export function callRecordObject(share: Share) {
       storage.transactionSync(() => {
         first?.();
         write();
-        void storage.setAlarm(Date.now() + limits.callRecordMs);
+        void this.#alarm.set(Date.now() + limits.callRecordMs);
       });
     }
   };

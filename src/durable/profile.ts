@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 import { sha256 } from "../digest.ts";
 import { limits } from "../limits.ts";
 import { ListedCalls, LISTED_TABLE, type Listed } from "./listed-calls.ts";
@@ -25,6 +26,7 @@ interface Kept extends SecretOf {
 export function profileObject(share: Share) {
   return class Profile extends DurableObject implements ProfileObject {
     readonly #sql = this.ctx.storage.sql;
+    readonly #alarm = new Alarm(this.ctx.storage);
     #sealer: Sealer | undefined;
     #kept = Promise.withResolvers<void>();
     #ofPrincipal: ProfileAccounts | undefined;
@@ -94,7 +96,7 @@ export function profileObject(share: Share) {
     async note(call: string, until: number): Promise<void> {
       this.#dropOldCalls();
       this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
-      await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
+      await this.#alarm.set(Date.now() + limits.taskMs);
     }
 
     async noteEnded(calls: readonly string[]): Promise<void> {
@@ -122,7 +124,7 @@ export function profileObject(share: Share) {
 
     async list(principal: string, listed: Listed): Promise<void> {
       await this.#listed.put(listed, this.#sealerOf(principal));
-      await this.ctx.storage.setAlarm(Date.now() + limits.taskMs);
+      await this.#alarm.set(Date.now() + limits.taskMs);
     }
 
     async unlist(id: string): Promise<void> {

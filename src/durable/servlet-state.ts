@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 import { isAnonymous } from "../callers.ts";
 import { deleteFacet, FacetPlace } from "../builds/state-facet.ts";
 import { Fault, report } from "../errors.ts";
@@ -49,6 +50,7 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     readonly #room: Room;
     readonly #turns = new Turns(limits.queuedCalls);
     readonly #running = new Map<string, AbortController>();
+    readonly #alarm = new Alarm(this.ctx.storage);
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -186,24 +188,25 @@ export function servletStateObject(bundle: Bundle, share: Share) {
     async #postponeDeletion({ manifest }: PreparedServlet, caller?: string): Promise<void> {
       const ms = lifetimeOf(manifest, caller);
       if (ms === undefined) return;
-      const { storage } = this.ctx;
-      this.#until ??= (await storage.getAlarm()) ?? 0;
+      this.#until ??= (await this.ctx.storage.getAlarm()) ?? 0;
       if (this.#until >= Date.now() + ms) return;
       this.#until = Date.now() + ms + limits.stateSlackMs;
-      await storage.setAlarm(this.#until);
+      await this.#alarm.set(this.#until);
     }
 
     /** Deletes state that has been unused for too long; if a call runs or waits, tries again later. */
-    override async alarm(): Promise<void> {
-      if (!this.#turns.takeNow()) {
-        this.#until = Date.now() + limits.waitMs;
-        return this.ctx.storage.setAlarm(this.#until);
-      }
-      try {
-        await this.#forget();
-      } finally {
-        this.#turns.release();
-      }
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#alarm.ring(info, async (now) => {
+        if (!this.#turns.takeNow()) {
+          this.#until = now + limits.waitMs;
+          return this.#alarm.set(this.#until);
+        }
+        try {
+          await this.#forget();
+        } finally {
+          this.#turns.release();
+        }
+      });
     }
 
     /** Sizes and times of the state. */

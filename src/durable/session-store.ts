@@ -1,5 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { Alarm } from "../alarm.ts";
 import { limits } from "../limits.ts";
 import type { RequestId } from "../mcp/wire/message.ts";
 import type { Introduced } from "./session-object.ts";
@@ -17,6 +18,7 @@ const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
 export class SessionStore {
   readonly rows: SealedRows;
   readonly #storage: DurableObjectStorage;
+  readonly alarm: Alarm;
   #row: Row | undefined;
   /** `used` as it is stored. */
   #storedUse = 0;
@@ -25,6 +27,7 @@ export class SessionStore {
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
+    this.alarm = new Alarm(storage);
     this.rows = new SealedRows(storage.sql, sealer);
     const { sql } = storage;
     if (!hasTable(sql, "session")) return;
@@ -47,7 +50,7 @@ export class SessionStore {
       const row = [name, client.protocolVersion, "debug", 0, now, 0, 0, 0];
       this.#storage.sql.exec("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
       write();
-      void this.#storage.setAlarm(now + limits.sessionIdleMs);
+      void this.alarm.set(now + limits.sessionIdleMs);
     });
     this.#client = Promise.resolve(client);
     this.#row = this.#storage.sql.exec<Row>("SELECT * FROM session").one();

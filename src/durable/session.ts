@@ -9,7 +9,6 @@ import type { Notification, Principal } from "../model.ts";
 import { storageQuota } from "../quotas.ts";
 import { printable } from "../text.ts";
 import type { Bundle } from "../servlets/bundle.ts";
-import { timeOf } from "./alarms.ts";
 import type { Hub } from "./hub.ts";
 import { listerOf } from "./listed-calls.ts";
 import type { Profiles } from "./profiles.ts";
@@ -164,18 +163,21 @@ export function sessionObject(bundle: Bundle, share: Share) {
       return true;
     }
 
-    override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    override alarm(info?: AlarmInvocationInfo): Promise<void> {
+      return this.#store.alarm.ring(info, (now) => this.#onAlarm(now));
+    }
+
+    async #onAlarm(now: number): Promise<void> {
       if (!this.#store.exists) return;
-      const now = timeOf(info);
       const { used, principal } = this.#store.row;
-      const { storage } = this.ctx;
+      const { alarm } = this.#store;
       // A waiting call keeps its session alive for as long as a call may wait.
       const idleMs = limits.sessionIdleMs + (this.#protocol.hasOpenCalls ? limits.taskMs : 0);
       const isLate = now >= used + idleMs + limits.sessionPingMs;
-      if (now < used + idleMs) return storage.setAlarm(used + idleMs);
+      if (now < used + idleMs) return alarm.set(used + idleMs);
       if (isLate || !this.#protocol.isListening) return void (await this.end(principal));
       await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
-      return storage.setAlarm(used + idleMs + limits.sessionPingMs);
+      return alarm.set(used + idleMs + limits.sessionPingMs);
     }
 
     /** Subscribes the session to change notifications, from any call. */

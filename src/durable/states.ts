@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 import { limits } from "../limits.ts";
 import type { Json } from "../model.ts";
 import type { Announced, Entry, Head, Recorded } from "../record.ts";
@@ -53,6 +54,7 @@ interface Run {
 export function statesObject(share: Share) {
   return class States extends DurableObject {
     readonly #rows: SealedRows;
+    readonly #alarm = new Alarm(this.ctx.storage);
 
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
       super(state, env);
@@ -67,7 +69,7 @@ export function statesObject(share: Share) {
       );
       storage.sql.exec("INSERT INTO parts VALUES (?, ?)", place, part);
       release(part);
-      await storage.setAlarm(until);
+      await this.#alarm.set(until);
     }
 
     /** The places of the state's parts, in order; empty if it has expired. */
@@ -214,7 +216,7 @@ export function statesObject(share: Share) {
         this.ctx.storage.sql.exec(SealedRows.texts + SealedRows.answers);
         write();
         also?.();
-        if (until !== undefined) void this.ctx.storage.setAlarm(until);
+        if (until !== undefined) void this.#alarm.set(until);
       });
     }
 

@@ -1,3 +1,4 @@
+import { Alarm } from "../alarm.ts";
 import type { Entry, Recorded } from "../record.ts";
 import { limits } from "../limits.ts";
 import type { WaitReason } from "../suspension.ts";
@@ -18,12 +19,14 @@ import type { Sealer } from "./vault.ts";
 /** What is stored of a task, to be read. */
 export class StoredTask {
   readonly id: string;
+  readonly alarm: Alarm;
   protected readonly storage: DurableObjectStorage;
   protected readonly sealed: SealedRows;
   protected stored: Row | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
     this.storage = storage;
+    this.alarm = new Alarm(storage);
     this.sealed = new SealedRows(storage.sql, sealer);
     this.id = id;
     this.stored = storedTask(storage.sql);

@@ -33,6 +33,8 @@ export interface Row extends Record<string, SqlStorageValue> {
   seen: number | null;
   /** When the call was handed over to a person, in Unix ms; null if it was not. Its client sees it as completed. */
   handed: number | null;
+  /** When the alarm was last set for what comes next, in Unix ms; null while that is unknown. */
+  planned: number | null;
 }
 
 /** The method and name or URI of a task's call: enough to check scopes; and in whose console it is listed, if in any. */
@@ -122,7 +124,7 @@ const TASK_SCHEMA = `
 CREATE TABLE task (principal TEXT NOT NULL, status TEXT NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl INTEGER NOT NULL,
   runs INTEGER NOT NULL, notices INTEGER NOT NULL, session TEXT, hidden INTEGER NOT NULL,
-  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER);
+  fuel INTEGER NOT NULL, seen INTEGER, handed INTEGER, planned INTEGER);
 ${SealedRows.texts}${SealedRows.answers}${HISTORY_TABLE}`;
 
 /** The row of the stored task, if there is one. */
@@ -132,7 +134,10 @@ export function storedTask(sql: SqlStorage): Row | undefined {
   if (row === undefined) return undefined;
   // A task that an older version has stored.
   sql.exec(HISTORY_TABLE);
-  const columns = ["fuel INTEGER NOT NULL DEFAULT 0", "seen INTEGER", "handed INTEGER"];
+  const columns = [
+    "fuel INTEGER NOT NULL DEFAULT 0",
+    ...["seen", "handed", "planned"].map((name) => `${name} INTEGER`),
+  ];
   const missing = columns.filter((column) => row[column.split(" ")[0]!] === undefined);
   if (missing.length === 0) return row;
   for (const column of missing) sql.exec(`ALTER TABLE task ADD COLUMN ${column}`);
@@ -149,9 +154,9 @@ export function insertTask(
   const times = [created, created, ttl, 0, notices];
   const owned = [owner?.session ?? null, owner?.isHidden === true ? 1 : 0];
   const seen = owner === undefined ? Date.now() : handed;
-  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed];
+  const values = [principal.name, status, ...times, ...owned, fuel, seen, handed, created];
   sql.exec(TASK_SCHEMA);
-  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+  sql.exec("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ...values);
   return sql.exec<Row>("SELECT * FROM task").one();
 }
 
@@ -179,6 +184,17 @@ export function dueAt(waits: WaitReason, expires: number): number {
   // A servlet that has returned without asks is called again at once.
   if (waits.kind === "input" && open.length === 0) return Date.now();
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
+}
+
+/** The wait with all its times earlier by this many ms. */
+export function putForward(waits: WaitReason, ms: number): WaitReason {
+  if ("until" in waits) return { ...waits, until: waits.until - ms };
+  if (waits.kind !== "input") return waits;
+  const asks = Object.entries(waits.asks).map(([key, ask]): [string, Ask] => {
+    const { deadline } = ask;
+    return [key, deadline === undefined ? ask : { ...ask, deadline: deadline - ms }];
+  });
+  return { ...waits, asks: Object.fromEntries(asks) };
 }
 
 /** The asks that have no answer yet. */

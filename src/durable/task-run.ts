@@ -72,7 +72,8 @@ function demandShort(ms: number, signal: AbortSignal): void {
   if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
   if (ms <= limits.sleepInPlaceMs) return;
   // No task lives longer, and a guest may name a time beyond the range of dates.
-  throw new Wait({ kind: "sleep", until: Date.now() + Math.min(ms, limits.taskMs) });
+  const longest = Math.min(ms, limits.taskMs);
+  throw new Wait({ kind: "sleep", until: Date.now() + longest, ms: longest });
 }
 
 /** Labels of journal entries for HTTP requests that must not be sent twice. */

@@ -24,7 +24,7 @@ export class TaskStore extends StoredTask implements Keeper {
   async upload(what: keyof Texts | number, part: Part & Place): Promise<void> {
     const write = await this.sealed.preparePart(what, part);
     this.storage.transactionSync(write);
-    await this.storage.setAlarm(Date.now() + limits.uploadMs);
+    await this.alarm.set(Date.now() + limits.uploadMs);
   }
 
   /** Creates the task. Its first run is due, unless the call has ended or waits; `handed` as in `suspend`. */
@@ -35,7 +35,7 @@ export class TaskStore extends StoredTask implements Keeper {
   ): Promise<void> {
     if (uploaded !== undefined) this.sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const now = Date.now();
-    const ttl = Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs);
+    const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
     const sent = { handed, hasCall: uploaded?.call === true };
     const { texts, entries, intents, row, waits } = rows.beginningOf(given, start, sent);
     await this.#commit({
@@ -73,9 +73,9 @@ export class TaskStore extends StoredTask implements Keeper {
   /** Starts a run and returns its number since the last progress. Schedules the next at `rerun` in case it dies. */
   countRun(rerun: (runs: number) => number): number {
     const runs = this.row.runs + 1;
-    this.#set({ runs });
+    this.#set({ runs, planned: Date.now() });
     note(this.storage.sql, "run");
-    void this.storage.setAlarm(rerun(runs));
+    void this.alarm.set(rerun(runs));
     return runs;
   }
 
@@ -102,8 +102,38 @@ export class TaskStore extends StoredTask implements Keeper {
 
   /** Stores answers while others are missing; `isNotified` if the owner was notified of the asks. */
   async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
-    const alarm = () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits));
-    await this.#commit({ texts: { waits }, alarm });
+    await this.#commit({
+      texts: { waits },
+      also: () => this.#set({ planned: Date.now() }),
+      alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
+    });
+  }
+
+  /**
+   * Puts what the task waits for forward by as much as the clock was set back: alarms and deadlines are times of that
+   * clock.
+   */
+  async putForward(): Promise<void> {
+    const ms = this.#setBackMs;
+    const known = await this.read("waits");
+    const waits = known && rows.putForward(known, ms);
+    const { seen } = this.row;
+    await this.#commit({
+      ...(waits && { texts: { waits } }),
+      also: () => this.#set({ planned: Date.now(), seen: seen === null ? null : seen - ms }),
+      // Else a run is due.
+      alarm: () => (waits ? this.#due(waits) : Date.now()),
+    });
+  }
+
+  /** True if the clock was set back since the alarm was set. */
+  get isSetBack(): boolean {
+    return !this.isOver && this.#setBackMs > limits.clockSlackMs;
+  }
+
+  /** How far the clock is behind the time at which the alarm was set, in ms. */
+  get #setBackMs(): number {
+    return (this.row.planned ?? 0) - Date.now();
   }
 
   /** Stores the answers to all asks for the servlet. Its next run is due. */
@@ -119,23 +149,31 @@ export class TaskStore extends StoredTask implements Keeper {
     const input = { responses: own, ...(state !== undefined && { state }) };
     await this.#commit({
       texts: { call: { ...call, input, restarts: (call.restarts ?? 0) + 1 }, waits: null },
-      also: () => this.#set({ status: "working", updated: Date.now(), notices: 0 }),
+      also: () => {
+        this.#setStatus("working");
+        this.#set({ notices: 0 });
+      },
       alarm: Date.now,
     });
   }
 
-  /** Ends a sleep at this time. The next run is due. */
-  async wake(at: number): Promise<void> {
-    await this.#resume("", at);
+  /** Ends a sleep at this time, which is as much later for the servlet as it has slept. The next run is due. */
+  async wake(at: number, { ms = 0 }: { ms?: number }): Promise<void> {
+    await this.#resume("", at, ms);
   }
 
-  /** Appends the answer to the journal; false if the servlet is called again instead. */
-  async #resume(answer: string, at: number): Promise<boolean> {
+  /** Appends the answer to the journal, `ms` after the one before it or later; false if the servlet is called again instead. */
+  async #resume(answer: string, at: number, ms = 0): Promise<boolean> {
     const known = await this.read("begun");
     if (known === undefined) return false;
     const { count, entry } = await this.sealed.newest();
     const before = entry === undefined ? [] : [entry];
-    const { entries, ...begun } = answered({ ...known, entries: before }, answer, at);
+    const earliest = (entry?.at ?? known.head.time) + ms;
+    const { entries, ...begun } = answered(
+      { ...known, entries: before },
+      answer,
+      Math.max(at, earliest),
+    );
     const notices = Math.max(begun.notices, this.row.notices);
     await this.#commit({
       texts: { begun: { ...begun, notices }, waits: null },
@@ -186,14 +224,14 @@ export class TaskStore extends StoredTask implements Keeper {
   #over(status: Status): void {
     if (status === "cancelled" || this.owner?.isHidden === true) this.sealed.clear(LASTING);
     this.#setStatus(status);
-    void this.storage.setAlarm(this.#due());
+    void this.alarm.set(this.#due());
   }
 
   /** Drops the journal of a task that has been over for a while, and sets the alarm for what comes then. */
   async rest(now: number): Promise<void> {
     const isRested = now >= this.#rests;
     if (isRested) this.sealed.clear(LASTING);
-    await this.storage.setAlarm(isRested ? this.expires : this.#rests);
+    await this.alarm.set(isRested ? this.expires : this.#rests);
   }
 
   /** When the journal of a task that is over is dropped. */
@@ -210,14 +248,14 @@ export class TaskStore extends StoredTask implements Keeper {
 
   #setStatus(status: Status): void {
     note(this.storage.sql, status);
-    this.#set({ status, updated: Date.now() });
+    const now = Date.now();
+    this.#set({ status, updated: now, planned: now });
   }
 
   #set(change: Partial<Row>): void {
     Object.assign(this.row, change);
-    for (const [column, value] of Object.entries(change)) {
-      this.storage.sql.exec(`UPDATE task SET ${column} = ?`, value);
-    }
+    const columns = Object.keys(change).map((column) => `${column} = ?`);
+    this.storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));
   }
 
   /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
@@ -227,7 +265,7 @@ export class TaskStore extends StoredTask implements Keeper {
     this.storage.transactionSync(() => {
       also?.();
       write();
-      if (alarm !== undefined) void this.storage.setAlarm(alarm());
+      if (alarm !== undefined) void this.alarm.set(alarm());
     });
   }
 }

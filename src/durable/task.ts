@@ -10,7 +10,6 @@ import type { Build } from "../builds/build.ts";
 import { GoingOn, noteWaiting, replayed } from "./task-replay.ts";
 import type { Serving } from "../builds/serving.ts";
 import { storageQuota } from "../quotas.ts";
-import { timeOf } from "./alarms.ts";
 import { settled, type Settled } from "./remote-hooks.ts";
 import { Listing, looked } from "./task-console.ts";
 import type {
@@ -103,6 +102,7 @@ export function taskObject(share: Share) {
     /** True for the owner, while its scopes grant what the task calls. */
     async #isFor(principal: Principal): Promise<boolean> {
       if (!this.#store.isOf(principal.name)) return false;
+      await this.#readable(() => this.#keepTime());
       const subject = await this.#readable(() => this.#store.subject());
       const viewer = { principal, session: this.#store.sessions[0] };
       return subject === undefined || reaches(await this.#serving.registry(), viewer, subject);
@@ -159,8 +159,21 @@ export function taskObject(share: Share) {
     }
 
     override alarm(info?: AlarmInvocationInfo): Promise<void> {
-      const now = timeOf(info);
-      return this.#readable(() => this.#onAlarm(now));
+      return this.#store.alarm.ring(info, (now) => this.#readable(() => this.#onAlarm(now)));
+    }
+
+    /**
+     * Sees to it that the task goes on when its time comes. The platform may have lost its alarm, and the clock may have been
+     * set back; so whoever looks at a task calls this.
+     */
+    async #keepTime(): Promise<void> {
+      const { alarm } = this.#store;
+      if (!this.#store.exists || alarm.isRinging) return;
+      if (this.#store.isSetBack) {
+        await this.ctx.blockConcurrencyWhile(async () => {
+          if (this.#store.isSetBack) await this.#store.putForward();
+        });
+      } else if (!(await alarm.isPlanned()) && !alarm.isRinging) await alarm.set(Date.now());
     }
 
     /** Runs `work`. If stored data cannot be decrypted any more, marks the task failed and runs `work` again. */
@@ -176,19 +189,19 @@ export function taskObject(share: Share) {
     }
 
     async #onAlarm(now: number): Promise<void> {
-      const { storage } = this.ctx;
+      const { alarm } = this.#store;
       // Parts were uploaded, but the task was never created.
-      if (!this.#store.exists) return storage.deleteAll();
+      if (!this.#store.exists) return this.ctx.storage.deleteAll();
       if (now >= this.#store.expires) return this.#store.forget();
       // The object may have died before it could.
       this.ctx.waitUntil(this.#listing.tell());
       if (this.#store.owner !== undefined) {
-        if (!(await this.#publish())) return storage.setAlarm(now + limits.ownerMs);
+        if (!(await this.#publish())) return alarm.set(now + limits.ownerMs);
         if (!this.#store.exists) return;
       }
       if (this.#store.isOver) return this.#store.rest(now);
       // The run is still alive.
-      if (this.#running !== undefined) return storage.setAlarm(now + limits.rerunMs);
+      if (this.#running !== undefined) return alarm.set(now + limits.rerunMs);
       this.#running = new AbortController();
       try {
         await this.#goOn(now, this.#running.signal);
@@ -205,12 +218,10 @@ export function taskObject(share: Share) {
         return;
       }
       if (waits?.kind === "sleep") {
-        if (now < waits.until) return this.ctx.storage.setAlarm(waits.until);
-        await this.#store.wake(Math.max(now, waits.until));
+        if (now < waits.until) return this.#store.alarm.set(waits.until);
+        await this.#store.wake(now, waits);
       }
-      if (waits?.kind === "retry" && now < waits.until) {
-        return this.ctx.storage.setAlarm(waits.until);
-      }
+      if (waits?.kind === "retry" && now < waits.until) return this.#store.alarm.set(waits.until);
       await this.#run(signal);
     }
 

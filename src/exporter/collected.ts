@@ -45,6 +45,8 @@ export class CollectedTrace {
   /** Its place in the trace that callers see, once known. */
   root: TraceParent | undefined;
   readonly spans = new Map<string, CollectedSpan>();
+  /** The parents of spans that are left out, by id: what is in such a span belongs to the one around it. */
+  readonly #leftOut = new Map<string, string | undefined>();
   /** Unix time in ms of its last event. */
   changed: number;
   /** True if an event came since the exporter last collected spans. */
@@ -64,6 +66,18 @@ export class CollectedTrace {
     return this.#isOver;
   }
 
+  /** The id of the nearest span around this one that is not left out; undefined for the outermost. */
+  parentOf(span: CollectedSpan): string | undefined {
+    let id = span.parent;
+    while (id !== undefined && this.#leftOut.has(id)) id = this.#leftOut.get(id);
+    return id;
+  }
+
+  /** The span around this one; undefined for the outermost, and if it was sent and forgotten. */
+  around(span: CollectedSpan): CollectedSpan | undefined {
+    return this.spans.get(this.parentOf(span) ?? "");
+  }
+
   /** Takes an event. Ignores logs and exceptions: they may contain anything, secrets included. */
   take({ event, spanContext, timestamp }: TailStream.TailEvent<TailStream.EventType>): void {
     this.changed = Date.now();
@@ -77,6 +91,7 @@ export class CollectedTrace {
         const { name, spanId: id } = event;
         if (name.startsWith(STORAGE)) return;
         const parent = spanContext.spanId;
+        if (RPC.has(name)) return this.#leaveOut(id, parent);
         return this.#begin({ id, parent, name, attributes: new Map(), start: at, end: undefined });
       }
       case "attributes":
@@ -97,7 +112,7 @@ export class CollectedTrace {
           span.end = at;
           span.invocation.outcome = event.outcome;
         }
-        if (!this.spans.has(span.parent ?? "")) this.#isOver = true;
+        if (this.around(span) === undefined) this.#isOver = true;
         return;
       case "log":
       case "exception":
@@ -105,6 +120,11 @@ export class CollectedTrace {
       case "streamDiagnostic":
       case "spanUpdate":
     }
+  }
+
+  #leaveOut(id: string, parent: string | undefined): void {
+    // Two spans of a call are kept and three are left out.
+    if (this.#leftOut.size < 2 * limits.exportedSpans) this.#leftOut.set(id, parent);
   }
 
   #begin(span: CollectedSpan): void {
@@ -115,6 +135,9 @@ export class CollectedTrace {
 
 /** Spans of storage operations are dropped: a commit makes dozens, and neither servlet authors nor operators can change them. */
 const STORAGE = "durable_object_storage_";
+
+/** Spans of the RPC layer are left out: the object's own span names the method, and these three a call say no more. */
+const RPC = new Set(["jsRpcSession", "jsRpcCall"]);
 
 function onsetSpan(
   { info, entrypoint, spanId: id }: TailStream.Onset,

@@ -62,7 +62,7 @@ export function exportedOf(
 
 /** Finds the places of spans in the traces of callers. */
 class Places {
-  readonly #spans: CollectedTrace["spans"];
+  readonly #trace: CollectedTrace;
   readonly #settings: TraceSettings;
   readonly #known = new Map<string, Place>();
   readonly #isOver: boolean;
@@ -74,7 +74,7 @@ class Places {
   readonly #root: TraceParent | undefined;
 
   constructor(trace: CollectedTrace, settings: TraceSettings, isOver: boolean) {
-    this.#spans = trace.spans;
+    this.#trace = trace;
     this.#settings = settings;
     this.#isOver = isOver;
     const all = [...trace.spans.values()];
@@ -93,7 +93,7 @@ class Places {
   /** True if the place of a span is final: no later event can move it to another trace. */
   knows(span: CollectedSpan): boolean {
     if (this.#isOver || span.attributes.has(PLACE)) return true;
-    const parent = this.#spans.get(span.parent ?? "");
+    const parent = this.#trace.around(span);
     if (parent === undefined) return this.#root !== undefined;
     const mayHavePlace = parent.invocation === undefined && !PLATFORM_SPAN.test(parent.name);
     return (!mayHavePlace || parent.end !== undefined) && this.knows(parent);
@@ -103,7 +103,7 @@ class Places {
     const known = this.#known.get(span.id);
     if (known !== undefined) return known;
     const own = parsed(span.attributes.get(PLACE));
-    const parent = this.#spans.get(span.parent ?? "");
+    const parent = this.#trace.around(span);
     // A parent is older than its spans, so this ends.
     const { traceId } = own ?? (parent ? this.of(parent) : this.#root!);
     const place = { traceId, spanId: own?.spanId ?? span.id };
@@ -144,15 +144,15 @@ function otlpSpan(span: CollectedSpan, trace: CollectedTrace, places: Places): O
 /** The parent of a span, which must be in the same trace, and links to the spans of other traces that led to it. */
 function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
   const { traceId } = places.of(span);
-  const around = trace.spans.get(span.parent ?? "");
+  const around = trace.around(span);
   const ambient = around && places.of(around);
   const given = span.attributes.get(PARENT);
   const remote = parsed(
     span.invocation?.request?.traceparent ?? (given === places.header ? undefined : given),
   );
   // A parent that was sent and forgotten already has the platform's id.
-  const before = around === undefined &&
-    span.parent !== undefined && { traceId, spanId: span.parent };
+  const outer = trace.parentOf(span);
+  const before = around === undefined && outer !== undefined && { traceId, spanId: outer };
   const parent = [remote, ambient, before || undefined].find(
     (one) => one?.traceId === traceId,
   )?.spanId;
@@ -219,11 +219,8 @@ export function attribute(key: string, value: TailStream.Attribute["value"]): Ot
 }
 
 /** True for the platform's span of a request that also has one of the server's own. */
-function isDuplicate({ name, parent }: CollectedSpan, { spans }: CollectedTrace): boolean {
-  return (
-    name === "fetch" && spans.get(parent ?? "")?.attributes.has("http.request.method") === true
-  );
-}
+const isDuplicate = (span: CollectedSpan, trace: CollectedTrace): boolean =>
+  span.name === "fetch" && trace.around(span)?.attributes.has("http.request.method") === true;
 
 /** True for health checks, which orchestrators send every few seconds. */
 const isHealthCheck = ({ invocation }: CollectedSpan) => invocation?.request?.route === "/health";

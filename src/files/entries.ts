@@ -28,20 +28,12 @@ export class Entries extends Table<string, Entry> {
 
   /** At most `count` entries of a folder after a position, in their order; 0n is before the first. */
   list(folder: number, after: bigint, count: number): Listed[] {
-    const changed = () => this.memory.entries().filter(([, slot]) => slot.isChanged);
-    if (
-      changed()
-        .take(SORTED + 1)
-        .toArray().length > SORTED
-    )
-      this.stageAll();
+    if (this.changed.size > SORTED) this.stageAll();
     // All hashes that begin with the position are before `~`, and all of the folder before `0`, which follows `/`.
     const begin = `${folder}/${after.toString(16).padStart(16, "0")}~`;
     const end = `${folder}0`;
-    const own = changed()
-      .filter(([key]) => key > begin && key < end)
-      .toArray();
-    const hidden = new Map(own.map(([key, { value }]) => [key, value]));
+    const own = this.changed.values().filter((key) => key > begin && key < end);
+    const hidden = new Map(own.map((key) => [key, this.memory.get(key)!.value]));
     const rows = this.#stored(begin, end, count + hidden.size).filter(([key]) => !hidden.has(key));
     const isWhole = rows.length < count;
     const last = rows.at(count - 1)?.[0];

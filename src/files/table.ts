@@ -31,7 +31,6 @@ export interface Backing {
 interface Slot<V> {
   /** Undefined where there is no such row. */
   value: V | undefined;
-  isChanged: boolean;
   bytes: number;
 }
 
@@ -45,6 +44,8 @@ const SLOT_BYTES = 150;
 export class Table<K extends number | string, V> {
   protected readonly name: string;
   protected readonly memory = new Map<K, Slot<V>>();
+  /** Keys in memory whose rows are neither staged nor committed. */
+  protected readonly changed = new Set<K>();
   /** True if the staging table may have rows. */
   protected hasStaged = false;
   readonly #codec: Codec<V>;
@@ -73,7 +74,7 @@ export class Table<K extends number | string, V> {
   }
 
   get isChanged(): boolean {
-    return this.hasStaged || this.memory.values().some(({ isChanged }) => isChanged);
+    return this.hasStaged || this.changed.size > 0;
   }
 
   get(key: K): V | undefined {
@@ -110,19 +111,17 @@ export class Table<K extends number | string, V> {
 
   /** Gives up rows that were not used for longest until they take no more than so much memory; changed ones are staged. */
   shrinkTo(bytes: number): void {
-    for (const [key, { isChanged, value }] of this.memory) {
+    for (const [key, { value }] of this.memory) {
       if (this.#memoryBytes <= bytes) return;
-      if (isChanged) this.#stage(key, value);
+      if (this.changed.has(key)) this.#stage(key, value);
       this.forget(key);
     }
   }
 
   /** Stages every changed row. */
   stageAll(): void {
-    for (const [key, slot] of this.memory) {
-      if (slot.isChanged) this.#stage(key, slot.value);
-      slot.isChanged = false;
-    }
+    for (const key of this.changed) this.#stage(key, this.memory.get(key)!.value);
+    this.changed.clear();
   }
 
   /** Makes what this call has changed the state that later calls begin with. */
@@ -137,8 +136,8 @@ export class Table<K extends number | string, V> {
       );
       this.drop();
     }
-    for (const [key, { value, isChanged }] of this.memory) {
-      if (!isChanged) continue;
+    for (const key of this.changed) {
+      const { value } = this.memory.get(key)!;
       if (value === undefined) this.exec(`DELETE FROM ${name} WHERE key = ?`, key);
       else this.exec(`INSERT OR REPLACE INTO ${name} VALUES (?, ?)`, key, this.#seal(key, value));
     }
@@ -158,6 +157,7 @@ export class Table<K extends number | string, V> {
   protected forget(key: K): void {
     this.#memoryBytes -= this.memory.get(key)?.bytes ?? 0;
     this.memory.delete(key);
+    this.changed.delete(key);
   }
 
   protected exec(query: string, ...bindings: SqlValue[]): Record<string, unknown>[] {
@@ -202,7 +202,8 @@ export class Table<K extends number | string, V> {
       SLOT_BYTES +
       (typeof key === "string" ? key.length : 0) +
       (value === undefined ? 0 : this.#codec.memoryBytes(value));
-    this.memory.set(key, { value, isChanged, bytes });
+    this.memory.set(key, { value, bytes });
+    if (isChanged) this.changed.add(key);
     this.#memoryBytes += bytes;
     this.#backing.makeRoom();
   }

@@ -16,15 +16,21 @@ export default asOnCloudflare(worker);
 `;
   try {
     await buildWorker({ contents, resolveDir: SOURCES }, folder);
-    const workers = {
-      kv: join(SOURCES, `kv${OWN_EXTENSION}`),
-      r2: join(SOURCES, `r2${OWN_EXTENSION}`),
-      exporter: join(SOURCES, `../exporter/index${OWN_EXTENSION}`),
-    };
-    await buildWorker(workers, join(folder, PLATFORM));
+    await buildPlatform(folder);
   } catch (error) {
     throw new Refusal(
       `The Worker cannot be built. If its bundle is missing, make it: npm run bundle\n${(error as Error).message}`,
     );
   }
 }
+
+/** Builds the Workers that stand in for the platform, into their folder below the Worker's. */
+export const buildPlatform = (folder: string): Promise<string> =>
+  buildWorker(
+    {
+      kv: join(SOURCES, `kv${OWN_EXTENSION}`),
+      r2: join(SOURCES, `r2${OWN_EXTENSION}`),
+      exporter: join(SOURCES, `../exporter/index${OWN_EXTENSION}`),
+    },
+    join(folder, PLATFORM),
+  );

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../alarm.ts";
 
 /**
  * A KV namespace for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
@@ -38,6 +39,7 @@ class Refused extends Error {
 /** The Durable Object that holds a whole namespace. */
 export class KvStore extends DurableObject {
   readonly #sql = this.ctx.storage.sql;
+  readonly #alarm = new Alarm(this.ctx.storage);
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
     super(state, env);
@@ -59,9 +61,11 @@ export class KvStore extends DurableObject {
     }
   }
 
-  override async alarm(): Promise<void> {
-    this.#sql.exec("DELETE FROM entries WHERE expires <= ?", now());
-    await this.#planSweep();
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async () => {
+      this.#sql.exec("DELETE FROM entries WHERE expires <= ?", now());
+      await this.#planSweep();
+    });
   }
 
   async #answer(request: Request): Promise<Response> {
@@ -147,9 +151,8 @@ export class KvStore extends DurableObject {
     const { next } = this.#sql
       .exec<{ next: number | null }>("SELECT min(expires) AS next FROM entries")
       .one();
-    const { storage } = this.ctx;
-    if (next !== null && (await storage.getAlarm()) === null)
-      await storage.setAlarm(Math.max(next * 1000, Date.now() + SWEEP_MS));
+    if (next !== null && !(await this.#alarm.isPlanned()))
+      await this.#alarm.set(Math.max(next * 1000, Date.now() + SWEEP_MS));
   }
 }
 

@@ -74,7 +74,8 @@ export class Guest extends GuestMemory {
 
   /**
    * The answer of the world: the recorded answer where this run repeats an earlier one, else that of
-   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take.
+   * `live`, which is recorded before the guest learns of it. `ms` is how long it is known to take: by the guest's clock,
+   * which may be ahead of this machine's, that time passes in any case.
    */
   async answer(question: Question, live: () => Promise<string>, ms = 0): Promise<string> {
     this.pay(limits.answerFuel);
@@ -84,7 +85,7 @@ export class Guest extends GuestMemory {
     const reservation = (this.#reservation = this.#reserve(ms));
     try {
       const answer = this.#held(await live(), question);
-      this.journal.add(answer);
+      this.journal.add(answer, this.journal.now + ms);
       await this.journal.keep();
       return answer;
     } finally {
@@ -113,7 +114,7 @@ export class Guest extends GuestMemory {
     const { world } = this.setup;
     const spread = new Uint8Array(1);
     world.random(spread);
-    return new Wait({ kind: "retry", until: world.now() + ms * (1 + spread[0]! / 256) });
+    return new Wait({ kind: "retry", until: world.now() + Math.ceil(ms * (1 + spread[0]! / 256)) });
   }
 
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
@@ -137,19 +138,22 @@ export class Guest extends GuestMemory {
     return answer;
   }
 
+  /** Waits for whole milliseconds: plugins in Rust and Go sleep for nanoseconds, and clocks and alarms have none. */
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
-    // The guest's clock may be ahead of this machine's: it is to see the whole time pass.
-    const aheadMs = Math.max(0, this.journal.now - world.now());
-    const live = () => this.wait((signal) => world.sleep(ms + aheadMs, signal)).then(() => "");
-    await this.answer({ what: "sleep", details: String(ms) }, live, ms + aheadMs);
+    const whole = Math.ceil(ms);
+    const live = () => this.wait((signal) => world.sleep(whole, signal)).then(() => "");
+    await this.answer({ what: "sleep", details: String(ms) }, live, whole);
   }
 
   /**
    * Waits while the guest is suspended: for `atMostMs`, within the time that a call may spend on waiting.
-   * `work` settles soon after its signal aborts.
+   * `work` settles soon after its signal aborts; `gone` is the one that aborts when the client has left.
    */
-  async wait<T>(work: (signal: AbortSignal) => Promise<T>, atMostMs = Infinity): Promise<T> {
+  async wait<T>(
+    work: (signal: AbortSignal, gone: AbortSignal) => Promise<T>,
+    atMostMs = Infinity,
+  ): Promise<T> {
     const gone = (this.#gone ??= this.setup.signal());
     const late = new AbortController();
     const timer = setTimeout(
@@ -158,7 +162,7 @@ export class Guest extends GuestMemory {
     );
     const began = Date.now();
     try {
-      return await work(AbortSignal.any([gone, late.signal]));
+      return await work(AbortSignal.any([gone, late.signal]), gone);
     } catch (error) {
       if (gone.aborted) throw clientHasLeft();
       if (late.signal.aborted && !(error instanceof GuestError)) {

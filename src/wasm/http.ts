@@ -67,7 +67,7 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     );
   }
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
-  let next: Outgoing = {
+  const next: Outgoing = {
     url: allowed(guest, typeof url === "string" ? url : ""),
     method,
     headers: headersOf(head["headers"] ?? head["header"]),
@@ -84,20 +84,44 @@ export async function request(guest: Guest, head: Json, body: Uint8Array): Promi
     next.headers.set(KEY_HEADER, intent.key);
   }
   if (methodClass === "once") await guest.setup.sending?.();
-  return guest.wait(async (signal) => {
-    for (let redirects = 0; ; redirects++) {
-      const response = await send(guest, next, signal);
-      const location = response.headers.get("location");
-      if (!isRedirect(response.status) || location === null) {
-        return read(response, next.url.host, (bytes) => guest.grow(bytes, signal));
-      }
-      await response.body?.cancel();
-      if (redirects === limits.httpRedirects) {
-        throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
-      }
-      next = redirected(guest, next, response.status, location);
+  return guest.wait(
+    (signal, gone) => orAborted(exchange(guest, next, signal), gone),
+    limits.httpMs,
+  );
+}
+
+/** Sends a request, and those that it is redirected to. */
+async function exchange(
+  guest: Guest,
+  first: Outgoing,
+  signal: AbortSignal,
+): Promise<GuestResponse> {
+  let next = first;
+  for (let redirects = 0; ; redirects++) {
+    const response = await send(guest, next, signal);
+    const location = response.headers.get("location");
+    if (!isRedirect(response.status) || location === null) {
+      return read(response, next.url.host, (bytes) => guest.grow(bytes, signal));
     }
-  }, limits.httpMs);
+    await response.body?.cancel();
+    if (redirects === limits.httpRedirects) {
+      throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
+    }
+    next = redirected(guest, next, response.status, location);
+  }
+}
+
+/**
+ * Settles as `work` does, or rejects at once when `gone` aborts. A request whose client has left ends with the listeners of
+ * its signal, before its fetches are rejected: a guest that waited for these would be abandoned, with its memory.
+ */
+function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const stop = () => reject(gone.reason);
+  if (gone.aborted) stop();
+  gone.addEventListener("abort", stop, { once: true });
+  void work.then(resolve, reject).finally(() => gone.removeEventListener("abort", stop));
+  return promise;
 }
 
 function headersOf(value: unknown): Headers {

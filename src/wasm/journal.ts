@@ -131,11 +131,14 @@ export class Journal {
     return { key, isRepeated: await this.#keeper.intend(this.#at, key, method) };
   }
 
-  /** Records a live answer. The guest may learn of it once it is kept, if it cost anything to get. */
-  add(answer: string): void {
+  /**
+   * Records a live answer, which came at `earliest` or later (Unix ms). The guest may learn of it once it is kept, if it
+   * cost anything to get.
+   */
+  add(answer: string, earliest = this.now): void {
     if (this.#pending === undefined)
       throw new Error("add() was called without a pending question: call take() first");
-    const at = Math.max(this.now, this.#world.now());
+    const at = Math.max(earliest, this.now, this.#world.now());
     this.#entries.push({ ...this.#pending, answer, at });
     this.#at++;
     this.#random = this.#pending = undefined;

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { buildWorker } from "./workerd.ts";
+import { buildTests } from "./workerd.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -14,7 +14,7 @@ declare module "vitest" {
 export default async function setup(project: TestProject) {
   await mkdir(".bundle", { recursive: true });
   const folder = await mkdtemp(join(".bundle", "tests-"));
-  await buildWorker("test/worker/index.ts", folder);
+  await buildTests(folder);
   project.provide("worker", folder);
   return () => rm(folder, { recursive: true, force: true });
 }

@@ -1,24 +1,60 @@
 /**
- * Makes the bundles of the tests. Their guests are prepared without the optimiser, which takes most of the time and
- * changes nothing that a test looks at.
+ * Makes the bundle of the plugins, as `npm run bundle` does, and those of the tests. The guests of the tests are prepared
+ * without the optimiser, which takes most of the time and changes nothing that a test looks at; `--optimise` is for the
+ * bench.
  */
-import { makeBundle } from "../../src/bundle/bundle.ts";
+import { dirname } from "node:path";
+import { bundleAll, catalogOf, makeBundle, type Member } from "../../src/bundle/bundle.ts";
 import { bundleSource } from "../../src/bundle/bundle-module.ts";
 import { writeIfNew } from "../../src/bundle/cache.ts";
+import { refuseClashes } from "../../src/bundle/clashes.ts";
+import { run } from "../../src/bundle/commands/wrangler.ts";
+import { Refusals } from "../../src/bundle/refusal.ts";
 import { runnerScripts } from "../../src/bundle/runner-scripts.ts";
+import { scan } from "../../src/bundle/scan.ts";
+import { compileQuickly } from "../../src/bundle/work.ts";
 
-const CACHE = ".bundle";
+const PLUGINS = "plugins";
+const GUESTS = "test/guests";
+const CONFORMANCE = "test/guests/conformance";
 
-/** The folders with the servlets of each bundle, by its file. */
+/** What each bundle serves: its servlets, or the folders that they are in, by the file of the bundle. */
 const BUNDLES = {
-  "test/bundle.gen.ts": ["plugins", "test/guests"],
-  "test/conformance/bundle.gen.ts": ["test/guests/conformance", "plugins/hello"],
-  "test/clients/bundle.gen.ts": ["plugins", "test/guests/conformance"],
+  "test/bundle.gen.ts": [PLUGINS, GUESTS],
+  "test/conformance/bundle.gen.ts": [CONFORMANCE, "plugins/hello"],
+  "test/clients/bundle.gen.ts": [PLUGINS, CONFORMANCE],
 };
 
-const runner = await runnerScripts(CACHE);
-const progress = (what: string) => console.error(`  ${what} …`);
-for (const [out, folders] of Object.entries(BUNDLES)) {
-  const members = await makeBundle({ folders, cache: CACHE, progress, optimise: false });
-  await writeIfNew(out, bundleSource(members, out, runner));
+compileQuickly();
+
+const optimise = process.argv.includes("--optimise");
+const options = {
+  cache: ".bundle",
+  progress: (what: string) => console.error(`  ${what} …`),
+};
+
+const refusals = new Refusals();
+const found = await scan([GUESTS], refusals);
+refusals.throwAll();
+const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
+const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
+// Beside the bundle of the plugins, which prepares the engine of servlets in TypeScript, those that need no engine.
+const [code, others] = await Promise.all([
+  run(["src/bundle/commands/bundle.ts"]),
+  bundled(found.filter((one) => !isScript(one))),
+]);
+if (code !== 0) process.exit(code);
+const members = [
+  ...others,
+  ...(await bundled(found.filter(isScript))),
+  ...(await makeBundle({ ...options, folders: [PLUGINS] })),
+].toSorted((a, b) => (a.found.name < b.found.name ? -1 : 1));
+refuseClashes(members, catalogOf(members));
+
+const runner = await runnerScripts(options.cache);
+for (const [out, places] of Object.entries(BUNDLES)) {
+  const served = members.filter(
+    ({ found: { place } }) => places.includes(place) || places.includes(dirname(place)),
+  );
+  await writeIfNew(out, bundleSource(served, out, runner));
 }

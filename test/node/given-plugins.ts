@@ -24,8 +24,8 @@ const PLUGINS = ["keeper", "files", "ledger", "python", "diary"];
 
 /**
  * Prepares the plugins that `PLUGIN_CASES` names the folder of, once for all tests of a run, while those run that do
- * not need them: the large ones take a minute. What is prepared lies in `.bundle`, where tests that bundle them
- * otherwise find it.
+ * not need them: the large ones take a while, even without the optimiser, which would take minutes. What is prepared
+ * lies in `.bundle`, where tests that bundle them otherwise find it.
  */
 export default async function setup(project: TestProject) {
   const cases = process.env["PLUGIN_CASES"];
@@ -70,6 +70,7 @@ async function prepare(cases: string): Promise<void> {
     folders: [join(SCRATCH, "plugins")],
     cache: ".bundle",
     progress: () => {},
+    optimise: false,
   });
   const out = join(SCRATCH, "bundle.gen.ts");
   await writeFile(out, bundleSource(members, out));

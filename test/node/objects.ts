@@ -23,9 +23,3 @@ export const testWorker = (name: string, vars: Record<string, string> = {}) => (
   migrations: [{ tag: "v1", new_sqlite_classes: Object.values(OBJECTS) }],
   vars: { SEASON: "plums", ...vars },
 });
-
-/** The bindings with which servlets can be installed. */
-export const installing = {
-  r2_buckets: [{ binding: "BUILDS", bucket_name: "builds" }],
-  worker_loaders: [{ binding: "LOADER" }],
-};

@@ -5,6 +5,7 @@ import { VERSION } from "../../src/version.ts";
 
 /** How the code is laid out: which room may know which. */
 const LEAVES = [
+  "alarm.ts",
   "asks.ts",
   "call-context.ts",
   "record.ts",
@@ -73,6 +74,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   platform: LEAVES,
   sdk: LEAVES,
   testing: ["bundle", "durable", "servlets", "wasm", ...LEAVES],
+  "alarm.ts": ["limits.ts"],
   "asks.ts": ["model.ts"],
   "call-context.ts": ["asks.ts", "model.ts", "record.ts", "tracing"],
   "record.ts": [],
@@ -102,8 +104,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   "unknown-outcome.ts": ["errors.ts"],
 };
 
-/** Text that only these rooms may contain: Node's own modules, the names of dialects, those of eras. */
+/** Text that only these rooms may contain: Node's own modules, alarms, the names of dialects, those of eras. */
 const BELONGS = [
+  { what: /\.setAlarm\(/, rooms: ["alarm.ts"] },
   { what: /from "node:/, rooms: ["bundle", "host", "testing"] },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle"] },

@@ -3,8 +3,11 @@ import { randomInt } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve as absolute } from "node:path";
+import { buildWorker } from "../../src/host/build.ts";
+import { buildPlatform } from "../../src/host/build-hosted.ts";
 import { exporterOf } from "../../src/host/exporter.ts";
 import { modulesIn } from "../../src/host/modules.ts";
+import { storeService, storesOf } from "../../src/host/stores.ts";
 import {
   configText,
   folderService,
@@ -14,7 +17,13 @@ import {
 import { startWorkerd } from "../../src/host/workerd.ts";
 import { OBJECTS } from "./objects.ts";
 
-export { buildWorker } from "../../src/host/build.ts";
+export { buildWorker };
+
+/** Builds the Worker of the tests, and the Workers that stand in for the platform's stores. */
+export async function buildTests(folder: string): Promise<string> {
+  await Promise.all([buildWorker("test/worker/index.ts", folder), buildPlatform(folder)]);
+  return folder;
+}
 
 /** A folder with a built Worker: `index.js` and the wasm modules that it imports. */
 export interface Served {
@@ -40,6 +49,9 @@ export interface Options {
   assets?: string;
   /** Binds a Worker Loader. */
   loader?: boolean;
+  /** Binds KV namespaces and buckets of these names, stored beside the objects: of a folder that `buildTests` has filled. */
+  kv?: readonly string[];
+  buckets?: readonly string[];
   /** Where all goes that the Worker fetches: this port of this machine, instead of the internet. */
   internet?: number;
   /** Sends traces to where the variables say, by this script in the folder. */
@@ -55,7 +67,8 @@ export interface Options {
 export async function serve(folder: string, options: Options = {}): Promise<Served> {
   const { variables = {}, durable, objects = OBJECTS, assets, loader, internet, log } = options;
   const port = options.port ?? (await freePort());
-  const { exporter } = options;
+  const { exporter, kv = [], buckets = [] } = options;
+  const stores = storesOf({ kv, buckets });
   const exporting =
     exporter === undefined
       ? undefined
@@ -69,6 +82,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
     ...Object.keys(variables).map(fromEnvironment),
     ...(loader === true ? [{ name: "LOADER", workerLoader: {} }] : []),
     ...(assets === undefined ? [] : [{ name: "ASSETS", service: "assets" }]),
+    ...stores.map(({ name, kind, service }) => ({ name, [kind]: service })),
     ...(durable === undefined
       ? []
       : Object.entries(objects).map(([name, of]) => ({ name, durableObjectNamespace: of }))),
@@ -97,6 +111,7 @@ export async function serve(folder: string, options: Options = {}): Promise<Serv
         main,
         ...services,
         ...(exporting?.services ?? []),
+        ...stores.map((one) => storeService(one, compatibilityDate)),
         ...(assets === undefined ? [] : [folderService("assets", absolute(assets))]),
         ...(store === undefined ? [] : [folderService("storage", absolute(store), true)]),
       ],

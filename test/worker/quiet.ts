@@ -1,5 +1,5 @@
 /** workerd's two lines about each client that leaves and each host that does not exist. */
-const EXPECTED = /disconnected|DNS lookup failed|^stack: \S*workerd@/;
+const EXPECTED = /disconnected|DNS lookup failed|lookup address information|^stack: \S*workerd@/;
 
 /** Leaves that out of what a run prints: the plugin of the tests has no setting for it. */
 export default function setup() {

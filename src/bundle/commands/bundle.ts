@@ -14,6 +14,7 @@ import { consoleScripts } from "../console-scripts.ts";
 import { isInstalled } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import { runnerScripts } from "../runner-scripts.ts";
+import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
 import { demandComplete, ownConfig } from "./upgrade.ts";
 
@@ -28,6 +29,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const folders = positionals.length > 0 ? positionals : servletFolders();
+
+compileQuickly();
 
 const began = performance.now();
 try {

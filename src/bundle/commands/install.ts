@@ -15,6 +15,8 @@ export interface Options {
   folders: readonly [string, ...string[]];
   cache: string;
   progress(text: string): void;
+  /** The pause before a request is made again whose connection was lost, in ms; it doubles for each further one. */
+  pauseMs?: number;
 }
 
 /** Installs one servlet, after its permissions were shown and agreed to. */
@@ -41,7 +43,7 @@ export async function install(
     return `${name} was not installed.`;
   }
   const path = changePath(name, current);
-  const { version } = await send(files, { server, path, schema: servedSchema }, options.progress);
+  const { version } = await send(files, { server, path, schema: servedSchema }, options);
   return isKnown
     ? `${name} is installed already, as version ${version}.`
     : `${name} is installed as version ${version}, and served everywhere within five seconds.`;
@@ -63,7 +65,7 @@ export async function publish(
     const { name } = files.build;
     const to = { server, path: `build/${encodeURIComponent(name)}`, schema: keptSchema };
     await refusals.collect(async () => {
-      const { hash } = await send(files, to, options.progress);
+      const { hash } = await send(files, to, options);
       console.log(printable(`${name} is published: ${hash}`));
     });
   }
@@ -81,7 +83,7 @@ export async function replay(
   const [member] = await bundleAll([found], options);
   const path = `replay/${encodeURIComponent(name)}`;
   const to = { method: "POST", server, path, schema: replayedSchema };
-  const { waiting, goOn, reasons } = await send(buildOf(member!), to, options.progress);
+  const { waiting, goOn, reasons } = await send(buildOf(member!), to, options);
   return [
     `Calls of ${name} that wait: ${waiting}. Of these, ${goOn} would go on with this build.`,
     ...reasons.map((one) => `  ${printable(one)}`),
@@ -115,15 +117,16 @@ interface Target<T> {
 async function send<T>(
   { build, code }: BuildFiles,
   { method = "PUT", server, path, schema }: Target<T>,
-  progress: (text: string) => void,
+  { progress, pauseMs }: Pick<Options, "progress" | "pauseMs">,
 ): Promise<T> {
   const { name } = build;
   const tell = (text: string) => progress(printable(`${name}: ${text}`));
+  const retries = { progress: tell, pauseMs };
   const answers = z.union([schema, missingSchema]);
   const put = () => {
     const headers = { "content-type": "application/json" };
     const init = { method, body: JSON.stringify(build), headers };
-    return withRetries(() => requestJson(server, path, answers, init), tell);
+    return withRetries(() => requestJson(server, path, answers, init), retries);
   };
   const missingIn = (answer: T | z.infer<typeof missingSchema>) =>
     missingSchema.safeParse(answer).data?.missing;
@@ -139,7 +142,7 @@ async function send<T>(
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
     // A Blob is sent in pieces, so a slow connection does not count as an idle one.
     const body = new Blob([part.bytes]);
-    await withRetries(() => request(server, `part/${digest}`, { method: "PUT", body }), tell);
+    await withRetries(() => request(server, `part/${digest}`, { method: "PUT", body }), retries);
   }
   const second = await put();
   if (missingIn(second) === undefined) return second as T;

@@ -67,19 +67,27 @@ export async function requestJson<T>(
   }
 }
 
-/** Attempts at a request whose connection is lost, with a pause between them that doubles. */
+/** Attempts at a request whose connection is lost. */
 const ATTEMPTS = 4;
-const PAUSE_MS = 500;
+
+interface Retries {
+  progress(text: string): void;
+  /** The pause before the second attempt, in ms; it doubles for each further one. */
+  pauseMs?: number | undefined;
+}
 
 /** Makes a request, and makes it again if the connection is lost. Only for requests that may be made twice. */
-export async function withRetries<T>(ask: () => Promise<T>, progress: (text: string) => void) {
+export async function withRetries<T>(
+  ask: () => Promise<T>,
+  { progress, pauseMs = 1000 }: Retries,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await ask();
     } catch (error) {
       if (!(error instanceof Unreachable) || attempt === ATTEMPTS) throw error;
       progress("the connection was lost: trying again");
-      await pause(PAUSE_MS * 2 ** attempt);
+      await pause(pauseMs * 2 ** (attempt - 1));
     }
   }
 }

@@ -117,8 +117,15 @@ async function placeOfDefault(entry: string): Promise<string> {
   return `${entry}:${lines.length}:${lines[lines.length - 1]!.length + 1}`;
 }
 
+let kit: Promise<Loaded> | undefined;
+
 /** The kit, which is loaded into the engine before any servlet. */
-export async function kitScript(): Promise<Loaded> {
+export function kitScript(): Promise<Loaded> {
+  kit ??= bundleKit();
+  return kit;
+}
+
+async function bundleKit(): Promise<Loaded> {
   const [prelude, { outputFiles }] = await Promise.all([
     readFile(join(import.meta.dirname, "prelude.js"), "utf8"),
     build({ ...OPTIONS, entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)], minify: true }),

@@ -16,8 +16,8 @@ const tsc = join(
 );
 
 /**
- * Checks the types of several servlets in one run of the compiler. Skips the check if none of the files that it read last
- * time has changed.
+ * Checks the types of several servlets in one run of the compiler. Skips the check if they have passed one, together or
+ * each with others, and none of the files that it read has changed since.
  *
  * Throws a `Refusal` with the compiler's messages.
  */
@@ -27,21 +27,14 @@ export async function checkTypes(
   progress: (doing: string) => void,
 ): Promise<void> {
   if (entries.length === 0) return;
-  const settings = JSON.stringify({
-    extends: join(sdk, "servlets.tsconfig.json"),
-    files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
-  });
-  const name = sha256(settings).slice(0, 32);
-  const note = join(cache, `${name}.types.json`);
-  const known = await readIfThere(note);
-  if (known !== undefined) {
-    const { files, digest } = JSON.parse(new TextDecoder().decode(known));
-    if ((await digestOf(files)) === digest) return;
-  }
+  const settings = settingsFor(entries);
+  const note = noteOf(settings, cache);
+  const notes = entries.map((entry) => noteOf(settingsFor([entry]), cache));
+  if ((await areUpToDate([note])) || (await areUpToDate(notes))) return;
   progress(`checking the types of ${entries.join(", ")}`);
   await mkdir(cache, { recursive: true });
   // A unique name, because another check may be running.
-  const config = join(cache, `tsconfig.${name}.json`);
+  const config = join(cache, `tsconfig.${nameOf(settings)}.json`);
   await writeFile(config, settings);
   const { stdout } = await run(
     process.execPath,
@@ -54,7 +47,33 @@ export async function checkTypes(
     );
   });
   const files = stdout.split("\n").filter((line) => line !== "");
-  await writeWhole(note, JSON.stringify({ files, digest: await digestOf(files) }));
+  const passed = JSON.stringify({ files, digest: await digestOf(files) });
+  await Promise.all([...new Set([note, ...notes])].map((path) => writeWhole(path, passed)));
+}
+
+const settingsFor = (entries: readonly string[]): string =>
+  JSON.stringify({
+    extends: join(sdk, "servlets.tsconfig.json"),
+    files: [join(sdk, "ambient.d.ts"), ...entries.map((entry) => resolve(entry))],
+  });
+
+const nameOf = (settings: string): string => sha256(settings).slice(0, 32);
+
+/** The file that says which files the last check read with these settings, and what was in them. */
+const noteOf = (settings: string, cache: string): string =>
+  join(cache, `${nameOf(settings)}.types.json`);
+
+/** True if all of these notes are there, and none of the files that they name has changed. */
+async function areUpToDate(notes: readonly string[]): Promise<boolean> {
+  const known = await Promise.all(notes.map((note) => readIfThere(note)));
+  if (known.includes(undefined)) return false;
+  // Servlets that were checked together have the same note.
+  const texts = new Set(known.map((note) => new TextDecoder().decode(note)));
+  for (const text of texts) {
+    const { files, digest } = JSON.parse(text);
+    if ((await digestOf(files)) !== digest) return false;
+  }
+  return true;
 }
 
 /** The compiler's messages, without the list of files that follows them, and with advice for servlets. */

@@ -1,12 +1,13 @@
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import type { Miniflare } from "miniflare";
 import * as z from "zod";
 import type { DialectName } from "../../servlets/dialects.ts";
 import type { Lists } from "../../model.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import type { Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
+import { answer as answerTo } from "./answer.ts";
 
 /** A servlet to be asked how it starts and, where it is `listed`, what it lists. */
 export interface ListQuestion {
@@ -45,23 +46,30 @@ export type Answer = z.infer<typeof answerSchema>;
 /** A list that takes longer has hung: an endless loop ends sooner, also on a machine that is busy. */
 const PATIENCE_MS = 60_000;
 
+export interface AskOptions {
+  cache: string;
+  progress(doing: string): void;
+  /** Asks them in this process instead of workerd, which takes longer to start than most servlets to answer. */
+  inNode?: boolean;
+}
+
 /**
  * Asks servlets in workerd, in the order of the questions. Answers are kept in `cache`
  * for as long as neither the servlet nor the code that runs it changes.
  */
 export async function askAll(
   questions: readonly ListQuestion[],
-  cache: string,
-  progress: (doing: string) => void,
+  { cache, progress, inNode = false }: AskOptions,
 ): Promise<Answer[]> {
-  const code = await runtime();
+  runtime ??= bundleRuntime();
+  const code = await runtime;
   const notes = questions.map((question) => {
-    const about = JSON.stringify(aboutOf(question));
+    const about = JSON.stringify({ ...aboutOf(question), inNode });
     return join(cache, `${sha256(code, question.prepared.hash, about).slice(0, 32)}.lists.json`);
   });
   const known = await Promise.all(notes.map((note) => readIfThere(note)));
   const open = questions.filter((_, at) => known[at] === undefined);
-  const answers = open.length === 0 ? [] : await askNow(open, code, progress);
+  const answers = await (inNode ? askHere(open) : askInWorkerd(open, code, progress));
   return Promise.all(
     questions.map(async (question, at) => {
       const note = known[at];
@@ -73,6 +81,22 @@ export async function askAll(
   );
 }
 
+async function askHere(questions: readonly ListQuestion[]): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (const question of questions) {
+    const { wasm, base, patch, exports } = question.prepared;
+    const answer = await answerTo({
+      ...question,
+      exports,
+      module: await WebAssembly.compile(wasm),
+      ...(base && { base: base.bytes.buffer }),
+      ...(patch && { patch: patch.bytes.buffer }),
+    });
+    answers.push(answerSchema.parse(JSON.parse(JSON.stringify(answer))));
+  }
+  return answers;
+}
+
 /** Everything besides its wasm that the answer depends on. */
 const aboutOf = (question: ListQuestion) => ({
   ...question,
@@ -80,7 +104,10 @@ const aboutOf = (question: ListQuestion) => ({
   prepared: undefined,
 });
 
-async function runtime(): Promise<string> {
+let runtime: Promise<string> | undefined;
+
+/** The script that asks, for workerd. */
+async function bundleRuntime(): Promise<string> {
   const built = await build({
     entryPoints: [join(import.meta.dirname, `ask-worker${OWN_EXTENSION}`)],
     bundle: true,
@@ -93,11 +120,12 @@ async function runtime(): Promise<string> {
   return built.outputFiles[0]!.text;
 }
 
-async function askNow(
+async function askInWorkerd(
   questions: readonly ListQuestion[],
   code: string,
   progress: (doing: string) => void,
 ): Promise<Answer[]> {
+  if (questions.length === 0) return [];
   progress(`asking ${questions.map(({ name }) => name).join(", ")} for what they offer`);
   const modules = new Map<string, { type: "CompiledWasm" | "Data"; contents: Uint8Array }>();
   /** The name of a file's module: servlets of an engine share some. */
@@ -119,6 +147,8 @@ async function askNow(
   const entry = `${entries.flatMap(({ imports }) => imports.filter(Boolean)).join("\n")}
 import { answerer } from "./runtime.js";
 export default answerer({ ${entries.map(({ servlet }) => servlet).join(",\n")} });`;
+  // It takes half a second to load, and most bundles have all answers.
+  const { convertV4MiniflareOptions, Miniflare } = await import("miniflare");
   // Miniflare 5 takes the documented options (those of 4) through its converter.
   const options = convertV4MiniflareOptions({
     cf: false,

@@ -13,7 +13,7 @@ import {
   type Import,
   type Outline,
 } from "./binary.ts";
-import { FEATURES, inFolder, tool, version } from "./binaryen.ts";
+import { FEATURES, inFolder, optimise as optimised, tool, version } from "./binaryen.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
 import { metered } from "./fuel.ts";
@@ -83,25 +83,14 @@ const PAGE = 65536;
  */
 export async function prepare(
   plugin: Uint8Array<ArrayBuffer>,
-  { memoryBytes, markedPages = MARKED_PAGES, optimise = true }: PrepareOptions,
+  options: PrepareOptions,
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Prepared> {
-  const guest = await check(plugin);
-  const maximumPages = Math.floor(memoryBytes / PAGE);
-  for (const memory of guest.memories) {
-    if (memory.initial > maximumPages) {
-      throw new Refusal(
-        `it starts with ${memory.initial * 64} KiB of memory, more than its limit of ${maximumPages * 64} KiB: raise memory_limit in servlet.json`,
-      );
-    }
-  }
+  const { path, guest, ...how } = await resultOf(plugin, options, cache);
   const exports = guest.exports.map(({ name }) => name).filter((name) => SERVLET_EXPORTS.has(name));
-  const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
-  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
-  const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
   const { wasm, unrestorable } = await shared(path, () =>
-    transformed(plugin, guest, path, { maximumPages, isMarked, optimise, progress }),
+    transformed(plugin, guest, path, { ...how, progress }),
   );
   const module = await WebAssembly.compile(wasm);
   return {
@@ -112,6 +101,32 @@ export async function prepare(
     exports,
     imports: WebAssembly.Module.imports(module).map((one) => `${one.module}.${one.name}`),
   };
+}
+
+/**
+ * Where in `cache` the result of preparing a plugin is, or will be: its name says all that it depends on. Beside it, with
+ * the ending `state.txt`, stands why its instances cannot be restored.
+ *
+ * Throws a `Refusal` where the file is no servlet.
+ */
+export async function resultOf(
+  plugin: Uint8Array<ArrayBuffer>,
+  { memoryBytes, markedPages = MARKED_PAGES, optimise = true }: PrepareOptions,
+  cache: string,
+) {
+  const guest = await check(plugin);
+  const maximumPages = Math.floor(memoryBytes / PAGE);
+  for (const memory of guest.memories) {
+    if (memory.initial > maximumPages) {
+      throw new Refusal(
+        `it starts with ${memory.initial * 64} KiB of memory, more than its limit of ${maximumPages * 64} KiB: raise memory_limit in servlet.json`,
+      );
+    }
+  }
+  const isMarked = guest.memories[0] !== undefined && guest.memories[0].initial >= markedPages;
+  const recipe = sha256(await ingredients(), `${maximumPages} ${isMarked} ${optimise}`, plugin);
+  const path = join(cache, `${recipe.slice(0, 32)}.wasm`);
+  return { path, guest, maximumPages, isMarked, optimise };
 }
 
 interface Transformation {
@@ -260,7 +275,7 @@ async function transform(
     if (!optimise) return rewrite(done, {});
     await writeFile(file("metered.wasm"), done);
     const out = file("optimised.wasm");
-    await tool("wasm-opt", [file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES], {
+    await optimised([file("metered.wasm"), "-o", out, "-O2", ...STRIP, ...FEATURES], {
       short: done.length < LONG_BYTES,
     });
     return readFile(out);

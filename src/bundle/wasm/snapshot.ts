@@ -9,6 +9,7 @@ import { instantiate, run } from "../../wasm/link.ts";
 import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
+import { shared } from "../work.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
@@ -40,7 +41,16 @@ export async function snapshot(
   const input = `${name}\0${text}`;
   const key = sha256(engine.hash, await ownText, base?.bytes ?? "", input).slice(0, 32);
   const path = join(cache, `${key}.bin`);
-  const note = join(cache, `${key}.output.json`);
+  return shared(path, () => taken(path, engine, input, base));
+}
+
+async function taken(
+  path: string,
+  engine: Prepared,
+  input: string,
+  base: Cached | undefined,
+): Promise<Snapshot> {
+  const note = path.replace(/bin$/, "output.json");
   const [patch, output] = [await readIfThere(path), await readIfThere(note)];
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: JSON.parse(decoder.decode(output)) };

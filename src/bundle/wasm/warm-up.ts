@@ -56,13 +56,18 @@ export interface WarmUp {
 export function watchedSetup(
   asked: Set<string>,
   logs: string[],
-  { world, allowedHosts }: Pick<Setup, "world"> & { allowedHosts: readonly string[] },
+  {
+    world,
+    allowedHosts,
+    fuel,
+  }: Pick<Setup, "world" | "fuel"> & { allowedHosts: readonly string[] },
 ): Setup {
   const noting = <T>(what: string, value: T): T => {
     asked.add(what);
     return value;
   };
   return {
+    fuel,
     world: {
       ...world,
       fetch: () => noting("http_request", Promise.reject(new GuestError(NO_NETWORK))),

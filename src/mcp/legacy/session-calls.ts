@@ -18,6 +18,7 @@ import { Suspended } from "../../suspension.ts";
 import { traceIn } from "../../tracing/context.ts";
 import type { CallContext } from "../../call-context.ts";
 import type { Registry } from "../../servlets/registry.ts";
+import { limits } from "../../limits.ts";
 import { afterSending } from "../../unknown-outcome.ts";
 import { retryForMinutes } from "../../retry.ts";
 import type { Hub } from "../../durable/hub.ts";
@@ -44,6 +45,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   readonly #parts: CallDependencies;
   readonly #open: OpenCalls;
   #rootsChanges = 0;
+  /** When its tasks were looked at, in Unix ms. */
+  #looked = Date.now();
 
   constructor(parts: CallDependencies) {
     this.#parts = parts;
@@ -59,6 +62,18 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
         await this.#open.reply(call, id === null ? undefined : errorMessage(id, stopped(call)));
     };
     await Promise.allSettled(this.#open.all.map((call) => retryForMinutes(() => end(call))));
+  }
+
+  /**
+   * Looks at the tasks of open calls, at most every `limits.callStreamMs`: a task whose alarm was lost goes on when somebody
+   * looks at it. Never throws.
+   */
+  async lookAtTasks(): Promise<void> {
+    const now = Date.now();
+    if (Math.abs(now - this.#looked) < limits.callStreamMs) return;
+    this.#looked = now;
+    const tasks = this.#open.all.flatMap(({ task }) => task ?? []);
+    await Promise.all(tasks.map((task) => this.#parts.tasks().get(task))).catch(report);
   }
 
   /** Answers a request, now or when its call has ended. Never throws. */

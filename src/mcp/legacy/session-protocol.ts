@@ -93,6 +93,7 @@ export class SessionProtocol {
 
   /** Answers a GET with a stream; undefined if the session ends meanwhile. */
   async listen(lastEventId?: string): Promise<Response | Reply | undefined> {
+    this.#parts.state.waitUntil(this.calls.lookAtTasks());
     try {
       return await this.#streams.listen(lastEventId);
     } catch (error) {

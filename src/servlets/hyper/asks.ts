@@ -47,7 +47,7 @@ export function askOf(method: Ask["method"], given: Json): Ask {
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
   // The guest may write 1e999, which is read as infinity, which JSON cannot express.
-  return { method, params, timeoutMs: Math.min(timeout, limits.taskMs) };
+  return { method, params, timeoutMs: Math.ceil(Math.min(timeout, limits.taskMs)) };
 }
 
 /** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */

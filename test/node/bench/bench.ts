@@ -30,7 +30,15 @@ import { builtFrom, serveLoading } from "../http/installing.ts";
 import { headersOf, measureSessions, sessionAt } from "./sessions.ts";
 import { unstable_readConfig } from "wrangler";
 import { benchTracking } from "./tracking.ts";
-import { buildWorker, cpuMs, freePort, residentMB, serve, type Served } from "../workerd.ts";
+import {
+  buildTests,
+  buildWorker,
+  cpuMs,
+  freePort,
+  residentMB,
+  serve,
+  type Served,
+} from "../workerd.ts";
 
 const run = promisify(execFile);
 const { values: options, positionals: only } = parseArgs({
@@ -156,7 +164,7 @@ const stockFolder = await buildPeer("stock");
 await writeFile(join(stockFolder, "plugin.wasm"), await echoPlugin());
 const ours = await serve(oursFolder, { durable: true });
 const peer = await serve(await buildPeer("peer"));
-const guestsFolder = await buildWorker(GUESTS, join(scratch, "guests"));
+const guestsFolder = await buildTests(join(scratch, "guests"));
 const forGuests = { variables: { SEASON: "any" }, durable: true } as const;
 const oursGuests = await serve(guestsFolder, forGuests);
 const stockEcho = await serve(stockFolder);
@@ -181,14 +189,18 @@ const bare = await serve(await buildPeer("bare"));
 const FULL_ONLY = new Set(["callStatefulLoaded"]);
 const isWanted = (name: string) =>
   only.length === 0 ? full || !FULL_ONLY.has(name) : only.includes(name);
+/** With the limits as they are: a server that asks for news all the time would be slower. */
+const loading = () => serveLoading({ variables: { LIMITS: "{}" } }, ["any", ...KEYS], guestsFolder);
 /** The same Worker twice; the first has the greeting and the counter installed, too. */
 const [loaded, unloaded] =
   isWanted("callLoaded") || isWanted("callStatefulLoaded")
-    ? [await serveLoading({}, ["any", ...KEYS]), await serveLoading({}, ["any", ...KEYS])]
+    ? [await loading(), await loading()]
     : [];
 if (loaded) {
-  await loaded.operator.put(await builtFrom("plugins/hello", "loaded", { prefix: "loaded" }));
-  await loaded.operator.put(await builtFrom("test/guests/counting", "tally", { prefix: "tally" }));
+  await loaded.operator.put(await builtFrom("plugins/hello", "loaded", { prefix: "loaded" }, true));
+  await loaded.operator.put(
+    await builtFrom("test/guests/counting", "tally", { prefix: "tally" }, true),
+  );
   await pause(limits.installsStaleMs);
 }
 /** Large plugins, and the small one that is their measure: each process has idle instances of its own. */

@@ -1,8 +1,23 @@
 /** Runs the shell lines of a page in a copy of the project, where what leaves the machine is only recognised. */
-import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { cp, mkdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { Block } from "./pages.ts";
+
+const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as {
+  scripts: Record<string, string>;
+};
+
+/**
+ * Scripts of the project that are one command of Node, as they are in its package.json: npm itself takes longer than most
+ * of them.
+ */
+const RUN = Object.entries(scripts)
+  .filter(([, command]) => /^node [\w./-]+$/.test(command))
+  .map(
+    ([name, command]) => `"run ${name}") shift 2; [ "$1" != -- ] || shift; exec ${command} "$@" ;;`,
+  )
+  .join("\n  ");
 
 /** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
 const STUBS: Record<string, string> = {
@@ -16,8 +31,8 @@ case "$1 $2" in
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run package" | "run bench" | "run fuzz" | \\
   "run conformance" | "run dev:conformance" | "run clients" | "run simulate" | "run soak" | \\
   "start "* | "run backup" | "run restore" | "run standalone") [ "$2" != standalone ] || echo "server has the server" ;;
-  "run passphrase") echo | "$NPM" "$@" ;;
-  "run "*) exec "$NPM" "$@" ;;
+  "run passphrase") echo | ${scripts["passphrase"]} ;;
+  ${RUN}
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
@@ -84,7 +99,6 @@ export function runShell(
     cwd: copy,
     env: {
       ...process.env,
-      NPM: execFileSync("which", ["npm"], { encoding: "utf8" }).trim(),
       ...variables,
       PATH: `${join(copy, "bin")}:${resolve("node_modules/.bin")}:${process.env["PATH"]}`,
     },

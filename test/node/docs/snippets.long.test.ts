@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { manifestSchema } from "../../../src/servlets/manifest.ts";
 import { loadServlet } from "../../../src/testing/index.ts";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
@@ -58,9 +59,23 @@ const atServers = (text: string): string =>
 
 const at = ({ text, ...block }: Block): Block => ({ ...block, text: atServers(text) });
 
+/** The lines with longer waits, for a busy machine: `sleep 1` and the time limits of curl. */
+const patient = (script: string): string =>
+  script.replace(
+    /\b(sleep|curl -sN -m|session -m) (\d+)/g,
+    (_, waits, seconds) => `${waits} ${10 * Number(seconds)}`,
+  );
+
 /** Runs shell lines, and gives what they say to print and do not, with what they print. */
 async function missingIn(copy: string, lines: readonly string[]): Promise<string[]> {
   const script = atServers(lines.join("\n"));
+  const missing = await missingOf(copy, script);
+  return missing.length > 0 && patient(script) !== script
+    ? missingOf(copy, patient(script))
+    : missing;
+}
+
+async function missingOf(copy: string, script: string): Promise<string[]> {
   const printed = await runShell(copy, script, {
     ...{ KEY, OTC_SECRET, EDGE_SERVLETS_KEY: OPERATOR_KEY },
   });
@@ -102,6 +117,19 @@ const FORMATS: Record<string, (text: string) => void> = {
   "": (text) => void JSON.parse(text),
 };
 
+/** Builds servlets of a page together; gives how many each offers, by name. */
+async function offersOf(folders: string[]): Promise<Record<string, number>> {
+  const members = await makeBundle({
+    folders,
+    cache: ".bundle",
+    progress: () => {},
+    optimise: false,
+  });
+  return Object.fromEntries(
+    members.map(({ found, lists }) => [found.name, lists!.tools.length + lists!.resources.length]),
+  );
+}
+
 /** A servlet whose tools run the bodies of handlers. */
 function servletOf(bodies: readonly Block[]): string {
   const imports = bodies.flatMap(({ text }) => text.match(/^import .*\n/gm) ?? []);
@@ -138,14 +166,10 @@ const PAGES = await Promise.all(
   ].map(readPage),
 );
 
-describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
+describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
   const of = (...languages: string[]) =>
     blocks.filter(({ language }) => languages.includes(language));
-  const copy = join(FOLDER, basename(path, ".md"));
-  let folder: string;
-  beforeAll(async () => {
-    folder = await copyOfProject(copy);
-  });
+  const folder = await copyOfProject(join(FOLDER, basename(path, ".md")));
 
   test("has no block that nobody runs", () => {
     const known = of("sh", "ts", "js", "json", "ini", "toml", "mermaid");
@@ -179,17 +203,28 @@ describe.each(PAGES)("$path", ({ path, blocks }: Page) => {
 
   // The entry file of docs/projects.md is tested with the packed package.
   const files = of("ts").filter(({ file }) => file.startsWith("plugins/"));
-  test.runIf(files.length > 0)("its servlets are built, and their tests pass", async () => {
+  describe.runIf(files.length > 0)("its servlets", async () => {
+    const copy = await copyOfProject(join(FOLDER, `servlets-${basename(path, ".md")}`));
     const manifests = of("json").filter(({ file }) => file.endsWith("/servlet.json"));
-    for (const block of [...files, ...manifests]) await place(folder, block);
-    for (const { file } of files.filter(({ file: one }) => one.endsWith("/servlet.ts"))) {
-      const { tools, resources } = await (await loadServlet(join(folder, dirname(file)))).list();
-      expect([...tools, ...resources]).not.toEqual([]);
+    for (const { text, ...block } of [...files, ...manifests]) {
+      // Tests run here, and not in the folder of the project.
+      const there = text.replaceAll('loadServlet("', `loadServlet("${copy}/`);
+      await place(copy, { ...block, text: there });
     }
-    const tests = files.filter(({ file }) => file.endsWith(".test.ts")).map(({ file }) => file);
-    if (tests.length === 0) return;
-    const vitest = [`vitest run --root . ${tests.join(" ")}`, "# → passed"];
-    expect(await missingIn(folder, vitest)).toEqual([]);
+
+    test("are built", async () => {
+      const folders = files
+        .filter(({ file }) => file.endsWith("/servlet.ts"))
+        .map(({ file }) => join(copy, dirname(file)));
+      const offers = await offersOf([...new Set(folders)]);
+      expect(Object.keys(offers)).toHaveLength(new Set(folders).size);
+      expect(Object.values(offers)).not.toContain(0);
+    });
+
+    const tests = files.map(({ file }) => file).filter((file) => file.endsWith(".test.ts"));
+    describe.each(tests)("%s", async (file) => {
+      await import(join(copy, file));
+    });
   });
 
   const bodies = of("ts").filter(({ file }) => file === "in a handler");

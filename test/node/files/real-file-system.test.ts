@@ -56,6 +56,8 @@ const PATHS = [
 ];
 const OFLAGS = [0, CREATE, CREATE | EXCLUSIVE, CREATE | TRUNCATE, TRUNCATE];
 const SIZES = [0, 1, 10, 300, 5000, 16_384, 40_000];
+/** Of these a part is written, which begins at another place each time. */
+const BYTES = Uint8Array.from({ length: 65_536 }, (_, at) => at * 7);
 
 /** An answer as comparable text: for a missing right Node says `notcapable`, the reference host `badf`. */
 const alike = (answer: unknown): string =>
@@ -83,7 +85,7 @@ function step(pick: (below: number) => number): Step {
   const at = pick(8);
   const size = SIZES[pick(SIZES.length)]!;
   const position = SIZES[pick(SIZES.length)]! + pick(100);
-  const bytes = new Uint8Array(size).map((_, index) => (index * 7 + position) & 255);
+  const bytes = BYTES.subarray(position % 256, (position % 256) + size);
   const fd = (open: readonly number[]) => open[at % Math.max(1, open.length)] ?? 99;
   const steps: (() => Step)[] = [
     () => ({ name: `mkdir ${path}`, run: (wasi) => wasi.onPath("path_create_directory", path) }),

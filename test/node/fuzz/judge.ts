@@ -35,9 +35,9 @@ export const SECRETS = {
 };
 const NEVER = [...Object.values(SECRETS), ...PRINCIPALS.map(keyOf)];
 
-/** Of what the server is made, and where. */
+/** Of what the server is made, and where. The scratchpad says where in the caller's own `script` something failed. */
 const INSIDES =
-  /node_modules|\/work\b|\.ts:\d|\n\s+at \S|\bat \S+ \(\S+:\d+|worker\.js|index\.js:\d/;
+  /node_modules|\/work\b|\.ts:\d|\n\s+at \S|\bat \S+ \((?!script:)\S+:\d+|worker\.js|index\.js:\d/;
 
 /** Statuses of what is refused before its body is read. */
 const UNREAD = new Set([401, 403, 405, 406, 413, 415, 429]);
@@ -64,7 +64,8 @@ function leaked({ as }: Sent, { head, text }: Got): string | undefined {
 function misshapen(sent: Sent, got: Got, ids: unknown[]): string | undefined {
   const { status, type, text, messages } = got;
   if (status >= 500) return `the status is ${status}`;
-  const { pathname } = new URL(sent.path, "http://x");
+  // As it was sent: workerd leaves `..` in paths, and so does the router.
+  const pathname = sent.path.replace(/[?#].*$/, "");
   const isOurs = pathname === "/mcp";
   if (sent.method === "HEAD" || text === "") {
     return text === "" ? undefined : "an answer without a body has one";

@@ -19,8 +19,8 @@ import { variables } from "./settings.ts";
  */
 export interface Options {
   seed: number;
-  /** About how many requests. */
-  count: number;
+  /** How many steps, each of some `REQUESTS`. */
+  steps: number;
   /** The built Worker. */
   folder: string;
   /** The only step. */
@@ -38,6 +38,8 @@ export interface Outcome {
   failures: string[];
 }
 
+/** Requests of one step, on average. */
+const REQUESTS = 2.6;
 /** Steps that are played at once. */
 const AT_ONCE = 48;
 /** More of them are more of the same. */
@@ -45,9 +47,9 @@ const MOST_FAILURES = 100;
 
 /** Lines that the log may have: those of guests, and those about clients that leave and requests lost with them. */
 const HARMLESS =
-  /^\s*$|^\[\w+\] |^  |disconnected|support HTTPS|DNS lookup failed|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
+  /^\s*$|^\[\w+\] |^  |disconnected|support HTTPS|failed to lookup address|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
 
-export async function fuzz({ seed, count, folder, step: only, log }: Options): Promise<Outcome> {
+export async function fuzz({ seed, steps, folder, step: only, log }: Options): Promise<Outcome> {
   const failures: string[] = [];
   const playing = new Set<number>();
   const fail = (why: string) => {
@@ -118,14 +120,14 @@ ${last}`);
 
   try {
     const catalog = await catalogOf(taking);
-    let step = 0;
+    let [step, done] = [0, 0];
     const going = async () => {
-      while (requests < count && failures.length < MOST_FAILURES) {
+      while (step < steps && failures.length < MOST_FAILURES) {
         await take(step++, catalog);
-        if (requests >= (count * (memory.length + 1)) / 4) {
+        if (++done >= (steps * (memory.length + 1)) / 4) {
           const at = memory.push(0) - 1;
           memory[at] = Math.round(await residentMB(served));
-          log?.(`${requests} requests, ${step} steps, ${memory[at]} MB`);
+          log?.(`${requests} requests, ${done} steps, ${memory[at]} MB`);
         }
       }
     };
@@ -204,8 +206,8 @@ if (import.meta.main) {
   const shared = { seed, folder, log };
   const all: string[] = [];
   if (values.hostile === undefined) {
-    const count = Number(values.count);
-    const { failures, ...outcome } = await fuzz({ ...shared, count, step: number(values.step) });
+    const steps = Math.ceil(Number(values.count) / REQUESTS);
+    const { failures, ...outcome } = await fuzz({ ...shared, steps, step: number(values.step) });
     log(`seed ${seed} ${JSON.stringify(outcome, null, 2)} ${failures.length} failures`);
     all.push(...failures);
   }

@@ -12,7 +12,7 @@ let folder: string;
 let hosting: Hosting;
 const at = (path: string) => join(folder, path);
 
-const SOON = { timeout: 30_000, interval: 200 };
+const SOON = { timeout: 30_000 };
 
 /** Runs a command of backups; gives its exit code and what it printed. */
 const backup = (...args: string[]) =>

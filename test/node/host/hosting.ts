@@ -8,6 +8,8 @@ import { OBJECTS } from "../objects.ts";
 import { freePort } from "../workerd.ts";
 
 const COMMAND = resolve("src/host/start.ts");
+/** All that its process has of our environment: compiled modules let it start in half the time. */
+const { PATH, NODE_COMPILE_CACHE } = process.env;
 
 /** A folder with a wrangler.toml, and the Worker built from it. */
 export async function project(main = resolve("test/worker/index.ts"), more = ""): Promise<string> {
@@ -62,7 +64,7 @@ export interface HostingOptions {
 export function run(folder: string, { args = [], variables = {} }: HostingOptions) {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], ...variables },
+    env: { PATH, NODE_COMPILE_CACHE, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";
@@ -105,11 +107,15 @@ export async function host(folder: string, options: HostingOptions = {}): Promis
     },
     async end() {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, "exit");
+      const isGone = once(child, "exit").then(() => true);
       child.kill("SIGTERM");
-      await new Promise((done) => setTimeout(done, 50));
+      // Signals that come together may be one.
+      while (!output().includes("another signal ends them")) {
+        const tick = new Promise<false>((done) => void setTimeout(() => done(false), 10));
+        if (await Promise.race([isGone, tick])) return;
+      }
       child.kill("SIGTERM");
-      await gone;
+      await isGone;
     },
   };
 }

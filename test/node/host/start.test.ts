@@ -18,17 +18,37 @@ import {
 /** `start` serves the Worker on a machine of one's own, restarts it, stops it and says what is wrong. */
 
 let folder: string;
+/** Serve while all tests run: with settings of several kinds and few calls a minute, and behind a proxy. */
+let configured: Hosting;
+let proxied: Hosting;
 const running = new Set<Hosting>();
 beforeAll(async () => {
   folder = await project();
   await build(folder);
+  await writeFile(
+    join(folder, "secrets.env"),
+    'SERVER_VERSION="the file\'s # \\ version"\nSERVER_NAME=file\n',
+  );
+  const few = { LIMITS: '{"callsPerMinute":1}' };
+  const variables = { ...few, SERVER_NAME: NAME, UNRELATED: "x" };
+  const args = ["--storage", "configured", "--secrets", "secrets.env"];
+  const behindProxy = ["--storage", "proxied", "--trust-proxy"];
+  [configured, proxied] = await Promise.all([
+    host(folder, { args, variables }),
+    host(folder, { args: behindProxy, variables: few }),
+  ]);
 });
 afterEach(async () => {
   await Promise.all([...running].map((hosting) => hosting.end()));
   running.clear();
   await rm(join(folder, ".edge-servlets"), { recursive: true, force: true });
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  await Promise.all([configured.end(), proxied.end()]);
+  await rm(folder, { recursive: true });
+});
+
+const NAME = 'the environment\'s, with "quotes",\nlines and é';
 
 async function hosted(options: HostingOptions = {}): Promise<Hosting> {
   const hosting = await host(folder, options);
@@ -47,15 +67,6 @@ const workerdOf = async () =>
 const health = (port: number) => fetch(`http://127.0.0.1:${port}/health`);
 
 describe("a server", () => {
-  test("keeps its state over a stop and a start, and ends with 0", async () => {
-    const first = await hosted();
-    expect(await call(first.url, "counting-next")).toBe("1");
-    expect(await first.stop()).toBe(0);
-    const second = await hosted();
-    expect(await call(second.url, "counting-next")).toBe("2");
-    expect((await health(second.port)).status).toBe(200);
-  });
-
   test("is started again when workerd dies, and has lost nothing", async () => {
     const { url, port, output } = await hosted();
     expect(await call(url, "counting-next")).toBe("1");
@@ -71,7 +82,7 @@ describe("a server", () => {
   });
 
   test("serves others while one client sends request after request", async () => {
-    const { port } = await hosted();
+    const { port } = configured;
     const [busy, other] = [connect(port, "127.0.0.1"), connect(port, "127.0.0.1")];
     const requests = 5000;
     const get = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -137,13 +148,17 @@ describe("told to stop", () => {
   /** A client to which the call cannot become a task. */
   const ALONE = { progressToken: 1, "io.modelcontextprotocol/clientCapabilities": {} };
 
-  test("it lets a call end that has begun", async () => {
-    const hosting = await hosted({ args: ["--grace", "60"] });
-    const params = { name: "wait", arguments: { seconds: 3 }, _meta: ALONE };
-    const answer = await request(hosting.url, "tools/call", params);
+  test("it lets a call end that has begun, ends with 0, and keeps its state for the next start", async () => {
+    const first = await hosted({ args: ["--grace", "60"] });
+    expect(await call(first.url, "counting-next")).toBe("1");
+    const params = { name: "wait", arguments: { seconds: 1 }, _meta: ALONE };
+    const answer = await request(first.url, "tools/call", params);
     const text = answer.text();
-    expect(await hosting.stop()).toBe(0);
-    expect(await text).toContain("Waited 3 s.");
+    expect(await first.stop()).toBe(0);
+    expect(await text).toContain("Waited 1 s.");
+    const second = await hosted();
+    expect(await call(second.url, "counting-next")).toBe("2");
+    expect((await health(second.port)).status).toBe(200);
   });
 
   test("it cuts off what is open when the grace is over, and says so", async () => {
@@ -164,59 +179,46 @@ describe("told to stop", () => {
 });
 
 describe("the address of a caller", () => {
-  const limited = { LIMITS: '{"callsPerMinute":1}' };
   const from = (header: string, address: string) => ({ [header]: address });
   const statusOf = async ({ url }: Hosting, headers: Record<string, string>) =>
     (await request(url, "tools/list", {}, headers)).status;
 
   test("is the address of the connection, not of a header that the client sends", async () => {
-    const hosting = await hosted({ variables: limited });
-    expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.1"))).toBe(200);
-    expect(await statusOf(hosting, from("cf-connecting-ip", "192.0.2.2"))).toBe(429);
-    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.3"))).toBe(429);
+    expect(await statusOf(configured, from("cf-connecting-ip", "192.0.2.1"))).toBe(200);
+    expect(await statusOf(configured, from("cf-connecting-ip", "192.0.2.2"))).toBe(429);
+    expect(await statusOf(configured, from("x-forwarded-for", "192.0.2.3"))).toBe(429);
   });
 
   test("is the last address in X-Forwarded-For if a proxy is trusted", async () => {
-    const hosting = await hosted({ variables: limited, args: ["--trust-proxy"] });
-    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.1"))).toBe(200);
-    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.9, 192.0.2.2"))).toBe(200);
-    expect(await statusOf(hosting, from("x-forwarded-for", "192.0.2.8, 192.0.2.1"))).toBe(429);
+    const status = (addresses: string) => statusOf(proxied, from("x-forwarded-for", addresses));
+    expect(await status("192.0.2.9, 192.0.2.1")).toBe(200);
+    expect(await status("192.0.2.9, 192.0.2.2")).toBe(200);
+    expect(await status("192.0.2.8, 192.0.2.1")).toBe(429);
   });
 
-  test.each([
-    ["http", [], "X-Forwarded-Proto is nobody's word"],
-    ["https", ["--trust-proxy"], "a trusted proxy's word"],
-  ])("came by %s with %j: %s", async (protocol, args) => {
-    const variables = { OAUTH_ISSUERS: '[{"issuer":"https://issuer.example"}]' };
-    const hosting = await hosted({ variables, args });
-    const path = new URL("/.well-known/oauth-protected-resource/mcp", hosting.url);
-    const metadata = await fetch(path, { headers: { "x-forwarded-proto": "https" } });
-    expect(await metadata.json()).toMatchObject({
-      resource: `${protocol}://${hosting.url.host}/mcp`,
-    });
+  test("came by the protocol that a trusted proxy names, and else by http", async () => {
+    const place = async ({ url }: Hosting) => {
+      const headers = { "x-forwarded-proto": "https" };
+      return (await fetch(new URL("/nothing", url), { headers })).text();
+    };
+    expect(await place(configured)).toContain(`http://${configured.url.host}/mcp`);
+    expect(await place(proxied)).toContain(`https://${proxied.url.host}/mcp`);
   });
 
   test("does not make a caller on this machine an operator", async () => {
-    const { url } = await hosted();
-    expect((await fetch(new URL("/operator/installed", url))).status).toBe(403);
+    expect((await fetch(new URL("/operator/installed", configured.url))).status).toBe(403);
   });
 });
 
 test("variables and secrets come from wrangler.toml, a file and the environment, in this order", async () => {
-  await writeFile(
-    join(folder, "secrets.env"),
-    'SERVER_VERSION="the file\'s # \\ version"\nSERVER_NAME=file\n',
-  );
-  const hosting = await hosted({
-    args: ["--secrets", "secrets.env"],
-    variables: { SERVER_NAME: 'the environment\'s, with "quotes",\nlines and é', UNRELATED: "x" },
-  });
-  expect(await (await health(hosting.port)).json()).toMatchObject({
-    name: 'the environment\'s, with "quotes",\nlines and é',
+  expect(await (await health(configured.port)).json()).toMatchObject({
+    name: NAME,
     version: "the file's # \\ version",
   });
-  const config = await readFile(join(folder, ".edge-servlets/workerd.capnp"), "utf8");
+  const config = await readFile(join(folder, "configured/workerd.capnp"), "utf8");
   expect(config).not.toMatch(/UNRELATED|environment's/);
+  // No collector of traces is named.
+  expect(config).not.toContain("exporter");
 });
 
 describe("is refused with what to do:", () => {
@@ -251,11 +253,12 @@ describe("is refused with what to do:", () => {
   });
 
   test("a port, or a storage, that another server has", async () => {
-    const { port } = await hosted();
+    const { port } = configured;
     const again = { args: ["--worker", "built", "--port", String(port), "--storage", "other"] };
-    expect((await refused(again)).output).toContain(`Port ${port} of 127.0.0.1 is taken`);
-    const same = { args: ["--worker", "built", "--port", "0"] };
-    expect((await refused(same)).output).toContain("in use by another server");
+    const same = { args: ["--worker", "built", "--port", "0", "--storage", "configured"] };
+    const [taken, used] = await Promise.all([refused(again), refused(same)]);
+    expect(taken.output).toContain(`Port ${port} of 127.0.0.1 is taken`);
+    expect(used.output).toContain("in use by another server");
   });
 
   test.each([

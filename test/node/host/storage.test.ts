@@ -111,7 +111,7 @@ test("workerd that ends before it is noted, or cannot be noted, is said not to h
   const options = { config: join(folder, "none.capnp"), files: folder, log() {} };
   const slow = startWorkerd({
     ...options,
-    started: () => new Promise((done) => setTimeout(done, 1000)),
+    started: (pid) => expect.poll(() => isThere(pid)).toBe(false),
   });
   await expect(slow).rejects.toThrow(NotStarted);
   const config = join(folder, "idle.capnp");

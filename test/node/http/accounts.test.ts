@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { freePort } from "../workerd.ts";
 import { accountProvider, PersonBrowser, type Shown } from "./account-provider.ts";
 import { serving } from "./serving.ts";
@@ -34,18 +34,23 @@ const ACCOUNTS = {
   hostile,
   lost: { issuer: `${HOSTILE}/issuer`, client_id: "edge" },
 };
-const variables = { ...provider.variables, ACCOUNTS: JSON.stringify(ACCOUNTS) };
+/** A call that waits is looked at, and not waited for. */
+const LIMITS = { accountFreshMs: 0, resultWaitMs: 100 };
+const variables = {
+  ...provider.variables,
+  ACCOUNTS: JSON.stringify(ACCOUNTS),
+  API_KEYS: JSON.stringify(
+    Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
+  ),
+  RUN_LOG: "json",
+  LIMITS: JSON.stringify(LIMITS),
+};
 
-const server = await serving({
-  port,
-  log: (text) => logged.push(text),
-  variables: Object.assign(variables, {
-    API_KEYS: JSON.stringify(
-      Object.fromEntries(NAMES.map((name) => [name, hash("sha256", keyOf(name))])),
-    ),
-    RUN_LOG: "json",
-    LIMITS: JSON.stringify({ accountFreshMs: 0, issuerMs: 1000, resultWaitMs: 3000 }),
-  }),
+const server = await serving({ port, log: (text) => logged.push(text), variables });
+
+/** A server that soon gives a provider up that does not answer. */
+const impatient = await serving({
+  variables: { ...variables, LIMITS: JSON.stringify({ ...LIMITS, issuerMs: 200 }) },
 });
 
 /** Restarts the server with other accounts while `work` runs. */
@@ -64,7 +69,7 @@ async function withAccounts<T>(accounts: Json, work: () => Promise<T>): Promise<
 let people = 0;
 
 /** Somebody whom no other test knows, with a client that can only call tools, and a browser. */
-async function person() {
+async function person({ url } = server) {
   const name = NAMES[people++]!;
   const headers = { authorization: `Bearer ${keyOf(name)}` };
   const clientOf = async () => {
@@ -72,9 +77,7 @@ async function person() {
       { name: "plain", version: "1.0.0" },
       { versionNegotiation: { mode: { pin: "2026-07-28" } } },
     );
-    await client.connect(
-      new StreamableHTTPClientTransport(server.url, { requestInit: { headers } }),
-    );
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
     return client;
   };
   const call = async (tool: string, args: Json) => {
@@ -101,6 +104,13 @@ async function person() {
       call("plan", { steps: [{ do: "http", url: `${provider.api}${path}`, account, ...more }] }),
     plan: (...steps: Json[]) => call("plan", { steps }),
     result: (id: string) => call("get_result", { id }),
+    /** What a call has said, once it has ended. */
+    said: (id: string) =>
+      vi.waitFor(async () => {
+        const result = await call("get_result", { id });
+        expect(result).toHaveProperty("said");
+        return result["said"];
+      }, 20_000),
   };
 }
 
@@ -109,7 +119,7 @@ async function connected() {
   const who = await person();
   const { id, url } = await who.mail();
   await who.browser.go(url, who.answers);
-  expect((await who.result(id))["said"]).toEqual([[200, `The mail of ${who.name}`]]);
+  expect(await who.said(id)).toEqual([[200, `The mail of ${who.name}`]]);
   return who;
 }
 
@@ -128,7 +138,7 @@ const isAtProvider = ({ url }: Shown) => url.origin === provider.issuer;
 
 describe("an account", () => {
   test("is connected by the person, and the call goes on by itself, though the server is killed between the steps", async () => {
-    const { browser, answers, mail, result, name } = await person();
+    const { browser, answers, mail, said, name } = await person();
     const { id, url, message } = await mail();
     expect(message).toContain("The account local is needed");
     await server.restart();
@@ -150,7 +160,7 @@ describe("an account", () => {
     expect(end.url.pathname).toBe(`/ask/${id}`);
     expect(end.text).toContain("Thank you");
     await server.restart();
-    expect((await result(id))["said"]).toEqual([[200, `The mail of ${name}`]]);
+    expect(await said(id)).toEqual([[200, `The mail of ${name}`]]);
 
     const { token } = provider.seen.at(-1)!;
     expect(await stored()).not.toContain(token);
@@ -175,13 +185,13 @@ describe("an account", () => {
   });
 
   test("is connected again, in the middle of a call, where the provider grants no more", async () => {
-    const { mail, name, browser, answers, result } = await connected();
+    const { mail, name, browser, answers, said } = await connected();
     const { token } = provider.seen.at(-1)!;
     await provider.end(token!);
     await provider.forget(name);
     const { id, url } = await mail();
     await browser.go(url, answers);
-    expect((await result(id))["said"]).toEqual([[200, `The mail of ${name}`]]);
+    expect(await said(id)).toEqual([[200, `The mail of ${name}`]]);
   });
 
   test("is disconnected at /account, and the provider hears of it", async () => {
@@ -232,20 +242,20 @@ describe("a person who refuses", () => {
   const refused = "The account local is not connected: the user declined.";
 
   test("on the page of this server", async () => {
-    const { browser, answers, mail, result } = await person();
+    const { browser, answers, mail, said } = await person();
     const { id, url } = await mail();
     await browser.go(url, { ...answers, decision: "decline" });
-    expect((await result(id))["said"]).toEqual([refused]);
+    expect(await said(id)).toEqual([refused]);
   });
 
   test("at the provider", async () => {
-    const { browser, answers, mail, result } = await person();
+    const { browser, answers, mail, said } = await person();
     const { id, url } = await mail();
     const shown = await browser.go(url, answers, isAtProvider);
     const [, abort] = /href="([^"]*abort[^"]*)"/.exec(shown.text)!;
     const end = await browser.open(new URL(abort!, shown.url).href);
     expect(end.url.pathname).toBe(`/ask/${id}`);
-    expect((await result(id))["said"]).toEqual([refused]);
+    expect(await said(id)).toEqual([refused]);
   });
 });
 
@@ -254,19 +264,21 @@ const answering = async (
   token: RequestListener,
   account: string,
   { path = "/mail", ...more }: Record<string, string> = {},
+  at = server,
 ) => {
   const made = createServer(token);
   await new Promise<void>((resolve) => made.listen(hostilePort, "127.0.0.1", () => resolve()));
   try {
-    const { browser, answers, plan, result } = await person();
+    const { browser, answers, plan, result, said } = await person(at);
     const { id, url } = await plan({ do: "http", url: `${provider.api}${path}`, account });
     const page = await browser.go(url, answers, isConnectPage);
     const end = await browser.submit(page, answers);
-    if (account === "lost") return { end, id, result };
+    const waiting = { id, result, said };
+    if (account === "lost") return { end, ...waiting };
     const state = new URL(end.url).searchParams.get("state")!;
-    const back = new URL("/account/callback", server.url);
+    const back = new URL("/account/callback", at.url);
     back.search = String(new URLSearchParams({ code: "x", state, ...more }));
-    return { end: await browser.open(back.href), id, result };
+    return { end: await browser.open(back.href), ...waiting };
   } finally {
     made.closeAllConnections();
     await new Promise((resolve) => made.close(resolve));
@@ -330,11 +342,9 @@ describe("the token goes", () => {
     "not back to the servlet, though it has characters that are escaped: %s",
     async (path) => {
       const granted = '{"access_token":"ya29/abc/def+ghi/jkl==","token_type":"bearer"}';
-      const { end, id, result } = await answering(json(200, granted), "hostile", { path });
+      const { end, id, said } = await answering(json(200, granted), "hostile", { path });
       expect(end.url.pathname).toBe(`/ask/${id}`);
-      expect((await result(id))["said"]).toEqual([
-        expect.stringMatching(/had its access token in it/),
-      ]);
+      expect(await said(id)).toEqual([expect.stringMatching(/had its access token in it/)]);
     },
   );
 });
@@ -390,7 +400,7 @@ describe("a link that is somebody else's", () => {
 });
 
 describe("a provider that", () => {
-  test.each<[string, RequestListener]>([
+  test.each<[string, RequestListener, typeof server?]>([
     ["answers with an error", json(400, '{"error":"invalid_client"}')],
     ["answers with an error of markup", json(400, '{"error":"<script>alert(1)</script>"}')],
     ["answers with garbage", json(200, "<html>")],
@@ -412,9 +422,10 @@ describe("a provider that", () => {
       "never answers",
       (request, response) =>
         void (request.url?.startsWith("/authorize") && response.end("Sign in")),
+      impatient,
     ],
-  ])("%s leaves the call waiting, and the person may try again", async (_what, token) => {
-    const { end, id, result } = await answering(token, "hostile");
+  ])("%s leaves the call waiting, and the person may try again", async (_what, token, at) => {
+    const { end, id, result } = await answering(token, "hostile", {}, at);
     expect(end.status).toBe(502);
     expect(end.text).toContain("Try again");
     expect(end.text).not.toContain("<script>");
@@ -436,16 +447,16 @@ describe("a provider that", () => {
     expect(await result(id)).toMatchObject({ status: "waiting" });
   });
 
-  test.each<[string, Json, object]>([
-    ["is not configured is said so", {}, { status: 502, text: expect.stringContaining("issuer") }],
-    ["is configured is taken", { issuer: `${HOSTILE}/oauth` }, { status: 200 }],
-  ])("names an issuer that %s", async (_what, configured, shown) => {
+  test("names an issuer is said so where none is configured, and taken where it is that one", async () => {
     const granted = json(200, '{"access_token":"granted","token_type":"bearer"}');
-    const { end } = await withAccounts(
-      { ...ACCOUNTS, hostile: { ...hostile, ...configured } },
-      () => answering(granted, "hostile", { path: "/echo", iss: `${HOSTILE}/oauth` }),
-    );
-    expect(end).toMatchObject(shown);
+    const iss = `${HOSTILE}/oauth`;
+    const naming = () => answering(granted, "hostile", { path: "/echo", iss });
+    expect((await naming()).end).toMatchObject({
+      status: 502,
+      text: expect.stringContaining("issuer"),
+    });
+    const known = { ...ACCOUNTS, hostile: { ...hostile, issuer: iss } };
+    expect((await withAccounts(known, naming)).end).toMatchObject({ status: 200 });
   });
 
   test("is another one by now than when the person went there gets no code", async () => {

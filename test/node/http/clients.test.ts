@@ -1,19 +1,22 @@
+import { join } from "node:path";
 import {
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestHarness } from "wrangler";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 
 /** Both official clients list and use every servlet that comes with the project, over real HTTP. */
-const harness = createTestHarness({ workers: [{ configPath: "./wrangler.toml" }] });
+let served: Served;
 let url: URL;
 beforeAll(async () => {
-  url = new URL("/mcp", (await harness.listen()).url);
+  const folder = await buildWorker("src/index.ts", join(inject("worker"), "own"));
+  served = await serve(folder, { durable: true });
+  url = new URL(`http://127.0.0.1:${served.port}/mcp`);
 });
-afterAll(() => harness.close());
+afterAll(() => stop(served));
 
 const info = { name: "test", version: "1.0.0" };
 

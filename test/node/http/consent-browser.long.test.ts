@@ -2,11 +2,11 @@ import { mkdir } from "node:fs/promises";
 import { auth } from "@modelcontextprotocol/client";
 import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { testWorker } from "../objects.ts";
+import { stop, type Served } from "../workerd.ts";
 import { CALLBACK, credentials } from "./oauth-client.ts";
 import { barriers, complaints, DRESSES, opened, PICTURES, realBrowser } from "./real-browser.ts";
+import { serveTests } from "./serving.ts";
 
 /** The page on which the owner approves a client, in a real browser. */
 
@@ -15,21 +15,18 @@ const { browser, why } = await realBrowser();
 const PASSPHRASE = "correct horse battery";
 const ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
 
-let harness: ReturnType<typeof createTestHarness>;
+let served: Served;
 let url: URL;
 beforeAll(async () => {
-  const config = {
-    ...testWorker("consent", {
-      OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE),
-      SCOPES: JSON.stringify({ greeter: ["hello:*"] }),
-      SERVER_ICONS: JSON.stringify([{ src: ICON }]),
-    }),
-    kv_namespaces: [{ binding: "OAUTH_KV", id: "consent" }],
+  const variables = {
+    OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE),
+    SCOPES: JSON.stringify({ greeter: ["hello:*"] }),
+    SERVER_ICONS: JSON.stringify([{ src: ICON }]),
   };
-  harness = createTestHarness({ workers: [{ config }] });
-  url = new URL("/mcp", (await harness.listen()).url);
+  served = await serveTests({ durable: true, kv: ["OAUTH_KV"], variables });
+  url = new URL(`http://127.0.0.1:${served.port}/mcp`);
 });
-afterAll(() => harness.close());
+afterAll(() => stop(served));
 
 /** The page, as a client that has just registered sends its user there. */
 async function consent(options: BrowserContextOptions = {}) {

@@ -3,87 +3,92 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTestHarness } from "wrangler";
+import { inject } from "vitest";
 import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
 import { bundleAll, makeBundle } from "../../../src/bundle/bundle.ts";
 import { locate } from "../../../src/bundle/commands/examine.ts";
-import { installing, testWorker } from "../objects.ts";
-import { buildWorker, serve, stop, type Options } from "../workerd.ts";
+import { serve, stop, type Options } from "../workerd.ts";
 
-/** Serves the Worker of the tests with a bucket of builds and a loader. */
-export async function serveInstalling(vars: Record<string, string> = {}) {
-  const config = { ...testWorker("installing", vars), ...installing };
-  const harness = createTestHarness({ workers: [{ config }] });
-  const { url } = await harness.listen();
-  return { url: new URL("/mcp", url), close: () => harness.close() };
+/** Limits with which a server and its clients hear at once of what was installed. */
+export const NEWS_AT_ONCE = { installsMs: 100, installsStaleMs: 400 };
+
+/** Options of `serve` for a server that servlets can be installed on. */
+export const INSTALLING = { loader: true, buckets: ["BUILDS"] } satisfies Options;
+
+/** Serves the Worker of the tests, which is built in the folder `worker`, with a bucket of builds and a loader. */
+export async function serveInstalling(
+  variables: Record<string, string> = {},
+  options: Options = {},
+  worker = inject("worker"),
+) {
+  const storage = await mkdtemp(join(worker, "installing-"));
+  const served = await serve(worker, {
+    durable: storage,
+    ...INSTALLING,
+    ...options,
+    variables: { SEASON: "plums", LIMITS: JSON.stringify(NEWS_AT_ONCE), ...variables },
+  });
+  return {
+    served,
+    url: new URL(`http://127.0.0.1:${served.port}/mcp`),
+    close: async () => {
+      await stop(served);
+      await rm(storage, { recursive: true });
+    },
+  };
 }
 
-/** A servlet in TypeScript, built; with files beside it, by their paths. */
+/**
+ * A servlet in JavaScript, built; with files beside it, by their paths. It lies in a folder that is named by its content,
+ * so that it is built once only.
+ */
 export async function built(
   name: string,
   source: string,
   manifest: object = {},
   files: Readonly<Record<string, string>> = {},
 ) {
-  const folder = await mkdtemp(join(tmpdir(), "build-"));
-  try {
-    const all = { ...files, "servlet.ts": source, "servlet.json": JSON.stringify(manifest) };
-    for (const [path, content] of Object.entries(all)) {
-      await mkdir(dirname(join(folder, name, path)), { recursive: true });
-      await writeFile(join(folder, name, path), content);
-    }
-    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
-    return buildOf(member!);
-  } finally {
-    await rm(folder, { recursive: true });
+  const all = { ...files, "servlet.js": source, "servlet.json": JSON.stringify(manifest) };
+  const content = createHash("sha256").update(JSON.stringify(all)).digest("hex");
+  const folder = join(".bundle", "written", content.slice(0, 32));
+  for (const [path, text] of Object.entries(all)) {
+    await mkdir(dirname(join(folder, name, path)), { recursive: true });
+    await writeFile(join(folder, name, path), text);
   }
+  const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+  return buildOf(member!);
 }
 
 /** A servlet of this folder, built under another name, with its manifest changed. */
-export async function builtFrom(folder: string, name: string, manifest: object = {}) {
+export async function builtFrom(
+  folder: string,
+  name: string,
+  manifest: object = {},
+  optimise = false,
+) {
   const found = await locate(folder, []);
   const renamed = { ...found, name, manifest: { ...found.manifest, ...manifest } };
-  const [member] = await bundleAll([renamed], { cache: ".bundle", progress: () => {} });
+  const how = { cache: ".bundle", progress: () => {}, optimise };
+  const [member] = await bundleAll([renamed], how);
   return buildOf(member!);
 }
 
 const KEY = "esk_operator";
 
-/** Serves the same Worker by workerd itself, with a bucket in memory, for callers with these keys and an operator. */
+/** The same for callers with these keys and an operator. */
 export async function serveLoading(
   { variables, ...options }: Options = {},
   callers: readonly string[] = ["any"],
+  worker = inject("worker"),
 ) {
-  await mkdir(".bundle", { recursive: true });
-  const folder = await mkdtemp(join(".bundle", "loading-"));
-  await buildWorker("test/worker/installing.ts", folder);
   const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
-  const operator = { hash: hashOf(KEY), scopes: ["operator", "*:*"] };
-  const served = await serve(folder, {
-    durable: true,
-    loader: true,
-    variables: {
-      SEASON: "plums",
-      API_KEYS: JSON.stringify({
-        operator,
-        ...Object.fromEntries(callers.map((key) => [key, hashOf(key)])),
-      }),
-      ...variables,
-    },
-    ...options,
+  const API_KEYS = JSON.stringify({
+    operator: { hash: hashOf(KEY), scopes: ["operator", "*:*"] },
+    ...Object.fromEntries(callers.map((key) => [key, hashOf(key)])),
   });
-  const url = new URL(`http://127.0.0.1:${served.port}/mcp`);
-  return {
-    served,
-    url,
-    operator: new Operator(url, { authorization: `Bearer ${KEY}` }),
-    close: async () => {
-      await stop(served);
-      await rm(folder, { recursive: true });
-    },
-  };
+  const server = await serveInstalling({ API_KEYS, ...variables }, options, worker);
+  return { ...server, operator: new Operator(server.url, { authorization: `Bearer ${KEY}` }) };
 }
 
 /** A client of the operator endpoints of a server. */

@@ -18,12 +18,12 @@ const world = createServer((request, response) => {
   response.on("close", () => open.delete(response));
 });
 
-const source = (origin: string) => `import { defineServlet } from "edge-servlets/servlet";
-const input = { type: "object", properties: {} } as const;
+const SOURCE = `import { defineServlet } from "edge-servlets/servlet";
+const input = { type: "object", properties: { origin: { type: "string" } } };
 export default defineServlet({ tools: {
   sleeps: { description: "Sleeps.", input, handler: async (_, context) => { await context.sleep(120_000); return "slept"; } },
-  fetches: { description: "Fetches what never answers.", input, handler: async (_, context) => (await context.fetch("${origin}/slow")).text() },
-  repeats: { description: "Fetches for ever.", input, handler: async (_, context) => { for (;;) { await context.fetch("${origin}/fast"); await context.sleep(20); } } },
+  fetches: { description: "Fetches what never answers.", input, handler: async ({ origin }, context) => (await context.fetch(origin + "/slow")).text() },
+  repeats: { description: "Fetches for ever.", input, handler: async ({ origin }, context) => { for (;;) { await context.fetch(origin + "/fast"); await context.sleep(20); } } },
   notifies: { description: "Tells of its progress for ever.", input, handler: async (_, context) => { for (let at = 0; ; at++) { context.progress(at); await context.sleep(5); } } },
   naps: { description: "Sleeps a moment.", input, handler: async (_, context) => { await context.sleep(300); return "rested"; } },
 } });`;
@@ -32,9 +32,8 @@ const TOOLS = ["sleeps", "fetches", "repeats", "notifies"].map((name) => `left-$
 beforeAll(async () => {
   await once(world.listen(0, "127.0.0.1"), "listening");
   server = await serveLoading();
-  const origin = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
   const manifest = { prefix: "left", allowed_hosts: ["127.0.0.1"] };
-  await server.operator.put(await built("left", source(origin), manifest));
+  await server.operator.put(await built("left", SOURCE, manifest));
   await vi.waitUntil(async () => (await call("left-naps")).includes("rested"), 10_000);
 });
 afterAll(async () => {
@@ -56,11 +55,12 @@ async function call(name: string): Promise<string> {
 
 /** Leaves so many calls, some of them before they have begun. */
 async function leave(count: number): Promise<void> {
+  const origin = `http://127.0.0.1:${(world.address() as AddressInfo).port}`;
   const lane = async (_: unknown, lanes: number) => {
     for (let at = 0; at < count / 16; at++) {
       const params = {
         name: TOOLS[(lanes + at) % TOOLS.length]!,
-        arguments: {},
+        arguments: { origin },
         // With it the answer is a stream.
         ...(at % 2 === 0 && { _meta: { progressToken: "t" } }),
       };

@@ -17,9 +17,9 @@ const world = createServer((request, response) => {
 });
 const at = (path: string) => `http://127.0.0.1:${(world.address() as AddressInfo).port}${path}`;
 
-const source = `import { defineServlet, type Context } from "edge-servlets/servlet";
-const url = { type: "object", properties: { url: { type: "string" } }, required: ["url"] } as const;
-const fetched = async (url: string, context: Context) => (await context.fetch(url)).text();
+const source = `import { defineServlet } from "edge-servlets/servlet";
+const url = { type: "object", properties: { url: { type: "string" } }, required: ["url"] };
+const fetched = async (url, context) => (await context.fetch(url)).text();
 export default defineServlet({ tools: {
   fetched: { description: "Fetches.", input: url, handler: ({ url }, context) => fetched(url, context) },
   unreachable: { description: "Fetches a thousand times what cannot be reached.", input: url, handler: async ({ url }, context) => {

@@ -5,12 +5,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { hashOf, type Build } from "../../../src/builds/build.ts";
 import { limits } from "../../../src/limits.ts";
 import type { CallToolResult } from "../../../src/model.ts";
-import { built, Operator, request, serveInstalling } from "./installing.ts";
+import { built, NEWS_AT_ONCE, Operator, request, serveInstalling } from "./installing.ts";
 
 /** Each is refused with a message that says what to do, changes nothing, and others are still served. */
 
 const sha256 = (data: string | Uint8Array) => createHash("sha256").update(data).digest("hex");
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+/** The largest part that the server takes: the engine is smaller. */
+const PART_BYTES = 4 * 1024 * 1024;
 
 type Built = Awaited<ReturnType<typeof built>>;
 let server: Awaited<ReturnType<typeof serveInstalling>>;
@@ -52,6 +55,7 @@ beforeAll(async () => {
       guest: { hash: sha256("guest"), scopes: ["*:*"] },
       anybody: sha256("anybody"),
     }),
+    LIMITS: JSON.stringify({ ...NEWS_AT_ONCE, partBytes: PART_BYTES }),
   });
   operator = new Operator(server.url, bearer("boss"));
   words = await built("words", source("say", "hello"));
@@ -111,7 +115,7 @@ describe("a part is refused", () => {
   });
 
   test("that is too large", async () => {
-    const large = new Uint8Array(limits.partBytes + 1);
+    const large = new Uint8Array(PART_BYTES + 1);
     expect(await refused("PUT", `part/${sha256(large)}`, large)).toMatch(/^413 .*\(limit \d+\)/);
   });
 
@@ -123,9 +127,10 @@ describe("a part is refused", () => {
     socket.write(
       `PUT /operator/part/${digest} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer boss\r\ncontent-length: ${bytes.length}\r\n\r\n`,
     );
-    socket.write(bytes.subarray(0, 50_000));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // What was written arrives before the end.
+    await new Promise((written) => socket.write(bytes.subarray(0, 50_000), written));
     socket.destroy();
+    await once(socket, "close");
     const { build } = await buildWith(bytes);
     expect(await operator.json("PUT", "servlet/other", build)).toEqual({ missing: [digest] });
   });
@@ -374,6 +379,6 @@ describe("at once", () => {
     expect(numbers.length).toBe(Math.max(...both.map(({ version }) => version as number)));
     await operator.json("DELETE", "servlet/pair");
     // Each isolate serves it for a while still.
-    await expect.poll(seen, { timeout: 15_000, interval: 300 }).toEqual(state);
+    await expect.poll(seen, { timeout: 15_000, interval: 50 }).toEqual(state);
   });
 });

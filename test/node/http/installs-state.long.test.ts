@@ -51,7 +51,7 @@ const EVENTUALLY = { timeout: 15_000, interval: 200 };
 
 const source = (version: string) => `import { defineServlet } from "edge-servlets/servlet";
 import { readFile, writeFile } from "edge-servlets/files";
-const text = { type: "object", properties: { text: { type: "string" } } } as const;
+const text = { type: "object", properties: { text: { type: "string" } } };
 let count = 0;
 export default defineServlet({ tools: {
   count: { description: "Counts, ${version}.", handler: () => "${version}: " + ++count },

@@ -1,14 +1,15 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { begun, built, Operator, serveInstalling } from "./installing.ts";
+import { begun, built, serveLoading, type Operator } from "./installing.ts";
 
 /** Servlets are installed on a server that runs, called, replaced and removed. */
 
-let server: Awaited<ReturnType<typeof serveInstalling>>;
+const headers = { authorization: "Bearer any" };
+let server: Awaited<ReturnType<typeof serveLoading>>;
 let operator: Operator;
 beforeAll(async () => {
-  server = await serveInstalling();
-  operator = new Operator(server.url);
+  server = await serveLoading();
+  ({ operator } = server);
 });
 afterAll(() => server.close());
 
@@ -17,13 +18,13 @@ const source = (
   version: string,
   more = "",
 ) => `import { defineServlet } from "edge-servlets/servlet";
-const text = { type: "object", properties: { text: { type: "string" } } } as const;
+const text = { type: "object", properties: { text: { type: "string" } } };
 export default defineServlet({ tools: {
   say: { description: "Says it, ${version}.", input: text, handler: ({ text }) => "${version}: " + text },
   fail: { description: "Fails.", input: text, handler: () => { throw new Error("${version} broke"); } },
-  sleep: { description: "Sleeps a second.", input: text, handler: async (_, context) => { await context.sleep(1000); return "${version} slept"; } },
+  sleep: { description: "Sleeps for a moment.", input: text, handler: async (_, context) => { await context.sleep(50); return "${version} slept"; } },
   look: { description: "Fetches.", input: text, handler: async ({ text }, context) => {
-    const response = await context.fetch(text ?? ""); return response.status + " " + (await response.text()); } },
+    const response = await context.fetch(text); return response.status + " " + (await response.text()); } },
   ask: { description: "Asks its user, ${version}.", input: text, handler: async (_, context) => {
     const { action } = await context.elicit({ message: "${version}?", schema: { type: "object", properties: {} } });
     return "${version}: " + action; } },
@@ -45,7 +46,7 @@ async function connected(onAsk?: () => Promise<void>) {
     await onAsk?.();
     return { action: "accept", content: {} };
   });
-  await client.connect(new StreamableHTTPClientTransport(server.url));
+  await client.connect(new StreamableHTTPClientTransport(server.url, { requestInit: { headers } }));
   const call = async (name: string, text = "") => {
     const { content } = await client.callTool({ name, arguments: { text } });
     return (content as { text: string }[])[0]!.text;
@@ -107,7 +108,7 @@ describe("a servlet that is installed", () => {
     const { names, client } = await connected();
     await operator.put(await patient("one"));
     await expect.poll(names, EVENTUALLY).toContain("patient-ask");
-    expect(await begun("patient-ask", server.url)).toMatchObject({ resultType: "task" });
+    expect(await begun("patient-ask", server.url, headers)).toMatchObject({ resultType: "task" });
     const same = await patient(
       "one",
       "more: { description: 'More.', input: text, handler: () => 'more' },",
@@ -133,7 +134,7 @@ describe("a servlet that is installed", () => {
     await operator.json("POST", "servlet/words", { rollback: 1 });
     await expect.poll(() => call("say", "x"), EVENTUALLY).toBe("one: x");
     const { servlets } = await operator.json("GET", "servlet/");
-    expect(servlets).toMatchObject([{ name: "words", version: 1, tools: 5, by: "anonymous" }]);
+    expect(servlets).toMatchObject([{ name: "words", version: 1, tools: 5, by: "operator" }]);
     await operator.json("DELETE", "servlet/words");
     await expect.poll(names, EVENTUALLY).not.toContain("say");
     await client.close();

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { freePort } from "../workerd.ts";
 import { serving } from "./serving.ts";
 
@@ -8,21 +8,31 @@ import { serving } from "./serving.ts";
 const ISSUER_PORT = await freePort();
 const ISSUER = `http://127.0.0.1:${ISSUER_PORT}`;
 const issuers = [{ issuer: ISSUER, jwks_uri: `${ISSUER}/keys` }];
-const { url } = await serving({ variables: { OAUTH_ISSUERS: JSON.stringify(issuers) } });
+const { url } = await serving({
+  variables: {
+    OAUTH_ISSUERS: JSON.stringify(issuers),
+    // As long as the issuer is held back here.
+    LIMITS: JSON.stringify({ issuerMs: 60_000 }),
+  },
+});
 
 const { privateKey, publicKey } = await generateKeyPair("ES256");
 const keySet = JSON.stringify({
   keys: [{ ...(await exportJWK(publicKey)), kid: "k", alg: "ES256" }],
 });
 
-let delayMs = 0;
+/** Answers that are held back until the test lets them go. */
+const held: (() => void)[] = [];
+let isHeld = true;
 let fetches = 0;
 let issuer: Server;
 
 beforeAll(async () => {
   issuer = createServer((_request, response) => {
     fetches++;
-    setTimeout(() => response.end(keySet), delayMs);
+    const answer = () => void response.end(keySet);
+    if (isHeld) held.push(answer);
+    else answer();
   });
   await new Promise<void>((resolve) => issuer.listen(ISSUER_PORT, "127.0.0.1", resolve));
 });
@@ -45,21 +55,23 @@ async function call(sub: string, signal?: AbortSignal): Promise<number> {
       "content-type": "application/json",
       accept: "application/json",
     },
-    body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
     ...(signal && { signal }),
   });
   return status;
 }
 
 test("all are answered, though the client of the first has left in the middle of its fetch", async () => {
-  delayMs = 3000;
+  const asked = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count), 20_000);
   const leaving = new AbortController();
   const first = call("leaver", leaving.signal).catch(() => "left");
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await asked(1);
   const others = Array.from({ length: 20 }, (_, at) => call(`user${at}`));
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await asked(1 + others.length);
   leaving.abort();
   expect(await first).toBe("left");
+  isHeld = false;
+  for (const answer of held) answer();
   expect(await Promise.all(others)).toEqual(others.map(() => 200));
   const before = fetches;
   expect(await Promise.all(Array.from({ length: 20 }, (_, at) => call(`later${at}`)))).toEqual(

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { resolve as absolute } from "node:path";
 import {
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
@@ -8,11 +9,9 @@ import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import Provider from "oidc-provider";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestHarness } from "wrangler";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { build, host, project } from "../host/hosting.ts";
-import { testWorker } from "../objects.ts";
+import { host, project } from "../host/hosting.ts";
 import { freePort, stop } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";
 import { textOf } from "./official.ts";
@@ -33,29 +32,11 @@ interface Place {
   close(): Promise<unknown>;
 }
 
-/** The server is its own authorization server. */
+/** The server is its own authorization server, hosted on a machine of one's own: what it grants is on disk. */
 async function own(): Promise<Place> {
-  const config = {
-    ...testWorker("own", { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) }),
-    kv_namespaces: [{ binding: "OAUTH_KV", id: "oauth" }],
-  };
-  const harness = createTestHarness({ workers: [{ config }] });
-  const { url } = await harness.listen();
-  return {
-    url: new URL("/mcp", url),
-    issuer: url.origin,
-    answers: { passphrase: PASSPHRASE, decision: "allow" },
-    principal: /^owner$/,
-    close: () => harness.close(),
-  };
-}
-
-/** The same, hosted on a machine of one's own: what it grants is in a KV namespace on disk. */
-async function hosted(): Promise<Place> {
   const folder = await project();
-  await build(folder);
   const variables = { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) };
-  const server = await host(folder, { variables });
+  const server = await host(folder, { variables, args: ["--worker", absolute(inject("worker"))] });
   return {
     url: server.url,
     issuer: server.url.origin,
@@ -131,7 +112,7 @@ const clients = {
   },
 };
 
-describe.each(Object.entries({ own, hosted, independent }))("%s", (_place, open) => {
+describe.each(Object.entries({ own, independent }))("%s", (_place, open) => {
   let place: Place;
   beforeAll(async () => {
     place = await open();

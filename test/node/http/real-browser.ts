@@ -3,11 +3,15 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll } from "vitest";
 import { startChromium } from "./chromium.ts";
 
-/** A real browser, for the tests of a file; or why there is none on this machine. */
+let started: Promise<Browser> | undefined;
+
+/** A real browser, which the test files of a process share and which ends with it; or why there is none on this machine. */
 export async function realBrowser(): Promise<{ browser?: Browser; why: string }> {
   try {
-    const browser = await startChromium();
-    afterAll(() => browser.close());
+    const browser = await (started ??= startChromium());
+    afterAll(async () => {
+      await Promise.all(browser.contexts().map((context) => context.close()));
+    });
     return { browser, why: "" };
   } catch (error) {
     return { why: ` (none: ${String(error).split("\n")[0]!})` };

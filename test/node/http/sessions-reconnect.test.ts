@@ -5,7 +5,8 @@ import { clients, steps, textOf } from "./official.ts";
 import { serving } from "./serving.ts";
 
 /** The official clients take their streams up again where a network breaks them, or the server is killed. */
-const { port, restart } = await serving();
+const LIMITS = JSON.stringify({ retryMs: 100 });
+const { port, restart } = await serving({ variables: { LIMITS } });
 
 /** An answer to all that is asked here. */
 const ADA = { action: "accept", content: { name: "Ada", confirm: true, value: "seven" } };
@@ -82,7 +83,7 @@ describe.each(Object.entries(clients))("%s comes back by itself", (_name, connec
       heard.push(progress);
       restarted ??= restart();
     };
-    const plan = steps({ do: "elicit" }, { do: "progress" }, { do: "sleep", ms: 3000 });
+    const plan = steps({ do: "elicit" }, { do: "progress" }, { do: "sleep", ms: 1000 });
     const { structuredContent } = await call("plan", plan, { onprogress });
     await restarted;
     expect(structuredContent.said).toEqual(["seven", null, "slept"]);

@@ -13,7 +13,7 @@ import { startWorkerd, type Workerd } from "../../../src/host/workerd.ts";
 
 /** What stands in for KV and R2 gives what wrangler's simulators of them give, operation by operation. */
 const DATE = "2026-09-01";
-const MAIN = resolve("test/node/platform/stores-worker.ts");
+const MAIN = resolve("test/worker/stores.ts");
 const PLATFORM = resolve("src/platform");
 
 let folder: string;

@@ -37,6 +37,7 @@ function nativeOf(source: string): RegExp | undefined {
 
 test.each([1, 2, 3, 4])("random patterns match what they should, seed %j", (seed) => {
   const chance = new Chance(seed);
+  const differing: object[] = [];
   for (let count = 0; count < 3000; count++) {
     const source = patternBy(chance, 4);
     const native = nativeOf(source);
@@ -46,11 +47,11 @@ test.each([1, 2, 3, 4])("random patterns match what they should, seed %j", (seed
     const pattern = new Pattern(source);
     for (let tries = 0; tries < 8; tries++) {
       const text = looksBehind ? textBy(chance).replaceAll("😀", "") : textBy(chance);
-      expect({ source, text, fits: pattern.test(text) }).toEqual({
-        ...{ source, text, fits: native.test(text) },
-      });
+      const fits = native.test(text);
+      if (fits !== pattern.test(text)) differing.push({ source, text, fits });
     }
   }
+  expect(differing).toEqual([]);
 });
 
 describe("a text takes steps in proportion to its length", () => {

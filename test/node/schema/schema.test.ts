@@ -95,23 +95,26 @@ function documentBy(chance: Chance): Json {
 const withoutReferences = (schema: Json): Json =>
   JSON.parse(JSON.stringify(schema).replaceAll('"$ref":', '"$comment":')) as Json;
 
+/** Its code is used ten times only. */
+const OPTIONS = { strict: false, validateFormats: false, code: { optimize: false } };
+
 test.each([1, 2, 3, 4])("random schemas mean the same as to Ajv, seed %j", (seed) => {
   const chance = new Chance(seed);
   let valid = 0;
+  const differing: object[] = [];
   for (let count = 0; count < 100; count++) {
     const schema = documentBy(chance);
-    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const ajv = new Ajv2020(OPTIONS);
     const validate = ajv.compile(schema);
     const ours = new Schema(schema);
     for (let tries = 0; tries < 10; tries++) {
       const value = valueBy(chance, 3);
       const fits = validate(value);
-      expect({ schema, value, fits: ours.issues(value) === undefined }).toEqual({
-        ...{ schema, value, fits },
-      });
+      if (fits !== (ours.issues(value) === undefined)) differing.push({ schema, value, fits });
       if (fits) valid++;
     }
   }
+  expect(differing).toEqual([]);
   expect(valid).toBeGreaterThan(100);
 });
 

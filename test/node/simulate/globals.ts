@@ -116,7 +116,7 @@ export function replaceGlobals(
       }
     };
 
-  const now = () => scheduler.now + (actor()?.skewMs ?? 0);
+  const now = () => Math.floor(scheduler.clock + (actor()?.skewMs ?? 0));
   const written = (level: string) => (first: unknown) => {
     if (actor()?.isAlive !== false) scheduler.note(`${level}: ${String(first).split("\n")[0]}`);
   };

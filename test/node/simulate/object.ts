@@ -1,3 +1,4 @@
+import type { Faults } from "./platform.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
 import { Storage } from "./storage.ts";
 
@@ -11,7 +12,7 @@ const RESET = "The Durable Object has been reset.";
 interface Surroundings {
   readonly scheduler: Scheduler;
   readonly env: object;
-  readonly faults: { lateAlarm: number; repeatedAlarm: number };
+  readonly faults: Pick<Faults, "lateAlarm" | "earlyAlarm" | "lostAlarm" | "repeatedAlarm">;
   classOf(kind: string): Class;
   skew(): number;
   injects(likelihood: number, what: string): boolean;
@@ -29,15 +30,16 @@ export class SimulatedObject {
   instance: Instance | undefined;
   #incarnations = 0;
   #alarm: { at: number } | undefined;
+  /** The time of an alarm that never goes off. */
+  #lost: number | undefined;
   #isInAlarm = false;
   #retries = 0;
   /** Calls that are on their way to it or in it: rejected when it dies. */
   readonly calls = new Set<(error: Error) => void>();
   busy = 0;
-  /** How often its alarm went off, and how often at most one after the other was set again for the same time. */
+  /** How often its alarm went off, and how often it was set again for the time that it went off for. */
   alarms = 0;
-  mostSameAlarms = 0;
-  #sameAlarms = 0;
+  sameAlarms = 0;
   #sections: (() => void)[] = [];
 
   constructor(platform: Surroundings, kind: string, id: string, name: string) {
@@ -126,25 +128,45 @@ export class SimulatedObject {
     const at = this.storage.durableAlarm;
     // It may have set or deleted the alarm since: this is asked again when that is confirmed.
     if (at === null || this.#isInAlarm || this.storage.unconfirmed > 0) return;
-    if (this.#alarm?.at === at) return;
-    const { scheduler } = this.#platform;
+    if (this.#alarm?.at === at || this.#lost === at) return;
+    this.#lost = undefined;
+    const { scheduler, faults } = this.#platform;
+    if (this.#platform.injects(faults.lostAlarm, `the next alarm of ${this.name} is lost`)) {
+      this.#alarm = undefined;
+      this.#lost = at;
+      return;
+    }
     const alarm = (this.#alarm = { at });
-    const { lateAlarm } = this.#platform.faults;
-    const lateMs = this.#platform.injects(lateAlarm, `the next alarm of ${this.name} is late`)
+    const lateMs = this.#platform.injects(
+      faults.lateAlarm,
+      `the next alarm of ${this.name} is late`,
+    )
       ? 10 ** (3 + scheduler.chance.below(6))
       : 0;
-    const ms = Math.max(0, at - scheduler.now) + lateMs + scheduler.latency();
+    const earlyMs = this.#platform.injects(
+      faults.earlyAlarm,
+      `the next alarm of ${this.name} is early`,
+    )
+      ? scheduler.chance.below(8) / 4
+      : 0;
+    const ms = Math.max(0, at - earlyMs - scheduler.clock);
     scheduler.after(
-      ms,
+      ms + (earlyMs > 0 ? 0 : lateMs + scheduler.latency()),
       `alarm ${this.name}`,
       () => this.actor,
       () => {
         if (this.#alarm !== alarm) return;
         this.#alarm = undefined;
-        if (this.storage.durableAlarm !== at || this.#isInAlarm) return this.#schedule();
+        const isAhead = scheduler.clock < at - earlyMs;
+        if (this.storage.durableAlarm !== at || this.#isInAlarm || isAhead) return this.#schedule();
         void this.#ring(at);
       },
     );
+  }
+
+  /** True if its alarm never goes off. */
+  get hasLostAlarm(): boolean {
+    return this.#lost !== undefined && this.#lost === this.storage.durableAlarm;
   }
 
   async #ring(at: number): Promise<void> {
@@ -186,8 +208,12 @@ export class SimulatedObject {
     } else {
       this.#retries = 0;
       this.storage.endAlarm();
-      this.#sameAlarms = this.storage.nextAlarm === at ? this.#sameAlarms + 1 : 0;
-      this.mostSameAlarms = Math.max(this.mostSameAlarms, this.#sameAlarms);
+      // As workerd has it: an alarm that is set, while it goes off, for the time that it goes off for is lost.
+      if (this.storage.nextAlarm === at) {
+        scheduler.note("has set its alarm for the time that went off");
+        this.sameAlarms++;
+        this.#lost = at;
+      }
       if (this.#platform.injects(faults.repeatedAlarm, `${this.name}: the same alarm again`)) {
         const again = () => {
           if (!this.#isInAlarm && this.storage.durableAlarm === null) void this.#ring(at);

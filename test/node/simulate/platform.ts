@@ -1,3 +1,5 @@
+import { limits } from "../../../src/limits.ts";
+import { Reservation } from "../../../src/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class } from "./object.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
@@ -18,10 +20,18 @@ export interface Faults {
   requestDeath: number;
   /** That an alarm goes off late, by up to a day. */
   lateAlarm: number;
+  /** That an alarm goes off early, by up to two ms. */
+  earlyAlarm: number;
+  /** That an alarm never goes off. */
+  lostAlarm: number;
   /** That an alarm goes off a second time. */
   repeatedAlarm: number;
   /** That time jumps ahead. */
   jump: number;
+  /** That all clocks are set back, by up to ten days. */
+  jumpBack: number;
+  /** That there is no room to wait in for some time. */
+  full: number;
   /** How far clocks of machines are apart at most, in ms. */
   skewMs: number;
   /** That all objects of a kind die before this event; `Worker` is all requests. */
@@ -29,6 +39,14 @@ export interface Faults {
   /** How many there may be, all together. */
   budget: number;
 }
+
+const MINUTE = 60_000;
+
+/**
+ * The guests of objects that died keep their places until the clock says that they cannot wait any longer; here all
+ * isolates are one, and each scene begins with the same clock.
+ */
+export const ROOM = { waitingBytes: Infinity };
 
 interface Server {
   fetch(request: Request): Promise<Response> | Response;
@@ -47,6 +65,8 @@ export class Platform {
   injected = 0;
   /** Has time jumped ahead? */
   stoodStill = false;
+  /** How many times of no room have begun that are not over. */
+  #full = 0;
   readonly requests = new Set<Actor>();
   readonly #counts = new Map<string, number>();
 
@@ -121,6 +141,20 @@ export class Platform {
     if (this.injects(faults.jump, "nothing happens for a while")) {
       this.stoodStill = true;
       scheduler.now += 1000 * 10 ** scheduler.chance.below(5);
+    }
+    if (this.injects(faults.jumpBack, "the clocks are set back"))
+      scheduler.backMs += scheduler.chance.pick([MINUTE, 60 * MINUTE, 14_400 * MINUTE]);
+    if (this.injects(faults.full, "there is no room to wait in")) {
+      limits.waitingBytes = 1;
+      const ms = scheduler.chance.below(60_000);
+      // One that is alone always has room.
+      const other = Reservation.take(1, undefined, ms);
+      this.#full++;
+      const over = () => {
+        other?.release();
+        if (--this.#full === 0) Object.assign(limits, ROOM);
+      };
+      scheduler.after(ms, "there is room again", () => undefined, over);
     }
   }
 

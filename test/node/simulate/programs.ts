@@ -46,7 +46,7 @@ const MAKERS: Maker[] = [
   () => http("PUT"),
   () => ({ do: "elicit" }),
   () => ({ do: "elicit" }),
-  (chance) => ({ do: "elicit", timeout: chance.pick([10 * SECOND, 60 * SECOND, HOUR]) }),
+  (chance) => ({ do: "elicit", timeout: chance.pick([10 * SECOND + 0.5, 60 * SECOND, HOUR]) }),
   () => ({ do: "sample" }),
   () => ({ do: "roots" }),
   (chance) => ({ do: "inputs", keys: chance.of(0.5) ? ["a", "b"] : ["a", "b", "c"] }),
@@ -153,6 +153,14 @@ export function labelled(steps: Step[], prefix: string, host: string): Step[] {
     };
   });
 }
+
+/** How long a program says that it waits, in ms. */
+export const saidMs = (steps: Step[]): number =>
+  steps.reduce(
+    (sum, { ms = 0, timeout = 0, branches = [] }) =>
+      sum + ms + timeout + branches.reduce((all, branch) => all + saidMs(branch), 0),
+    0,
+  );
 
 export const described = (steps: Step[]): string =>
   steps

@@ -30,6 +30,8 @@ export const RULES = {
   "ends are final": "A call that is over stays so",
   "ends as it should": "A call ends as its program says, given its answers",
   "ends at all": "When faults stop, a call comes to its end",
+  "on time":
+    "A call takes no longer than it says, if somebody looks at it: whatever becomes of alarms and clocks",
   "quiet when cancelled": "A call that is cancelled sends no further requests",
   "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
   "one history":

@@ -2,47 +2,65 @@ import { parseArgs } from "node:util";
 import { describedScene, failuresOf, play, type Outcome } from "./simulate.ts";
 import { killed } from "./kills.ts";
 import { regressions } from "./regressions.ts";
-import { sceneOf, statefulSceneOf } from "./scene.ts";
+import { sceneOf, statefulSceneOf, type Scene } from "./scene.ts";
 import { shrunken } from "./shrink.ts";
 
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
  * servlets that keep state. `--steps` is during how many events there are faults. `--strict` lets known holes fail
- * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, and `--kills`
- * plays small scenes of servlets that keep state with a death before each event: of each kind of object, or of one in
- * turn, as in the tests, with `--in-turn`.
+ * too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
+ * `--tries` of each, and `--kills` plays small scenes of servlets that keep state with a death before each event: of each
+ * kind of object, or with `--every 4` before each fourth event, of one kind in turn. `--and` stands between several of
+ * these, which one process plays one after another.
  */
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    seeds: { type: "string", default: "1..200" },
-    steps: { type: "string", default: "600" },
-    state: { type: "boolean", default: false },
-    strict: { type: "boolean", default: false },
-    kills: { type: "boolean", default: false },
-    "in-turn": { type: "boolean", default: false },
-    regressions: { type: "boolean", default: false },
-    digests: { type: "boolean", default: false },
-  },
-});
-const steps = Number(values.steps);
-const sceneFor = values.state ? statefulSceneOf : sceneOf;
-const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
+const OPTIONS = {
+  seed: { type: "string" },
+  seeds: { type: "string", default: "1..200" },
+  steps: { type: "string", default: "600" },
+  state: { type: "boolean", default: false },
+  strict: { type: "boolean", default: false },
+  kills: { type: "boolean", default: false },
+  every: { type: "string" },
+  regressions: { type: "boolean", default: false },
+  tries: { type: "string", default: "12" },
+  digests: { type: "boolean", default: false },
+} as const;
 
-if (values.kills) await playKills();
-else if (values.regressions) await playRegressions();
-else if (values.seed === undefined) await playMany();
-else await playOne(Number(values.seed));
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
 
-async function playOne(seed: number): Promise<void> {
-  const outcome = await play(sceneFor(seed, steps));
-  show(outcome);
-  for (const { hole } of outcome.violations) if (hole !== undefined) console.log(`known: ${hole}`);
-  process.exitCode = failures(outcome).length > 0 ? 1 : 0;
+for (const args of runsIn(process.argv.slice(2))) {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  console.log(`▶ ${args.join(" ")}`);
+  if (!(await run(values))) process.exitCode = 1;
 }
 
-async function playMany(): Promise<void> {
+/** The arguments of each run. */
+function runsIn(args: string[]): string[][] {
+  const end = args.indexOf("--and");
+  return end < 0 ? [args] : [args.slice(0, end), ...runsIn(args.slice(end + 1))];
+}
+
+/** False if something fails. */
+function run(values: Values): Promise<boolean> {
+  if (values.kills) return playKills(values);
+  if (values.regressions) return playRegressions(values);
+  return values.seed === undefined ? playMany(values) : playOne(Number(values.seed), values);
+}
+
+function sceneFor(seed: number, { state, steps }: Values): Scene {
+  return (state ? statefulSceneOf : sceneOf)(seed, Number(steps));
+}
+
+async function playOne(seed: number, values: Values): Promise<boolean> {
+  const outcome = await play(sceneFor(seed, values));
+  show(outcome);
+  for (const { hole } of outcome.violations) if (hole !== undefined) console.log(`known: ${hole}`);
+  return failuresOf(outcome, values.strict).length === 0;
+}
+
+async function playMany(values: Values): Promise<boolean> {
+  const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
   const [first = 1, last = first] = values.seeds.split("..").map(Number);
   const count = Math.abs(last - first) + 1;
   const began = performance.now();
@@ -51,7 +69,7 @@ async function playMany(): Promise<void> {
   let [events, faults] = [0, 0];
   for (let done = 1; done <= count; done++) {
     const seed = first + Math.sign(last - first) * (done - 1);
-    const outcome = await play(sceneFor(seed, steps));
+    const outcome = await play(sceneFor(seed, values));
     events += outcome.events;
     faults += outcome.faults;
     for (const hole of new Set(outcome.violations.map((one) => one.hole ?? ""))) {
@@ -80,24 +98,28 @@ async function playMany(): Promise<void> {
     console.log(`known, ${seeds.length} seeds (${seeds.slice(0, 5).join(", ")}): ${hole}`);
   }
   console.log(failing.length === 0 ? "No seed fails." : `Seeds that fail: ${failing.join(", ")}`);
-  process.exitCode = failing.length > 0 ? 1 : 0;
+  return failing.length === 0;
 }
 
-async function playKills(): Promise<void> {
+async function playKills(values: Values): Promise<boolean> {
+  const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
   let [played, failed] = [0, 0];
-  for await (const outcome of killed(values["in-turn"] ? "in turn" : "each")) {
+  for await (const outcome of killed(
+    values.every === undefined ? undefined : Number(values.every),
+  )) {
     played++;
     if (failures(outcome).length === 0) continue;
     if (++failed <= 3) show(outcome);
   }
   console.log(`${played} scenes`);
   console.log(failed === 0 ? "No scene fails." : `${failed} scenes fail.`);
-  process.exitCode = failed > 0 ? 1 : 0;
+  return failed === 0;
 }
 
-async function playRegressions(): Promise<void> {
+async function playRegressions(values: Values): Promise<boolean> {
+  const failures = (outcome: Outcome) => failuresOf(outcome, values.strict);
   const failing: string[] = [];
-  for (const [what, scenes] of regressions) {
+  for (const [what, scenes] of regressions(Number(values.tries))) {
     const holes = new Set<string>();
     for (const scene of scenes) {
       const outcome = await play(scene);
@@ -109,7 +131,7 @@ async function playRegressions(): Promise<void> {
     for (const hole of holes) console.log(`known: ${hole}`);
   }
   console.log(failing.length === 0 ? "No scene fails." : `Scenes that fail: ${failing.join("; ")}`);
-  process.exitCode = failing.length > 0 ? 1 : 0;
+  return failing.length === 0;
 }
 
 /** Prints what was to happen, what happened, and what was wrong with it. */

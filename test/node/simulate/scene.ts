@@ -56,8 +56,12 @@ export const NO_FAULTS: Faults = {
   loss: 0,
   requestDeath: 0,
   lateAlarm: 0,
+  earlyAlarm: 0,
+  lostAlarm: 0,
   repeatedAlarm: 0,
   jump: 0,
+  jumpBack: 0,
+  full: 0,
   skewMs: 0,
   budget: 0,
 };
@@ -103,8 +107,23 @@ export function sceneOf(seed: number, faultySteps: number): Scene {
       jump: some(0.01) * (isOtc ? 0 : 1),
       skewMs: chance.of(0.5) ? 0 : chance.below(1000),
       budget: chance.pick([1, 2, 4, 12, 40]),
+      ...wrongTimes(seed, calls),
     },
     unreliable: some(0.4),
+  };
+}
+
+/** Faults of alarms and clocks, from random numbers of their own. */
+function wrongTimes(seed: number, calls: readonly Call[]) {
+  const chance = new Chance(seed * 65_537 + 11);
+  const sometimes = (most: number) => (chance.of(0.6) ? 0 : most * chance.next());
+  return {
+    earlyAlarm: sometimes(0.3),
+    lostAlarm: sometimes(0.2),
+    // A call_id is forgotten after an hour.
+    jumpBack: calls.some(({ client }) => client === "otc") ? 0 : sometimes(0.003),
+    // Calls that are no tasks are refused.
+    full: calls.every(({ client }) => client === "tasks") ? sometimes(0.02) : 0,
   };
 }
 
@@ -150,6 +169,7 @@ export function statefulSceneOf(seed: number, faultySteps: number): Scene {
       repeatedAlarm: some(0.1),
       skewMs: chance.of(0.5) ? 0 : chance.below(1000),
       budget: chance.pick([1, 2, 4, 12, 40]),
+      ...wrongTimes(seed, calls),
     },
     unreliable: some(0.2),
   };

@@ -46,7 +46,10 @@ export const BEGINNING = Date.UTC(2026, 0, 1);
  * has no time of its own takes, and which faults there are. All code that an event runs belongs to one actor.
  */
 export class Scheduler {
+  /** The true time, in Unix ms with fractions. */
   now = BEGINNING;
+  /** How far all clocks have been set back, in ms. */
+  backMs = 0;
   steps = 0;
   readonly chance: Chance;
   readonly trace: string[] = [];
@@ -64,6 +67,11 @@ export class Scheduler {
     this.chance = new Chance(seed);
   }
 
+  /** The time that a clock shows which is right but for being set back. */
+  get clock(): number {
+    return this.now - this.backMs;
+  }
+
   note(what: string, who = this.current?.name ?? "world"): void {
     this.trace.push(`${((this.now - BEGINNING) / 1000).toFixed(3).padStart(12)} ${who}: ${what}`);
   }
@@ -74,7 +82,8 @@ export class Scheduler {
 
   /** Between one and some ms, now and then much longer. */
   latency(): number {
-    return this.chance.of(0.03) ? this.chance.below(5000) : this.chance.below(12);
+    // In quarters of a ms, so that some things happen at the same time.
+    return this.chance.below(this.chance.of(0.03) ? 20_000 : 48) / 4;
   }
 
   after(

@@ -8,11 +8,11 @@ import type { Attempt } from "./attempt.ts";
 import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
-import { Platform } from "./platform.ts";
-import { described } from "./programs.ts";
+import { Platform, ROOM } from "./platform.ts";
+import { described, saidMs } from "./programs.ts";
 import type { Call, Scene } from "./scene.ts";
 import { judgeState, scopeOf } from "./state-judge.ts";
-import { Scheduler } from "./scheduler.ts";
+import { BEGINNING, Scheduler } from "./scheduler.ts";
 
 export interface Outcome {
   scene: Scene;
@@ -26,6 +26,8 @@ export interface Outcome {
 }
 
 const DAY = 86_400_000;
+/** How long a step may be held up: whoever looks at a task pauses for less, and a late alarm that nobody looks at is less late. */
+const HELD_UP = { polled: DAY / 8, other: 1.5 * DAY };
 /** Events after which a call is taken to have no end. */
 const MOST_EVENTS = 100_000;
 
@@ -34,9 +36,7 @@ let deployment: Deployment | undefined;
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
   deployment ??= await loadDeployment();
-  // The guests of objects that died keep their places until the clock says that they cannot wait any longer;
-  // here all isolates are one, and each scene begins with the same clock.
-  Object.assign(limits, { waitingBytes: Infinity });
+  Object.assign(limits, ROOM);
   const { bindings, variables, durableObjects, createApp } = deployment;
   const scheduler = new Scheduler(scene.seed);
   const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);
@@ -78,6 +78,9 @@ export async function play(scene: Scene): Promise<Outcome> {
       return clients.flatMap((one) => one.attempts);
     };
     const attempts = await run(calls);
+    const lastedMs = scheduler.now - BEGINNING;
+    if (lastedMs > mostMs(attempts, platform.injected))
+      violations.push({ rule: "on time", what: `it took ${(lastedMs / DAY).toFixed(2)} days` });
     const looks = looksAt(calls);
     attempts.push(...(await run(looks)));
     violations.push(...judgeScopes([...calls, ...looks], attempts));
@@ -100,13 +103,10 @@ export async function play(scene: Scene): Promise<Outcome> {
     const late = scheduler.now + 40 * DAY;
     for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++);
     for (const object of platform.objects.values()) {
-      // Once or twice there is something to do at that time: an answer to take, a run to begin.
-      if (object.mostSameAlarms > 2) {
-        const what = `${object.name}: ${object.mostSameAlarms} times`;
-        violations.push({ rule: "alarms lead on", what });
-      }
+      if (object.sameAlarms > 0)
+        violations.push({ rule: "alarms lead on", what: `${object.name}: ${object.sameAlarms}` });
       if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
-      if (object.kind === "Hub") continue;
+      if (object.kind === "Hub" || object.hasLostAlarm) continue;
       // Only what was kept for a session has an end.
       if (["ServletState", "Quota"].includes(object.kind) && looks.length > 0) continue;
       violations.push({
@@ -130,6 +130,15 @@ export async function play(scene: Scene): Promise<Outcome> {
     restore();
     platform.close();
   }
+}
+
+/** The most that these calls may take: as long as they say, and as they may be held up at each step and by each fault. */
+function mostMs(attempts: Attempt[], faults: number): number {
+  const all = attempts.map(({ program, taskId }) => {
+    const heldUp = taskId === undefined ? HELD_UP.other : HELD_UP.polled;
+    return 2 * saidMs(program) + (program.length + 1 + faults) * heldUp;
+  });
+  return all.reduce((sum, ms) => sum + ms, 0);
 }
 
 /** A last call in each scope that outlives its clients: it sees what is kept there. */

@@ -54,18 +54,27 @@ export class Storage {
 
   /** One row, as it is now, for those who judge. */
   peek(sql: string): Record<string, unknown> | undefined {
-    return this.#database.prepare(sql).get();
+    return this.#prepared(sql).get();
   }
 
   has(table: string): boolean {
-    return this.#tables().includes(table);
+    const sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
+    return this.#prepared(sql).get(table) !== undefined;
   }
 
   #tables(): string[] {
-    const rows = this.#database
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-      .all();
-    return rows.map(({ name }) => String(name));
+    const sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    return this.#prepared(sql)
+      .all()
+      .map(({ name }) => String(name));
+  }
+
+  #prepared(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   /** The storage as the object of this actor sees it. */
@@ -81,7 +90,8 @@ export class Storage {
       if (WRITES.test(sql)) this.#begin();
       return cursor(this.#run(sql, bindings));
     });
-    const setAlarm = own((at: number) => this.#setAlarm(at));
+    // The platform keeps whole milliseconds, and no times that are past.
+    const setAlarm = own((at: number) => this.#setAlarm(Math.max(Math.trunc(at), Date.now())));
     return {
       sql: { exec },
       transactionSync: own(<T>(work: () => T): T => this.#transaction(work)),
@@ -116,15 +126,10 @@ export class Storage {
       this.#database.exec(sql);
       return [];
     }
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
     const given = bindings.map((value) =>
       value instanceof ArrayBuffer ? new Uint8Array(value) : value,
     );
-    return statement
+    return this.#prepared(sql)
       .all(...(given as SQLInputValue[]))
       .map((row) =>
         Object.fromEntries(

@@ -116,7 +116,8 @@ test.skipIf(GIVEN === undefined).each(Object.entries(PLUGINS))(
     await mkdir(home);
     await symlink(resolve(GIVEN!, plugin, "plugin.wasm"), join(home, "plugin.wasm"));
     await writeFile(join(home, "servlet.json"), JSON.stringify({ prefix: name, ...manifest }));
-    const members = await makeBundle({ folders: [home], cache: ".bundle", progress: () => {} });
+    const how = { cache: ".bundle", progress: () => {}, optimise: false };
+    const members = await makeBundle({ folders: [home], ...how });
     const registry = await registryOf(members);
     const { lists } = await registry.catalog();
     const tools = new Set(lists.tools.map((tool) => tool.name));

@@ -72,3 +72,44 @@ test.each(["/", "/mcp", "/tools/x", "/unknown/token", "/health/x", "/mcpx"])(
 test("health checks are not told", () => {
   expect(exportedOf(traceOf("http://server.example/health", {}), settings, true)).toHaveLength(1);
 });
+
+test("the RPC layer's spans are left out, and what is in them belongs to the span around them", () => {
+  const trace = new CollectedTrace(TRACE, Date.now());
+  const take = (event: object, spanId?: string) =>
+    trace.take({
+      event,
+      spanContext: { traceId: TRACE, spanId },
+      timestamp: new Date(),
+    } as TailStream.TailEvent<TailStream.EventType>);
+  const onset = (spanId: string, entrypoint?: string) => ({
+    type: "onset",
+    spanId,
+    info: { type: "jsrpc" },
+    ...(entrypoint && { entrypoint }),
+  });
+  const open = (name: string, spanId: string, parent: string) =>
+    take({ type: "spanOpen", name, spanId }, parent);
+  const outcome = { type: "outcome", outcome: "ok" };
+  take(onset("caller"));
+  // The called object's events come by another stream, here before those of the spans around it.
+  take(onset("object", "Task"), "call");
+  open("durable_object_subrequest", "subrequest", "caller");
+  open("jsRpcSession", "session", "subrequest");
+  open("jsRpcCall", "call", "session");
+  open("jsRpcCall", "called", "object");
+  open("work", "work", "called");
+  take({ type: "attributes", info: [{ name: "jsrpc.method", value: "get" }] }, "object");
+  for (const id of ["work", "called", "call", "session", "subrequest"])
+    take({ type: "spanClose" }, id);
+  take(outcome, "object");
+  expect(trace.isOver).toBe(false);
+  take(outcome, "caller");
+  expect(trace.isOver).toBe(true);
+  const told = exportedOf(trace, settings, true).map((span) => [span.parentSpanId, span.name]);
+  expect(told).toEqual([
+    [undefined, "jsrpc"],
+    ["subrequest", "Task.get"],
+    ["caller", "durable_object_subrequest"],
+    ["object", "work"],
+  ]);
+});

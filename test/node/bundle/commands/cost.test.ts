@@ -11,7 +11,7 @@ import { costRows } from "../../../../src/bundle/commands/cost-report.ts";
 /** A servlet with a tool for each way in which a call may end. */
 const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";
 import * as z from "zod/mini";
-const input = { type: "object", properties: {} } as const;
+const input = { type: "object", properties: {} };
 export default defineServlet({
   tools: {
     plain: { description: "", input: z.object({ n: z.number() }), handler: ({ n }) => String(n) },
@@ -74,9 +74,10 @@ describe("what calls cost", () => {
     await mkdir(".bundle", { recursive: true });
     folder = await mkdtemp(join(".bundle", "test-cost-"));
     await mkdir(join(folder, "costs"));
-    await writeFile(join(folder, "costs/servlet.ts"), servlet(url));
+    await writeFile(join(folder, "costs/servlet.js"), servlet(url));
     await writeFile(join(folder, "costs/servlet.json"), JSON.stringify(MANIFEST));
-    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+    const options = { cache: ".bundle", progress: () => {}, inNode: true };
+    const [member] = await makeBundle({ ...options, folders: [folder] });
     cost = await costOf(member!);
   });
   afterAll(async () => {

@@ -1,26 +1,24 @@
-import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readBuild } from "../../../../src/builds/build.ts";
+import { deploy as deployment } from "../../../../src/bundle/commands/deployment.ts";
+import { captured, run, type Ended } from "./running.ts";
 
-/** `npm run deploy`, with the real wrangler and a server in the place of Cloudflare's API. */
+/** `npm run deploy`: with the real wrangler and a server in the place of Cloudflare's API, and with a stand-in for both. */
 
 const SOURCE = `import { defineServlet } from "edge-servlets/servlet";
 export default defineServlet({ tools: {
   greet: { description: "Greets.", input: { type: "object" }, handler: () => "hello" },
 } });`;
 
-/** For tests that run wrangler some ten times, in ms. */
-const SLOW = 240_000;
-
 let folder: string;
 let api: Server;
-/** The requests to the API in order, without those for the bucket's objects. */
+/** The requests to the API in order, or what wrangler is asked, without those for the bucket's objects and for secrets. */
 let asked: string[];
 let objects: Map<string, Buffer>;
 /** Names of the secrets of the Worker that is deployed. */
@@ -66,83 +64,120 @@ const BUCKET = () => `[[r2_buckets]]\nbinding = "BUILDS"\nbucket_name = "${bucke
 const LOADER = '[[worker_loaders]]\nbinding = "LOADER"\n';
 const OTHERS = '[vars]\nRUN_LOG = "json"\n';
 
-async function deploy(bindings: string, ...args: string[]) {
-  const config = join(folder, "wrangler.toml");
+/** Takes wrangler's place: puts objects, lists secrets, and refuses to deploy, as the API does. */
+async function standIn(
+  [command, ...args]: string[],
+  output: "inherit" | ((chunk: string) => void) = "inherit",
+): Promise<number> {
+  const say = (text: string) => output !== "inherit" && output(text);
+  if (command === "r2") {
+    const key = args.find((one) => one.startsWith(`${bucket}/`))!;
+    const bytes = await readFile(args[args.indexOf("--file") + 1]!);
+    if (objects.size < room) {
+      objects.set(key.slice(bucket.length + 1), bytes);
+      return 0;
+    }
+    say("the API refuses it");
+    return 1;
+  }
+  if (command === "secret") {
+    say(JSON.stringify(secrets.map((name) => ({ name, type: "secret_text" }))));
+    return 0;
+  }
+  asked.push([command, ...args].join(" "));
+  return 1;
+}
+
+const configPath = () => join(folder, "wrangler.toml");
+
+/** The arguments and variables of a command with this configuration. */
+async function prepared(bindings: string, args: string[]) {
   await writeFile(
-    config,
+    configPath(),
     `name = "deployed"\nmain = "index.js"\ncompatibility_date = "2026-09-01"\n${bindings}`,
   );
   const { port } = api.address() as AddressInfo;
-  return new Promise<{ code: number; said: string }>((end) => {
-    execFile(
-      process.execPath,
-      ["src/bundle/commands/deploy.ts", "--config", config, ...args],
-      {
-        env: {
-          ...process.env,
-          SERVLETS: join(folder, "servlets"),
-          CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${port}`,
-          CLOUDFLARE_API_TOKEN: "token",
-          CLOUDFLARE_ACCOUNT_ID: "acc",
-          WRANGLER_SEND_METRICS: "false",
-        },
-      },
-      (error, stdout, stderr) =>
-        end({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
-    );
-  });
+  return {
+    args: ["--config", configPath(), ...args],
+    variables: {
+      SERVLETS: join(folder, "servlets"),
+      CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${port}`,
+      CLOUDFLARE_API_TOKEN: "token",
+      CLOUDFLARE_ACCOUNT_ID: "acc",
+      WRANGLER_SEND_METRICS: "false",
+    },
+  };
 }
 
-test(
-  "puts the builds of the bundle into the bucket before the Worker is deployed",
-  async () => {
-    await deploy(BUCKET() + LOADER);
-    // Then wrangler has gone on to the Worker, which this API refuses.
-    expect(asked.filter((one) => one.includes("/workers/"))).not.toEqual([]);
-    const keys = [...objects.keys()];
-    const json = keys.find((key) => key.startsWith("builds/"))!;
-    const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
-    expect(build).toMatchObject({ name: "greeter", lists: { tools: [{ name: "greet" }] } });
-    const parts = Object.values(build.parts).map((digest) => `parts/${digest}`);
-    expect(keys.toSorted()).toEqual([`builds/${build.hash}.json`, ...parts].toSorted());
-    for (const key of parts) {
-      const digest = createHash("sha256").update(objects.get(key)!).digest("hex");
-      expect(key).toBe(`parts/${digest}`);
-    }
-    // A key is not put again, but with another manifest the same code is another build.
-    objects.clear();
-    await deploy(BUCKET() + LOADER);
-    expect([...objects.keys()]).toEqual([]);
-    await writeFile(join(folder, "servlets/greeter/servlet.json"), '{"prefix":"my"}');
-    await deploy(BUCKET() + LOADER);
-    expect([...objects.keys()]).toEqual([`builds/${build.hash}.json`]);
-  },
-  SLOW,
-);
+const said = ({ code, stdout, stderr }: Ended) => ({ code, said: stdout + stderr });
 
-test(
-  "an upload that fails stops the deploy, and the next goes on from there",
-  async () => {
-    room = 2;
-    const failed = await deploy(BUCKET() + LOADER);
-    expect(failed.code).toBe(1);
-    expect(failed.said).toMatch(/the API refuses it[^]*wrangler r2 bucket create/);
-    expect(asked.filter((one) => one.includes("/workers/"))).toEqual([]);
-    const before = [...objects.keys()];
-    room = Infinity;
-    objects.clear();
-    await deploy(BUCKET() + LOADER);
-    expect(before).toHaveLength(2);
-    expect([...objects.keys()].filter((key) => before.includes(key))).toEqual([]);
-    expect(objects.size).toBe(2);
-  },
-  SLOW,
-);
+/** Deploys in this process with the stand-in. */
+async function deploy(bindings: string, ...more: string[]) {
+  const { args, variables } = await prepared(bindings, more);
+  const work = async () => void (process.exitCode = await deployment(args, standIn));
+  return said(await captured(work, variables));
+}
+
+/** Deploys in a process of its own with the real wrangler. */
+async function deployByWrangler(bindings: string, ...more: string[]) {
+  const { args, variables } = await prepared(bindings, more);
+  const command = ["src/bundle/commands/deploy.ts", ...args];
+  return said(await run(process.execPath, command, variables));
+}
+
+test("puts the builds of the bundle into the bucket before the Worker is deployed", async () => {
+  await deploy(BUCKET() + LOADER);
+  // Then wrangler has gone on to the Worker.
+  expect(asked).toEqual([`deploy --config ${configPath()}`]);
+  const keys = [...objects.keys()];
+  const json = keys.find((key) => key.startsWith("builds/"))!;
+  const build = await readBuild(JSON.parse(objects.get(json)!.toString()));
+  expect(build).toMatchObject({ name: "greeter", lists: { tools: [{ name: "greet" }] } });
+  const parts = Object.values(build.parts).map((digest) => `parts/${digest}`);
+  expect(keys.toSorted()).toEqual([`builds/${build.hash}.json`, ...parts].toSorted());
+  for (const key of parts) {
+    const digest = createHash("sha256").update(objects.get(key)!).digest("hex");
+    expect(key).toBe(`parts/${digest}`);
+  }
+  // A key is not put again, but with another manifest the same code is another build.
+  objects.clear();
+  await deploy(BUCKET() + LOADER);
+  expect([...objects.keys()]).toEqual([]);
+  asked.length = 0;
+  await writeFile(join(folder, "servlets/greeter/servlet.json"), '{"prefix":"my"}');
+  await deployByWrangler(BUCKET() + LOADER);
+  expect([...objects.keys()]).toEqual([`builds/${build.hash}.json`]);
+  expect(asked.filter((one) => one.includes("/workers/"))).not.toEqual([]);
+});
+
+test("an upload that fails stops the deploy, and the next goes on from there", async () => {
+  room = 2;
+  const failed = await deploy(BUCKET() + LOADER);
+  expect(failed.code).toBe(1);
+  expect(failed.said).toMatch(/the API refuses it[^]*wrangler r2 bucket create/);
+  expect(asked).toEqual([]);
+  const before = [...objects.keys()];
+  room = Infinity;
+  objects.clear();
+  await deploy(BUCKET() + LOADER);
+  expect(before).toHaveLength(2);
+  expect([...objects.keys()].filter((key) => before.includes(key))).toEqual([]);
+  expect(objects.size).toBe(2);
+});
+
+test("what wrangler says of an upload that fails is shown", async () => {
+  room = 0;
+  expect(await deployByWrangler(BUCKET() + LOADER)).toMatchObject({
+    code: 1,
+    said: expect.stringMatching(/the API refuses it[^]*wrangler r2 bucket create/),
+  });
+  expect(asked.filter((one) => one.includes("/workers/"))).toEqual([]);
+});
 
 test("a dry run puts nothing, and says from the variables alone that anybody may call", async () => {
-  const { code, said } = await deploy(BUCKET() + LOADER, "--dry-run");
-  expect(code).toBe(0);
-  expect(said).toContain("note: anybody may call this server");
+  const ended = await deployByWrangler(BUCKET() + LOADER, "--dry-run");
+  expect(ended.code).toBe(0);
+  expect(ended.said).toContain("note: anybody may call this server");
   expect([objects.size, asked]).toEqual([0, []]);
 });
 
@@ -174,9 +209,9 @@ test.each([
 ])("%s: it says whether anybody may call, and which calls will fail", async (...given) => {
   const [, config, names, isOpen] = given;
   secrets = names;
-  const { said } = await deploy(config());
-  expect(said.includes("note: anybody may call this server")).toBe(isOpen);
-  expect(said).toMatch(
+  const ended = await deploy(config());
+  expect(ended.said.includes("note: anybody may call this server")).toBe(isOpen);
+  expect(ended.said).toMatch(
     /calls that wait will fail where their servlet has changed: .*installing\.md/,
   );
   expect(objects.size).toBe(0);

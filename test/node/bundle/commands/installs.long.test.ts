@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -6,7 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { begun, Operator, serveInstalling } from "../../http/installing.ts";
+import { install } from "../../../../src/bundle/commands/install.ts";
+import { begun, Operator, serveLoading } from "../../http/installing.ts";
+import { lists } from "../modules.ts";
+import { captured, servlets as runServlets, servletsProcess } from "./running.ts";
 
 /** The commands of `npm run servlets` that install, with a real server. */
 
@@ -14,7 +16,7 @@ const KEY = "esk_operator";
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 let folder: string;
-let server: Awaited<ReturnType<typeof serveInstalling>>;
+let server: Awaited<ReturnType<typeof serveLoading>>;
 let operator: Operator;
 
 beforeAll(async () => {
@@ -23,7 +25,8 @@ beforeAll(async () => {
     op: { hash: sha256(KEY), scopes: ["operator"] },
     ada: sha256("ada"),
   });
-  server = await serveInstalling({ API_KEYS });
+  const LIMITS = JSON.stringify({ installsMs: 100 });
+  server = await serveLoading({ variables: { API_KEYS, LIMITS } });
   operator = new Operator(server.url, { authorization: `Bearer ${KEY}` });
 });
 afterAll(async () => {
@@ -42,11 +45,14 @@ interface Written {
 async function servlet(name: string, written: Written): Promise<void> {
   const { text = name, manifest = {}, tool = `${name}-say` } = written;
   const { handler = `() => "${text}"` } = written;
-  const source = `import { defineServlet, type Context } from "edge-servlets/servlet";
-export type Given = Context;
-const tool = { description: "Says ${text}.", input: { type: "object", properties: {} }, handler: ${handler} } as const;
+  const source = `import { defineServlet } from "edge-servlets/servlet";
+const tool = { description: "Says ${text}.", input: { type: "object", properties: {} }, handler: ${handler} };
 export default defineServlet({ tools: { "${tool}": tool } });`;
-  const files = { "servlet.ts": source, "servlet.json": JSON.stringify(manifest) };
+  await put(name, { "servlet.js": source, "servlet.json": JSON.stringify(manifest) });
+}
+
+/** Writes files of a servlet. */
+async function put(name: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [file, content] of Object.entries(files)) {
     const path = join(folder, name, file);
     await mkdir(dirname(path), { recursive: true });
@@ -59,17 +65,13 @@ interface Said {
   said: string;
 }
 
-function servlets(args: string[], { key = KEY, to = server.url.origin } = {}): Promise<Said> {
-  return new Promise((end) => {
-    const run = execFile(
-      process.execPath,
-      ["src/bundle/commands/servlets.ts", ...args, "--to", to],
-      { env: { ...process.env, EDGE_SERVLETS_KEY: key, SERVLETS: folder } },
-      (error, stdout, stderr) =>
-        end({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
-    );
-    run.stdin!.end("y\n");
-  });
+async function servlets(
+  args: string[],
+  { key = KEY, to = server.url.origin, run = runServlets } = {},
+): Promise<Said> {
+  const variables = { EDGE_SERVLETS_KEY: key, SERVLETS: folder };
+  const { code, stdout, stderr } = await run([...args, "--to", to], variables);
+  return { code, said: stdout + stderr };
 }
 
 async function call(name: string): Promise<string> {
@@ -102,8 +104,9 @@ test("install shows what a servlet may do, and does nothing without agreement", 
     memory_limit: "8Mi",
     compute_limit: 2,
   };
-  await servlet("plain", { text: "one", manifest });
-  const shown = await servlets(["install", "plain"]);
+  const wat = lists("plain-say", ',"description":"Says one."');
+  await put("plain", { "servlet.wat": wat, "servlet.json": JSON.stringify(manifest) });
+  const shown = await servlets(["install", "plain"], { run: servletsProcess });
   expect(shown).toMatchObject({ code: 1, said: expect.stringMatching(/There is no terminal/) });
   for (const expected of [
     /^ {2}hosts +api\.example\.com$/m,
@@ -173,7 +176,7 @@ test("publish keeps builds and serves none", async () => {
 });
 
 test("replay says how many of the calls that wait would go on", async () => {
-  const asks = (question: string) => `async (_: unknown, context: Context) => {
+  const asks = (question: string) => `async (_, context) => {
     const { action } = await context.elicit({ message: "${question}", schema: { type: "object", properties: {} } });
     return action; }`;
   const manifest = { tools: { "patient-say": { task: "always" } } };
@@ -249,8 +252,7 @@ async function breaking(times: number) {
     from.on("data", (chunk: Buffer) => {
       if (left > 0 && chunk.includes("PUT /operator/part/")) {
         left -= 1;
-        to.write(chunk.subarray(0, -100));
-        setTimeout(() => from.destroy(), 50);
+        to.write(chunk.subarray(0, -100), () => from.destroy());
       } else to.write(chunk);
     });
     to.on("data", (chunk) => from.write(chunk));
@@ -262,17 +264,30 @@ async function breaking(times: number) {
   return { to: `http://127.0.0.1:${port}`, left: () => left, close: () => proxy.close() };
 }
 
+/** Installs a servlet over this way, with short pauses before what is cut off is sent again. */
+async function installOver({ to }: { to: string }, name: string) {
+  const told: string[] = [];
+  const progress = (text: string) => void told.push(text);
+  const options = { folders: [folder] as [string], cache: ".bundle", progress, pauseMs: 1 };
+  const asking = { server: to, yes: true };
+  const ended = await captured(async () => console.log(await install(name, asking, options)), {
+    EDGE_SERVLETS_KEY: KEY,
+  });
+  return { ...ended, told };
+}
+
 test("an upload that is cut off is sent again; where it cannot be, nothing is installed", async () => {
   await servlet("cut", {});
   const dead = await breaking(Infinity);
-  const failed = await servlets(["install", "cut", "--yes"], dead);
+  const failed = await installOver(dead, "cut");
   dead.close();
-  expect(failed).toMatchObject({ code: 1, said: expect.stringMatching(/cannot be reached/) });
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot be reached/) });
   expect(await operator.json("GET", "servlet/cut")).toMatchObject({ versions: [] });
   const poor = await breaking(2);
-  const { code, said } = await servlets(["install", "cut", "--yes"], poor);
+  const { code, stdout, told } = await installOver(poor, "cut");
   poor.close();
   expect({ code, left: poor.left() }).toEqual({ code: 0, left: 0 });
-  expect(said).toMatch(/installed as version 1,[^]*trying again/);
+  expect(stdout).toMatch(/installed as version 1,/);
+  expect(told.filter((one) => one.endsWith("trying again"))).toHaveLength(2);
   await expect.poll(() => call("cut-say"), EVENTUALLY).toBe("cut");
 });

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import {
   access,
   cp,
@@ -12,13 +11,14 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
 import { newServlet } from "../../../../src/bundle/commands/new.ts";
 import { report } from "../../../../src/bundle/commands/report.ts";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { run, servlets as runServlets, servletsProcess } from "./running.ts";
 
-/** The command `npm run servlets`, run as a person would. */
+/** The command `npm run servlets`. */
 const bin = (name: string) => join("node_modules", ".bin", name);
 
 let folder: string;
@@ -29,30 +29,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs a program; without SERVLETS and vitest's own variables but with `env`. */
-function run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const own = Object.entries(process.env).filter(([name]) => !/^(SERVLETS|VITEST)/.test(name));
-  return new Promise((end) => {
-    execFile(
-      program,
-      args,
-      { env: { ...Object.fromEntries(own), NO_COLOR: "1", ...env } },
-      (error, stdout, stderr) =>
-        end({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
-}
-
-const servlets = (args: string[], folders = [folder]) =>
-  run(process.execPath, ["src/bundle/commands/servlets.ts", ...args], {
-    SERVLETS: folders.join(delimiter),
-  });
+const inFolders = (folders: string[]) => ({ SERVLETS: folders.join(delimiter) });
+const servlets = (args: string[], folders = [folder]) => runServlets(args, inFolders(folders));
 
 async function refused(args: string[], folders?: string[]): Promise<string> {
   const { code, stdout, stderr } = await servlets(args, folders);
@@ -89,6 +67,14 @@ describe("without a command it knows", () => {
     expect(stdout).toMatch(/new NAME.*list.*inspect SERVLET/s);
   });
 
+  test("as a process, it ends and writes as it does here", async () => {
+    for (const args of [["new", "mine", "--lang", "c"], ["bogus"]]) {
+      const ended = await servletsProcess(args, inFolders([folder]));
+      await rm(join(folder, "mine"), { recursive: true, force: true });
+      expect(ended).toEqual(await servlets(args));
+    }
+  });
+
   test.each([
     [["bogus"], /There is no command bogus/],
     [["new"], /Give the servlet's name/],
@@ -99,7 +85,7 @@ describe("without a command it knows", () => {
 });
 
 describe("new", () => {
-  test("makes a servlet that is listed and inspected, and whose test passes", async () => {
+  test("makes a servlet that is listed and inspected", async () => {
     const inner = join(folder, "mine");
     const longest = "a-name-of-thirty-two-characters-";
     const made = await servlets(["new", longest], [inner, folder]);
@@ -123,14 +109,18 @@ describe("new", () => {
     expect(inspected.stdout).toMatch(/size .*script .* the engine that all/);
     expect(inspected.stdout).toMatch(/answers +(list_tools, call_tool|call_tool, list_tools)\n/);
     expect(inspected.stdout).toContain("The host takes it.");
-
-    await put("vitest.config.js", "export default {};");
-    const tested = await run(bin("vitest"), ["run", "--root", folder]);
-    expect(tested).toMatchObject({ code: 0 });
-    expect(tested.stdout).toMatch(/4 passed/);
   });
 
-  // That they are built and work: docs/languages.long.test.ts.
+  describe("makes a test that passes", async () => {
+    await mkdir(".bundle", { recursive: true });
+    const made = await mkdtemp(join(".bundle", "test-servlets-"));
+    afterAll(() => rm(made, { recursive: true }));
+    await newServlet("sample", [made]);
+    // Its tests are tests of this file.
+    await import(resolve(made, "sample/servlet.test.ts"));
+  });
+
+  // That they are built and work: docs/languages.long.test.ts, and languages.slow.test.ts.
   test("makes servlets in the languages whose compilers are here, with nothing to build", async () => {
     for (const language of ["c", "as"]) {
       const made = await newServlet(`in-${language}`, [folder], language);

@@ -1,10 +1,10 @@
-/** `npm run servlets -- add`, `update` and `remove`, run as a person would. */
-import { execFile } from "node:child_process";
+/** `npm run servlets -- add`, `update` and `remove`. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { servlet } from "../sources/adding.ts";
+import { servlets as command } from "./running.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -14,15 +14,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const at = (name: string) => join(folder, name);
 
-function servlets(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { ...process.env, SERVLETS: at("plugins"), NO_COLOR: "1" };
-  return new Promise((end) => {
-    const program = ["src/bundle/commands/servlets.ts", ...args];
-    execFile(process.execPath, program, { env }, (error, stdout, stderr) =>
-      end({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    ).stdin!.end();
-  });
-}
+const servlets = (...args: string[]) => command(args, { SERVLETS: at("plugins") });
 
 /** The same for what must succeed. */
 async function done(...args: string[]) {

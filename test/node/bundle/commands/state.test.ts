@@ -1,52 +1,67 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, request as forward } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildWorker, serve, stop, type Served } from "../../workerd.ts";
+import { serving } from "../../http/serving.ts";
+import { servlets, servletsProcess } from "./running.ts";
 
 /** The command `npm run servlets -- state`, with real servers. */
 
 const KEY = "esk_operator";
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const API_KEYS = JSON.stringify({
+  op: { hash: sha256(KEY), scopes: ["operator"] },
+  ada: sha256("ada"),
+});
+const closed = await serving({ variables: { API_KEYS } });
+const unguarded = await serving();
+
+/** A server that knows where requests come from, as Cloudflare's does in development and on its network. */
+const front = createServer((request, response) => {
+  const headers = { ...request.headers, "cf-connecting-ip": "127.0.0.1" };
+  const { method, url: path } = request;
+  const onward = { port: unguarded.port, host: "127.0.0.1", method, path, headers };
+  request.pipe(
+    forward(onward, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+    }),
+  );
+});
+let open: { port: number };
 let folder: string;
-let open: Served;
-let closed: Served;
 
 beforeAll(async () => {
-  await mkdir(".bundle", { recursive: true });
-  folder = await mkdtemp(join(".bundle", "test-state-"));
-  const worker = await buildWorker("test/worker/index.ts", join(folder, "worker"));
-  const hash = createHash("sha256").update(KEY).digest("hex");
-  const API_KEYS = JSON.stringify({
-    op: { hash, scopes: ["operator"] },
-    ada: createHash("sha256").update("ada").digest("hex"),
-  });
-  const local = await buildWorker("test/worker/local.ts", join(folder, "local"));
-  open = await serve(local, { durable: true });
-  closed = await serve(worker, { durable: true, variables: { API_KEYS } });
+  folder = await mkdtemp(join(tmpdir(), "state-"));
+  await new Promise<void>((done) => front.listen(0, "127.0.0.1", done));
+  open = front.address() as AddressInfo;
 });
 afterAll(async () => {
-  await Promise.all([open, closed].map(stop));
+  front.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-function state(args: string[], key = ""): Promise<{ code: number; said: string }> {
-  return new Promise((end) => {
-    execFile(
-      process.execPath,
-      ["src/bundle/commands/servlets.ts", "state", ...args],
-      { env: { ...process.env, EDGE_SERVLETS_KEY: key } },
-      (error, stdout, stderr) =>
-        end({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
-    );
-  });
+interface Said {
+  code: number;
+  said: string;
+}
+
+async function state(args: string[], key = "", run = servlets): Promise<Said> {
+  const { code, stdout, stderr } = await run(["state", ...args], { EDGE_SERVLETS_KEY: key });
+  return { code, said: stdout + stderr };
 }
 
 const to = ({ port }: { port: number }) => ["--to", `http://127.0.0.1:${port}`];
 
-async function call({ port }: Served, name: string, args = {}, key?: string): Promise<string> {
+async function call(
+  { port }: { port: number },
+  name: string,
+  args = {},
+  key?: string,
+): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
     method: "POST",
     headers: {
@@ -73,7 +88,8 @@ test("shows, exports, deletes and imports one's own state where no key is needed
   );
 
   const file = join(folder, "counting.state");
-  expect(await state(["export", "counting", file, ...to(open)])).toMatchObject({ code: 0 });
+  const exported = await state(["export", "counting", file, ...to(open)], "", servletsProcess);
+  expect(exported).toMatchObject({ code: 0 });
   expect((await state(["delete", "counting", ...to(open)])).said).toMatch(/^Deleted/);
   expect(await call(open, "counting-next")).toBe("1");
   expect((await state(["import", "counting", file, ...to(open)])).said).toMatch(/^Imported/);

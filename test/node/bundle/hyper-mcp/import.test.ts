@@ -1,12 +1,12 @@
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { catalogOf, makeBundle } from "../../../../src/bundle/bundle.ts";
 import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { servlets, type Ended } from "../commands/running.ts";
 
-/** The command `npm run servlets -- import`, run as a person would. */
+/** The command `npm run servlets -- import`. */
 
 /** A plugin of hyper-mcp with the tool `rest`. */
 const WASM = await assemble("test/guests/restless/restless.wat");
@@ -22,29 +22,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-const own = Object.entries(process.env).filter(([name]) => !/^(SERVLETS|VITEST)/.test(name));
-
 async function imported(
   config: string | object,
   { name = "config.json", args = [] as string[], env = {} } = {},
 ): Promise<Ended> {
   const path = join(folder, name);
   await writeFile(path, typeof config === "string" ? config : JSON.stringify(config));
-  return new Promise((end) => {
-    execFile(
-      process.execPath,
-      ["src/bundle/commands/servlets.ts", "import", path, ...args],
-      { env: { ...Object.fromEntries(own), SERVLETS: join(folder, "plugins"), ...env } },
-      (error, stdout, stderr) =>
-        end({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return servlets(["import", path, ...args], { SERVLETS: join(folder, "plugins"), ...env });
 }
 
 const written = () => readdir(join(folder, "plugins"), { recursive: true });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { makeBundle } from "../../../../src/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, tool } from "./writing.ts";
 
@@ -12,14 +13,19 @@ async function messageOf(files: Record<string, string>): Promise<string> {
   return (error as Error).message;
 }
 
+/** What the bundle step says of several servlets, whose types are checked together. */
+async function refusalOf(files: Record<string, string>): Promise<string> {
+  await folder.write(files, ".");
+  const options = { cache: ".bundle", progress: () => {}, inNode: true };
+  return makeBundle({ ...options, folders: [folder.path()] }).then(
+    () => "nothing was refused",
+    String,
+  );
+}
+
 describe("an error at build time names its place", () => {
   test.each<[what: string, source: string, message: RegExp]>([
     ["a syntax error", `${KIT}export default defineServlet({`, /servlet\.js:2:\d+/],
-    [
-      "a type error",
-      tool('const n: number = "one"; return String(n);'),
-      /servlet\.ts\(\d+,\d+\): error TS2322/,
-    ],
     [
       "no export",
       `${KIT}defineServlet({ tools: { t: { description: "", handler: () => "" } } });`,
@@ -79,32 +85,44 @@ export { other as default };`,
     ],
     ["an endless module scope", tool('return "";', "for (;;) {}\n"), /does not come to an end/],
     [
-      "two tools of one name",
-      `${KIT}const handler = () => "";
-export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
-      /servlet\.ts\(3,\d+\): error TS1117/,
-    ],
-    [
       "a schema that is not an object schema",
       `${KIT}export default defineServlet({ tools: { t: { description: "", input: { type: "string" }, handler: () => "" } } });`,
       /\bt\b[\s\S]*object/,
     ],
   ])("%s", async (_what, source, message) => {
     // JavaScript is not type-checked, which takes longest.
-    const isTyped = message.source.includes("error TS");
-    const said = await messageOf({ [isTyped ? "servlet.ts" : "servlet.js"]: source });
+    const said = await messageOf({ "servlet.js": source });
     expect(said).toMatch(message);
     expect(said).toContain("mine");
   });
 
-  test.each([
-    ["a tool", "handler(_args, context) { context.progress(1); }"],
-    ["an asynchronous tool", "async handler(_args, context) { context.progress(1); }"],
-    ["one way through a tool", 'async handler(_args, { id }) { if (id) return "" }'],
-  ])("nothing that %s returns", async (_what, handler) => {
-    const source = `${KIT}export default defineServlet({\n  tools: { t: { description: "", ${handler} } },\n});`;
-    const said = await messageOf({ "servlet.ts": source });
-    expect(said).toMatch(/servlet\.ts\(3,\d+\): error TS2322/);
+  test("a type error, in each servlet that has one", async () => {
+    const said = await refusalOf({
+      "wrong/servlet.ts": tool('const n: number = "one"; return String(n);'),
+      "twice/servlet.ts": `${KIT}const handler = () => "";
+export default defineServlet({ tools: { t: { handler }, t: { handler } } });`,
+    });
+    expect(said).toMatch(/wrong\/servlet\.ts\(\d+,\d+\): error TS2322/);
+    expect(said).toMatch(/twice\/servlet\.ts\(3,\d+\): error TS1117/);
+    expect(said).not.toContain("must return something");
+  });
+
+  test("nothing that a tool, an asynchronous one or one way through it returns", async () => {
+    const handlers = {
+      plain: "handler(_args, context) { context.progress(1); }",
+      asynchronous: "async handler(_args, context) { context.progress(1); }",
+      partly: 'async handler(_args, { id }) { if (id) return "" }',
+    };
+    const said = await refusalOf(
+      Object.fromEntries(
+        Object.entries(handlers).map(([name, handler]) => [
+          `${name}/servlet.ts`,
+          `${KIT}export default defineServlet({\n  tools: { t: { description: "", ${handler} } },\n});`,
+        ]),
+      ),
+    );
+    for (const name of Object.keys(handlers))
+      expect(said).toMatch(new RegExp(`${name}/servlet\\.ts\\(3,\\d+\\): error TS2322`));
     expect(said).toContain("The handler of a tool must return something: null");
   });
 
@@ -146,7 +164,7 @@ describe("what a servlet lacks is named, with what to use", () => {
   test("Intl is no fault where the servlet asks for it, or a package brings it", async () => {
     const format = 'return new Intl.NumberFormat("de").format(1);';
     const asks = tool(`if (typeof Intl === "undefined") return "none"; ${format}`);
-    const asking = await loadServlet(await folder.write({ "servlet.ts": asks }));
+    const asking = await loadServlet(await folder.write({ "servlet.js": asks }));
     expect((await asking.callTool("try_it")).result.content).toMatchObject([{ text: "none" }]);
 
     const brings = `globalThis.Intl = { NumberFormat: class { format(n) { return "n" + n; } } };\n`;

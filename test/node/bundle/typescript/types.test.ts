@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { checkTypes } from "../../../../src/bundle/typescript/types.ts";
 import { loadServlet } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
@@ -31,40 +32,27 @@ export function stream(): Duplex;
 `,
 };
 
-test("a servlet outside of the project has the types of its own packages", async () => {
+test("a servlet outside of the project has the types of its own packages, and zod/mini without installing it", async () => {
   const path = await folder.write({
     ...WITH_NODE,
-    "servlet.ts": tool(
-      "const length: number = parse('four'); return String(length);",
-      'import { parse } from "parser";\n',
-    ),
-  });
-  const { result } = await (await loadServlet(path)).callTool("try_it");
-  expect(textOf(result)).toBe("4");
-});
-
-test("nothing of Node is there, whatever types the packages of a servlet bring", async () => {
-  const source = tool(
-    'return Buffer.from("x").length + parse("") + process.pid;',
-    'import { parse } from "parser";\n',
-  );
-  const said = await refusalOf({ ...WITH_NODE, "servlet.ts": source });
-  expect(said).toMatch(/name 'Buffer'/);
-  expect(said).toMatch(/name 'process'/);
-});
-
-test("zod/mini is there without being installed", async () => {
-  const path = await folder.write({
     "servlet.ts": `${KIT}import * as z from "zod/mini";
+import { parse } from "parser";
 export default defineServlet({
   tools: {
-    t: { description: "", input: z.object({ n: z.number() }), handler: ({ n }) => n.toFixed(1) },
+    t: {
+      description: "",
+      input: z.object({ n: z.number() }),
+      handler: ({ n }) => {
+        const length: number = parse("four");
+        return n.toFixed(length);
+      },
+    },
   },
 });
 `,
   });
   const { result } = await (await loadServlet(path)).callTool("t", { n: 1 });
-  expect(textOf(result)).toBe("1.0");
+  expect(textOf(result)).toBe("1.0000");
 });
 
 test("a servlet is checked again when a file changes of which it takes only types", async () => {
@@ -81,9 +69,33 @@ test("a servlet is checked again when a file changes of which it takes only type
   await expect(loadServlet(path)).rejects.toThrow(/servlet\.ts\(10,\d+\): error TS2322/);
 });
 
-test("an editor that has the settings of servlets says the same", async () => {
-  const source = tool('return Buffer.from("x").length + document.title;');
+test("servlets that were checked together are not checked again alone, until one of them changes", async () => {
+  const source = tool('return "yes";');
+  const [one, other] = await Promise.all(
+    ["one", "other"].map((name) => folder.write({ "servlet.ts": source }, name)),
+  );
+  const checks: string[] = [];
+  const check = (...folders: string[]) => {
+    const entries = folders.map((path) => join(path, "servlet.ts"));
+    return checkTypes(entries, join(folder.path(), "cache"), (doing) => checks.push(doing));
+  };
+  await check(one!, other!);
+  await check(one!);
+  await check(other!);
+  expect(checks).toHaveLength(1);
+  await folder.write({ "servlet.ts": tool("return 1 + no_such_name;") }, "other");
+  await expect(check(other!)).rejects.toThrow("no_such_name");
+  await check(one!);
+  expect(checks).toHaveLength(3);
+});
+
+test("nothing of Node is there, whatever types packages bring, and an editor says the same", async () => {
+  const source = tool(
+    'return Buffer.from("x").length + parse("") + process.pid + document.title;',
+    'import { parse } from "parser";\n',
+  );
   const said = await refusalOf({ ...WITH_NODE, "servlet.ts": source });
+  for (const name of ["Buffer", "process", "document"]) expect(said).toContain(`name '${name}'`);
   const settings = {
     extends: resolve("src/sdk/servlets.tsconfig.json"),
     include: ["*.ts"],
@@ -95,7 +107,7 @@ test("an editor that has the settings of servlets says the same", async () => {
     { encoding: "utf8" },
   ).catch((error: { stdout: string }) => error);
   const placesIn = (text: string) => text.match(/\(\d+,\d+\): error TS\d+/g);
-  expect(placesIn(stdout)).toHaveLength(2);
+  expect(placesIn(stdout)).toHaveLength(3);
   expect(placesIn(stdout)).toEqual(placesIn(said));
 });
 

@@ -1,83 +1,111 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { loadServlet, type Script, type ServletUnderTest } from "../../../../src/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
 /** Servlets in TypeScript: what the compiler makes of them, and what they answer when they fail. */
 const folder = servletFolder();
 
-async function call(source: string, script = {}, more: Record<string, string> = {}) {
-  const servlet = await loadServlet(await folder.write({ "servlet.ts": source, ...more }));
-  return servlet.callTool("try_it", {}, script);
-}
+/** The bodies of the handlers of one servlet's tools: each is called in an instance of its own. */
+const HANDLERS = {
+  error: 'throw new Error("the moon is wrong");',
+  never: 'await new Promise(() => {}); return "";',
+  bigint: "return { n: 10n };",
+  cycle: "const a: Record<string, unknown> = {}; a.a = a; return a;",
+  memory:
+    'const all: string[] = []; for (;;) all.push("x".repeat(1 << 20) + all.length); return "";',
+  recursion: "const f = (): number => f() + 1; return String(f());",
+  rejection: 'void Promise.reject(new Error("unheard")); return "fine";',
+  locale: 'return new Date().toLocaleDateString("de-DE", { weekday: "long" });',
+  asks: `
+    context.progress(1, 2, "half");
+    const { action, content } = await context.elicit({
+      message: "Really?",
+      schema: { type: "object", properties: { sure: { type: "boolean" } } },
+    });
+    return JSON.stringify({ action, content });`,
+  fetches: `
+    const before = Date.now();
+    await context.sleep(60_000);
+    const response = await fetch("https://api.example/things", { method: "POST", body: "in" });
+    return JSON.stringify({
+      waited: Date.now() - before,
+      status: response.status,
+      body: await response.text(),
+    });`,
+  counts: "calls++; return [calls, Math.random(), crypto.randomUUID()].join(' ');",
+};
+
+const SOURCE = `${KIT}
+let calls = 0;
+export default defineServlet({ tools: {
+${Object.entries(HANDLERS)
+  .map(
+    ([name, body]) =>
+      `  ${name}: { description: "", async handler(_args, context) { void context; ${body} } },\n`,
+  )
+  .join("")}
+} });
+`;
+
+/** The line of the source with this text. */
+const lineOf = (text: string) => SOURCE.slice(0, SOURCE.indexOf(text)).split("\n").length;
+
+let servlet: ServletUnderTest;
+beforeAll(async () => {
+  const path = await mkdtemp(join(tmpdir(), "typescript-"));
+  await mkdir(join(path, "mine"));
+  const manifest = { memory_limit: "8Mi", allowed_hosts: ["api.example"] };
+  await writeFile(join(path, "mine/servlet.ts"), SOURCE);
+  await writeFile(join(path, "mine/servlet.json"), JSON.stringify(manifest));
+  servlet = await loadServlet(join(path, "mine"));
+  await rm(path, { recursive: true });
+});
+const call = (name: keyof typeof HANDLERS, script: Script = {}) =>
+  servlet.callTool(name, {}, script);
 
 describe("an error at run time is an answer that a model can read", () => {
-  test.each<[what: string, body: string, message: RegExp]>([
-    ["an error", 'throw new Error("the moon is wrong");', /^the moon is wrong$/],
-    ["a promise that cannot settle", 'await new Promise(() => {}); return "";', /never settle/],
-    ["a BigInt", "return { n: 10n };", /BigInt/i],
-    ["a cycle", "const a: Record<string, unknown> = {}; a.a = a; return a;", /circular|cycle/i],
-    [
-      "memory without end",
-      'const all: string[] = []; for (;;) all.push("x".repeat(1 << 20) + all.length); return "";',
-      /memory/,
-    ],
-    [
-      "endless recursion",
-      "const f = (): number => f() + 1; return String(f());",
-      /recursed|stack/i,
-    ],
-  ])("%s", async (_what, body, message) => {
-    const { result } = await call(tool(body), {}, { "servlet.json": '{ "memory_limit": "8Mi" }' });
+  test.each<[name: keyof typeof HANDLERS, message: RegExp]>([
+    ["error", /^the moon is wrong$/],
+    ["never", /never settle/],
+    ["bigint", /BigInt/i],
+    ["cycle", /circular|cycle/i],
+    ["memory", /memory/],
+    ["recursion", /recursed|stack/i],
+  ])("%s", async (name, message) => {
+    const { result } = await call(name);
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(message);
   });
 
   test("a rejection that nobody handles is in the log", async () => {
-    const { logs, result } = await call(
-      tool('void Promise.reject(new Error("unheard")); return "fine";'),
-    );
+    const { logs, result } = await call("rejection");
     expect(logs.join("\n")).toContain("unheard");
     expect(textOf(result)).toBe("fine");
   });
 
-  test("the stack in the log leads to the author's file and line", async () => {
-    const { logs } = await call(tool('throw new Error("here");'));
-    expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:9\b/);
-  });
-
-  test("also where many lines of the source are one of the script", async () => {
-    const { logs } = await call(`${KIT}export default defineServlet({ tools: {
-  other: { description: "", handler: () => "" },
-  try_it: { description: "", handler: () => { throw new Error("here"); } },
-} });
-`);
-    expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:4\b/);
+  test("the stack in the log leads to the author's file and line, also where the script has fewer lines", async () => {
+    const { logs } = await call("error");
+    expect(logs.join("\n")).toMatch(new RegExp(`mine/servlet\\.ts:${lineOf(HANDLERS.error)}\\b`));
   });
 
   test("a number or a date is formatted for no locale, rather than for a wrong one", async () => {
-    const { logs, result } = await call(
-      tool('return new Date().toLocaleDateString("de-DE", { weekday: "long" });'),
-    );
+    const { logs, result } = await call("locale");
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(/^toLocaleDateString formats for no locale here/);
-    expect(logs.join("\n")).toMatch(/mine\/servlet\.ts:9\b/);
+    expect(logs.join("\n")).toMatch(new RegExp(`mine/servlet\\.ts:${lineOf(HANDLERS.locale)}\\b`));
   });
 });
 
 describe("a servlet under test", () => {
   test("is answered from a script, and tells what it asked", async () => {
-    const { result, asked, notifications } = await call(
-      tool(`
-        context.progress(1, 2, "half");
-        const { action, content } = await context.elicit({
-          message: "Really?",
-          schema: { type: "object", properties: { sure: { type: "boolean" } } },
-        });
-        return JSON.stringify({ action, content });`),
-      { answers: { "elicitation/create": [{ action: "accept", content: { sure: true } }] } },
-    );
+    const { result, asked, notifications } = await call("asks", {
+      answers: { "elicitation/create": [{ action: "accept", content: { sure: true } }] },
+    });
     expect(JSON.parse(textOf(result)!)).toEqual({ action: "accept", content: { sure: true } });
     expect(asked).toMatchObject([{ method: "elicitation/create", params: { message: "Really?" } }]);
     expect(notifications).toMatchObject([
@@ -86,23 +114,11 @@ describe("a servlet under test", () => {
   });
 
   test("has the network and the clock of its script", async () => {
-    const { result } = await call(
-      tool(`
-        const before = Date.now();
-        await context.sleep(60_000);
-        const response = await fetch("https://api.example/things", { method: "POST", body: "in" });
-        return JSON.stringify({
-          waited: Date.now() - before,
-          status: response.status,
-          body: await response.text(),
-        });`),
-      {
-        now: 1_000_000,
-        fetch: async (request: Request) =>
-          new Response(`${request.method} ${request.url} ${await request.text()}`, { status: 201 }),
-      },
-      { "servlet.json": '{ "allowed_hosts": ["api.example"] }' },
-    );
+    const { result } = await call("fetches", {
+      now: 1_000_000,
+      fetch: async (request: Request) =>
+        new Response(`${request.method} ${request.url} ${await request.text()}`, { status: 201 }),
+    });
     expect(JSON.parse(textOf(result)!)).toEqual({
       waited: 60_000,
       status: 201,
@@ -111,15 +127,7 @@ describe("a servlet under test", () => {
   });
 
   test("starts anew in each call: nothing is left, nothing random is shared", async () => {
-    const servlet = await loadServlet(
-      await folder.write({
-        "servlet.ts": tool(
-          "calls++; return [calls, Math.random(), crypto.randomUUID()].join(' ');",
-          "let calls = 0;\n",
-        ),
-      }),
-    );
-    const said = async () => textOf((await servlet.callTool("try_it")).result)!.split(" ");
+    const said = async () => textOf((await call("counts")).result)!.split(" ");
     const [first, second] = [await said(), await said()];
     expect([first[0], second[0]]).toEqual(["1", "1"]);
     expect(first[1]).not.toBe(second[1]);
@@ -136,6 +144,7 @@ test("ten small servlets share one engine, and are small enough for the free tie
     folders: [folder.path()],
     cache: ".bundle",
     progress: () => {},
+    inNode: true,
   });
   const engines = new Map(members.map(({ prepared }) => [prepared.path, prepared.wasm]));
   expect(engines.size).toBe(1);
@@ -152,7 +161,7 @@ test("ten small servlets share one engine, and are small enough for the free tie
 test("two bundles that are made at once do not share a type check", async () => {
   const at = async (name: string, body: string) => {
     const path = await folder.write({ "servlet.ts": tool(body) }, name);
-    const options = { folders: [path], cache: ".bundle", progress: () => {} };
+    const options = { folders: [path], cache: ".bundle", progress: () => {}, inNode: true };
     return makeBundle(options);
   };
   const [good, bad] = await Promise.allSettled([

@@ -203,7 +203,8 @@ describe("the counted fuel grows with the work", () => {
   });
 
   test.each(Object.entries(KINDS))("the bench can measure %s", async (_name, kind) => {
-    await expect(prepared(kind)).resolves.toMatch(/\.wasm$/);
+    const once = { ...kind, rows: kind.rows.map((row) => ({ ...row, times: [1] })) };
+    await expect(prepared(once, { optimise: false })).resolves.toMatch(/\.wasm$/);
   });
 
   test("and nothing is done without", async () => {

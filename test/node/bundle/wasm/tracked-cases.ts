@@ -44,7 +44,7 @@ export function runs(cases: Case[], parts = "") {
       (table funcref (elem ${names}))
       (func (export "call") (result i32)
         (call_indirect (type $case) (i32.const 12288) (call $input (i64.const 0))))`);
-    program = await programOf(plugin, MAXIMUM * 65536);
+    program = await programOf(plugin, MAXIMUM * 65536, true);
   });
   const rows = cases.map(([name, , code], at) => ({ name, at, code }));
   test.each(rows)("$name", async ({ at, code }) => {

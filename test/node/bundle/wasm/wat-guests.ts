@@ -24,8 +24,10 @@ export const assembled = (
 export async function programOf(
   plugin: Uint8Array<ArrayBuffer>,
   memoryBytes = limits.memoryBytes,
+  optimise = false,
 ): Promise<Program & { module: WebAssembly.Module }> {
-  const { wasm, unrestorable } = await prepare(plugin, { memoryBytes }, ".bundle", () => {});
+  const how = { memoryBytes, optimise };
+  const { wasm, unrestorable } = await prepare(plugin, how, ".bundle", () => {});
   return {
     module: await WebAssembly.compile(wasm),
     restorable: unrestorable === undefined,

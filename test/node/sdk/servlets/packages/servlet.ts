@@ -7,14 +7,17 @@ export default defineServlet({
     ky: {
       async handler() {
         const api = ky.create({
-          prefixUrl: "https://api.example/",
+          prefix: "https://api.example/",
           retry: { limit: 1, delay: () => 10 },
         });
         const made = await api
           .post("things", { json: { a: 1 }, searchParams: { b: "2 3" } })
           .json();
         const failed = await api.get("missing").catch((error: unknown) => String(error));
-        return { made, failed };
+        // The errors of a servlet's requests are not among those that ky takes for the network's.
+        const retry = { limit: 1, delay: () => 10, shouldRetry: () => true };
+        const reached = await api.get("away", { retry }).json();
+        return { made, failed, reached };
       },
     },
     globals: {

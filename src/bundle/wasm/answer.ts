@@ -1,0 +1,51 @@
+/**
+ * How a servlet starts and what it lists, found out through the code that will serve it: in workerd while a bundle is made,
+ * in Node for a test of the servlet.
+ */
+import { Fault } from "../../errors.ts";
+import { dialects } from "../../servlets/dialects.ts";
+import { listAll } from "../../servlets/servlet.ts";
+import { callExport } from "../../wasm/call.ts";
+import { liveWorld } from "../../wasm/world.ts";
+import { warmUp, watchedSetup, type Asked } from "./warm-up.ts";
+
+/** An answer in JSON, as `ask.ts` reads it. */
+export async function answer(asked: Asked): Promise<object> {
+  const { patch: warmed, ...warm } = await warmUp(asked);
+  const known = { ...warm, ...(warmed && { patch: warmed.toBase64() }) };
+  const calls = new Set<string>();
+  const logs: string[] = [];
+  if (!asked.listed) return { ...known, calls: [], logs };
+  const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts, fuel } = asked;
+  const { connect, userFunctions } = dialects[dialect];
+  const program = {
+    module,
+    userFunctions,
+    ...(base && { base }),
+    ...(patch && { patch }),
+    startsOnce: warm.startsOnce,
+  };
+  const servlet = connect({
+    exports,
+    idsAsGiven,
+    run: (name, input) =>
+      callExport(
+        program,
+        name,
+        input,
+        watchedSetup(calls, logs, { world: liveWorld, allowedHosts, fuel }),
+      ),
+  });
+  try {
+    const lists = await listAll(servlet);
+    for (const quiet of QUIET) calls.delete(quiet);
+    return { ...known, lists, calls: [...calls], logs };
+  } catch (error) {
+    const fault = Fault.from(error);
+    const why = fault.code === "internal" ? String(fault.cause) : fault.message;
+    return { ...known, error: why, calls: [...calls], logs };
+  }
+}
+
+/** Host services that a servlet may use while it lists, without a warning. */
+const QUIET = ["the log", "a notification"];

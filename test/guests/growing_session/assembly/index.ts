@@ -1,2 +1,0 @@
-// The same, whose memory lasts for others.
-export * from "../../growing/assembly/index";

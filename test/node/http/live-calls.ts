@@ -1,0 +1,53 @@
+/** Calls that people follow on their lists: begins some, and opens a list. */
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { opened } from "./real-browser.ts";
+
+const META = "io.modelcontextprotocol";
+const VERSION = "2026-07-28";
+const CAPABILITIES = {
+  elicitation: { form: {} },
+  extensions: { [`${META}/tasks`]: {} },
+};
+
+/** Begins a plan of the test guest as a task of this person; gives its id. */
+export async function planned(url: URL, name: string, ...steps: object[]): Promise<string> {
+  const _meta = {
+    [`${META}/protocolVersion`]: VERSION,
+    [`${META}/clientCapabilities`]: CAPABILITIES,
+  };
+  const params = { name: "plan_always", arguments: { steps }, _meta };
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      authorization: `Bearer ${name}`,
+      "mcp-protocol-version": VERSION,
+      "mcp-method": "tools/call",
+      "mcp-name": "plan_always",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  const { result, error } = (await response.json()) as any;
+  if (error !== undefined) throw new Error(JSON.stringify(error));
+  return result.taskId;
+}
+
+export const ELICIT = { do: "elicit", message: "Who is it for?" };
+export const HOUR = { do: "sleep", ms: 3_600_000 };
+
+/** The list, of a person who has signed in there. */
+export async function listOf(
+  browser: Browser,
+  url: URL,
+  name: string,
+  options: BrowserContextOptions = {},
+) {
+  const page = await opened(browser, new URL("/console/live", url).href, options);
+  await page.getByLabel("API key").fill(name);
+  await page.getByRole("button", { name: "Continue" }).click();
+  const follows = () => page.getByText("This list is kept up to date.").waitFor();
+  if (options.javaScriptEnabled !== false) await follows();
+  const group = (id: string) => page.locator(`[data-group=${id}] li`);
+  return { page, group, follows };
+}

@@ -1,0 +1,49 @@
+/**
+ * `npm run outdated`: the dependencies of which a newer version is published. A pre-release counts only for a dependency
+ * that is one; `npm outdated` compares with the tag `latest` alone, which some of them never move.
+ */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+const { dependencies, devDependencies } = JSON.parse(await readFile("package.json", "utf8")) as {
+  [kind in "dependencies" | "devDependencies"]: Record<string, string>;
+};
+
+/** Words of versions that nobody is meant to depend on. */
+const UNRELEASED = /nightly|dev|canary|experimental|\d{8,}-/;
+
+/** The numbers of a version, and its pre-release. */
+const partsOf = (version: string) => {
+  const [numbers = "", pre = ""] = version.split(/-(.*)/s);
+  return { numbers, pre };
+};
+
+/** Less than 0 where the first is older. A pre-release is older than its release. */
+function compare(first: string, second: string): number {
+  const [a, b] = [partsOf(first), partsOf(second)];
+  const byNumbers = a.numbers.localeCompare(b.numbers, "en", { numeric: true });
+  if (byNumbers !== 0 || a.pre === b.pre) return byNumbers;
+  if (a.pre === "" || b.pre === "") return a.pre === "" ? 1 : -1;
+  return a.pre.localeCompare(b.pre, "en", { numeric: true });
+}
+
+const pinned = Object.entries({ ...dependencies, ...devDependencies }).filter(
+  ([, version]) => !version.startsWith("npm:"),
+);
+const rows = await Promise.all(
+  pinned.map(async ([name, version]) => {
+    const { stdout } = await run("npm", ["view", name, "versions", "--json"]);
+    const published = [JSON.parse(stdout) as string | string[]].flat();
+    const isPre = partsOf(version).pre !== "";
+    const newest = published
+      .filter((one) => !UNRELEASED.test(one) && (isPre || partsOf(one).pre === ""))
+      .reduce((best, one) => (compare(one, best) > 0 ? one : best), version);
+    return { name, version, newest };
+  }),
+);
+const behind = rows.filter(({ version, newest }) => version !== newest);
+for (const { name, version, newest } of behind) console.log(`${name}  ${version} → ${newest}`);
+console.log(`${behind.length} of ${rows.length} dependencies are behind.`);

@@ -1,0 +1,103 @@
+import { execFile, spawn } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
+import { createGunzip } from "node:zlib";
+import { unpackTar } from "modern-tar/fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { VERSION } from "../../../src/version.ts";
+import { freePort } from "../workerd.ts";
+
+/**
+ * A project from the packed packages, without npm and its registry: its folder of packages has what the tarball has, and
+ * links to the packages that its package.json names. projects.slow.test.ts installs it as users do.
+ */
+const run = promisify(execFile);
+
+let folder: string;
+let project: string;
+beforeAll(async () => {
+  await run(process.execPath, ["package/build.ts"]);
+  folder = await mkdtemp(join(tmpdir(), "packed-"));
+  const create = await unpacked("create-edge-servlets", join(folder, "create"));
+  await inFolder(folder, join(create, "bin/create.js"), "my-server");
+  project = join(folder, "my-server");
+  const installed = await unpacked("edge-servlets", join(project, "node_modules/edge-servlets"));
+  for (const of of [project, installed]) await linkPackages(of);
+}, 300_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs a file with Node; gives what it printed. */
+async function inFolder(cwd: string, ...args: string[]): Promise<string> {
+  const { stdout, stderr } = await run(process.execPath, args, { cwd, maxBuffer: 1e8 });
+  return stdout + stderr;
+}
+
+/** The content of a packed package, in this folder. */
+async function unpacked(name: string, where: string): Promise<string> {
+  const tarball = resolve(".bundle/packages", `${name}-${VERSION}.tgz`);
+  await mkdir(where, { recursive: true });
+  await pipeline(createReadStream(tarball), createGunzip(), unpackTar(where, { strip: 1 }));
+  return where;
+}
+
+/** Links the packages that the package.json of a folder names, from ours. */
+async function linkPackages(of: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(join(of, "package.json"), "utf8")) as {
+    [kind in "dependencies" | "devDependencies"]?: Record<string, string>;
+  };
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })) {
+    if (name === "edge-servlets") continue;
+    const place = join(project, "node_modules", name);
+    await mkdir(dirname(place), { recursive: true });
+    await symlink(resolve("node_modules", name), place).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  }
+}
+
+test("its command serves the servlet of the template, and ends when it is told to", async () => {
+  const port = String(await freePort());
+  const command = join("node_modules/edge-servlets/bin/edge-servlets.js");
+  const server = spawn(process.execPath, [command, "start", "--port", port], {
+    cwd: project,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise((done) => server.once("close", done));
+  let printed = "";
+  const serves = new Promise<void>((done) => {
+    for (const stream of [server.stdout, server.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+        if (printed.includes(" serves http")) done();
+      });
+    }
+  });
+  try {
+    await Promise.race([serves, ended]);
+    expect(printed).toContain(" serves http");
+    const body = { name: "greet", arguments: { name: "Ada" } };
+    const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: body }),
+    });
+    expect(await response.text()).toContain("Hello, Ada!");
+  } finally {
+    server.kill("SIGTERM");
+  }
+  expect(await ended).toBe(0);
+}, 180_000);
+
+test("a test of the project loads its servlet", async () => {
+  await writeFile(
+    join(project, "try.mjs"),
+    `import { loadServlet } from "edge-servlets/testing";
+const { result } = await (await loadServlet("plugins/hello")).callTool("greet", { name: "Bob" });
+console.log(JSON.stringify(result));`,
+  );
+  expect(await inFolder(project, "try.mjs")).toContain("Hello, Bob!");
+});
