@@ -135,7 +135,7 @@ const LOOKS: Watched = [
 ];
 
 /** What takes its turn as it is called: to let others go on before that would change their order. */
-const QUEUED = ["send", "finish"];
+const QUEUED = new Set(["send", "finish"]);
 
 type Awaited = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
@@ -148,7 +148,7 @@ export async function watch(more: Watched = []): Promise<() => void> {
       const isLook = LOOKS.some(([, looks]) => looks.includes(name));
       undo.push(() => (of[name] = plain));
       of[name] = async function (this: unknown, ...args: unknown[]) {
-        if (!QUEUED.includes(name)) await current.faults?.pass(`before ${name}`, isLook);
+        if (!QUEUED.has(name)) await current.faults?.pass(`before ${name}`, isLook);
         const value = await plain.apply(this, args);
         await current.faults?.pass(`after ${name}`, isLook);
         return value;

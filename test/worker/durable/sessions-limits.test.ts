@@ -37,9 +37,9 @@ describe("too much", () => {
       await events.message();
       await events.drop();
     }
-    let isOver = false;
+    const gate = { isOpen: false };
     const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
-      while (!isOver) await pause();
+      while (!gate.isOpen) await pause();
       return new Response("there");
     });
     const fetching = steps(http("GET", "/"));
@@ -50,7 +50,7 @@ describe("too much", () => {
       ...{ status: 200, code: -32600 },
       text: expect.stringContaining("Too many open calls in this session (limit 2 running)"),
     });
-    isOver = true;
+    gate.isOpen = true;
     for (const call of running) expect((await messageIn(await call))["result"]).toBeDefined();
     expect((await messageIn(await client.call("greet", { name: "Ada" })))["result"]).toBeDefined();
   });
