@@ -64,6 +64,8 @@ export default defineConfig({
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
           include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
           env: { TMPDIR },
+          // Node's own WASI, an oracle, says that it is experimental.
+          execArgv: ["--disable-warning=ExperimentalWarning"],
           isolate: false,
           expect,
           testTimeout: 60_000,
