@@ -93,7 +93,7 @@ async function call(name: string): Promise<string> {
   return answer.result?.content[0]?.text ?? answer.error!.message;
 }
 
-const EVENTUALLY = { timeout: 15_000, interval: 200 };
+const EVENTUALLY = { timeout: 30_000, interval: 50 };
 
 test("install shows what a servlet may do, and does nothing without agreement", async () => {
   const manifest = {

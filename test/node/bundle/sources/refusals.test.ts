@@ -66,8 +66,7 @@ describe("a registry that", () => {
 
   test("breaks off is said to have", async () => {
     answering("manifests/latest", (response) => {
-      response.writeHead(200, { "content-length": "1000" }).write("{");
-      setTimeout(() => response.destroy(), 50);
+      response.writeHead(200, { "content-length": "1000" }).write("{", () => response.destroy());
     });
     expect(await refused(unsigned())).toMatch(/its answer was cut off after 1 bytes/);
   });
