@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { callerKey } from "../../../src/callers.ts";
 import { hasTable } from "../../../src/durable/tables.ts";
 import type { Quota } from "../../../src/durable/quota.ts";
@@ -34,31 +34,39 @@ function newCaller() {
   return { principal, held };
 }
 
-test("a call that fails, traps, computes too long or has no room changes nothing", async () => {
-  const { principal } = newCaller();
-  await newScope().within(async (object) => {
-    const call = (tool: string) => callIn(object, installed("counting"), tool);
-    expect(await call("next")).toBe("1");
-    expect(await call("spin")).toMatch(/comput/);
-    expect(await call("next")).toBe("2");
+describe("a call changes nothing", () => {
+  test("that fails or computes too long", async () => {
+    await newScope().within(async (object) => {
+      const call = (tool: string) => callIn(object, installed("counting"), tool);
+      expect(await call("next")).toBe("1");
+      expect(await call("spin")).toMatch(/comput/);
+      expect(await call("next")).toBe("2");
+    });
   });
-  await newScope().within(async (object) => {
-    const call = (tool: string, name: string) =>
-      callIn(object, installed("growing"), tool, { name }, { principal });
-    expect(await call("grow", "2")).toBe("2");
-    expect(await call("add_and_trap", "one")).toMatch(/crashed/);
-    expect(await call("one", "")).toBe("added");
-    limited({ callerStateBytes: 5 * MiB });
-    expect(await call("grow", "4")).toMatch(/keep too much for this caller/);
-    expect(await call("grow", "0")).toBe("2");
+
+  test("that traps, or for which its caller has no room", async () => {
+    const { principal } = newCaller();
+    await newScope().within(async (object) => {
+      const call = (tool: string, name: string) =>
+        callIn(object, installed("growing"), tool, { name }, { principal });
+      expect(await call("grow", "2")).toBe("2");
+      expect(await call("add_and_trap", "one")).toMatch(/crashed/);
+      expect(await call("one", "")).toBe("added");
+      limited({ callerStateBytes: 5 * MiB });
+      expect(await call("grow", "4")).toMatch(/keep too much for this caller/);
+      expect(await call("grow", "0")).toBe("2");
+    });
   });
-  await newScope().within(async (object) => {
-    const { manifest } = bundled("filing");
-    const small = installed("filing", { manifest: { ...manifest, files_limit: "3Mi" } });
-    const file = (what: string, text = "") => fileIn(object, small, what, text);
-    expect(await file("fill", "1")).toBe("done");
-    expect(await file("fill", "4")).toBe("No space left on device");
-    expect(await file("list")).toBe("a ");
+
+  test("for which its files have no room", async () => {
+    await newScope().within(async (object) => {
+      const { manifest } = bundled("filing");
+      const small = installed("filing", { manifest: { ...manifest, files_limit: "3Mi" } });
+      const file = (what: string, text = "") => fileIn(object, small, what, text);
+      expect(await file("fill", "1")).toBe("done");
+      expect(await file("fill", "4")).toBe("No space left on device");
+      expect(await file("list")).toBe("a ");
+    });
   });
 });
 
