@@ -45,13 +45,13 @@ export async function collecting() {
     spans,
     statuses,
     /** The spans of this trace, once one of them has this name. */
-    spansOf: (traceId: string, name: string) =>
+    spansOf: (traceId: string, ...expected: string[]) =>
       vi.waitFor(
         () => {
           const found = spans.filter((span) => span.traceId === traceId);
           const names = found.map((span) => span.name);
-          if (names.includes(name)) return found;
-          throw new Error(`no span ${name} of ${traceId}, only ${names.join(", ")}`);
+          if (expected.every((name) => names.includes(name))) return found;
+          throw new Error(`not all of ${expected.join(", ")} in ${traceId}: ${names.join(", ")}`);
         },
         { timeout: 20_000, interval: 50 },
       ),

@@ -57,7 +57,8 @@ async function connected(onAsk?: () => Promise<void>) {
 
 const EVENTUALLY = { timeout: 15_000, interval: 200 };
 
-describe("a servlet that is installed", () => {
+// Each goes on with what those before it have installed.
+describe("a servlet that is installed", { shuffle: false }, () => {
   test("is served without a deploy, and clients that listen hear of it", async () => {
     const { client, heard, call, names } = await connected();
     const subscription = await client.listen({ toolsListChanged: true });

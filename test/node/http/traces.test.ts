@@ -91,7 +91,7 @@ describe("a request", () => {
   test("is a part of the trace in its _meta, and linked with that of its HTTP request", async () => {
     const { traceId, spanId, traceparent } = newTrace();
     await call("greet", { name: "Ada" }, { meta: { traceparent } });
-    const spans = await collector.spansOf(traceId, "tools/call greet");
+    const spans = await collector.spansOf(traceId, "tools/call greet", "run hello", "POST /mcp");
     const request = named(spans, "tools/call greet");
     expect(request).toMatchObject({ parentSpanId: spanId, kind: SERVER, status: {} });
     expect(request.attributes).toEqual({
@@ -124,7 +124,7 @@ describe("a request", () => {
   test("is a part of the trace in its HTTP headers", async () => {
     const { traceId, spanId, traceparent } = newTrace();
     await call("greet", { name: "Ada" }, { headers: { traceparent } });
-    const spans = await collector.spansOf(traceId, "tools/call greet");
+    const spans = await collector.spansOf(traceId, "tools/call greet", "POST /mcp");
     const http = named(spans, "POST /mcp");
     expect(http.parentSpanId).toBe(spanId);
     expect(named(spans, "tools/call greet")).toMatchObject({
@@ -138,7 +138,13 @@ describe("a request", () => {
     await call("fetch", { request: { url: `${base}/begun` }, body: "" });
     const { traceparent } = seen.at(-1)!;
     const traceId = String(traceparent).split("-")[1]!;
-    const spans = await collector.spansOf(traceId, "GET");
+    const spans = await collector.spansOf(
+      traceId,
+      "GET",
+      "run probe",
+      "tools/call fetch",
+      "POST /mcp",
+    );
     const ids = new Set(spans.map((span) => span.spanId));
     const roots = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
     expect(roots.map(({ name }) => name)).toEqual(["POST /mcp"]);
@@ -150,7 +156,7 @@ describe("a request", () => {
     await call("no-such", {}, { meta: { traceparent } });
     await call("fail", {}, { meta: { traceparent }, method: "made/up" });
     await call("fetch", { request: { url: "https://evil.example" } }, { meta: { traceparent } });
-    const spans = await collector.spansOf(traceId, "tools/call fetch");
+    const spans = await collector.spansOf(traceId, "tools/call", "_OTHER", "tools/call fetch");
     expect(named(spans, "tools/call")).toMatchObject({
       status: { code: 2 },
       attributes: {
@@ -182,7 +188,7 @@ describe("a guest's HTTP request", () => {
     const { traceId, traceparent } = newTrace();
     const meta = { traceparent, tracestate: "vendor=1", baggage: "user=alice" };
     await call("fetch", { request: { url: `${base}/x?key=private-key` }, body: "" }, { meta });
-    const spans = await collector.spansOf(traceId, "GET");
+    const spans = await collector.spansOf(traceId, "GET", "run probe");
     const sent = named(spans, "GET");
     expect(sent).toMatchObject({ kind: CLIENT, parentSpanId: named(spans, "run probe").spanId });
     expect(sent.attributes).toMatchObject({
@@ -233,7 +239,12 @@ describe("a call that goes on later", () => {
     expect(finished).toMatchObject({ result: { resultType: "complete" } });
     expect(seen).toHaveLength(count);
 
-    const before = await collector.spansOf(first.traceId, "tools/call plan_never");
+    const before = await collector.spansOf(
+      first.traceId,
+      "tools/call plan_never",
+      "run durable",
+      "elicitation/create",
+    );
     const run = named(before, "run durable");
     expect(run.attributes).toMatchObject({ "edge_servlets.outcome": "waits" });
     expect(named(before, "elicitation/create")).toMatchObject({
@@ -263,7 +274,13 @@ describe("a call that goes on later", () => {
     const reached = seen.findLast(({ baggage }) => baggage === "a=1")!;
     const later = String(reached["traceparent"]).split("-")[1]!;
     expect(later).not.toBe(traceId);
-    const rest = await collector.spansOf(later, "tools/call plan_always");
+    const rest = await collector.spansOf(
+      later,
+      "tools/call plan_always",
+      "Task.alarm",
+      "GET",
+      "run durable",
+    );
     expect(named(rest, "tools/call plan_always")).toMatchObject({
       links: [{ traceId, spanId: made.spanId }],
       parentSpanId: named(rest, "Task.alarm").spanId,
@@ -275,20 +292,25 @@ describe("a call that goes on later", () => {
 test("a servlet that keeps state commits in a span of the object that has it", async () => {
   const { traceId, traceparent } = newTrace();
   await call("counting-next", {}, { meta: { traceparent } });
-  const spans = await collector.spansOf(traceId, "commit counting");
-  const commit = named(spans, "commit counting");
-  expect(Number(commit.attributes["edge_servlets.state_bytes"])).toBeGreaterThan(0);
-  // From the object over the call of it to the request: all in one trace.
-  const way: string[] = [];
-  const byId = new Map(spans.map((span) => [span.spanId, span]));
-  for (let span = byId.get(commit.parentSpanId!); span; span = byId.get(span.parentSpanId!))
-    way.push(span.name);
-  expect(way).toEqual([
-    "ServletState.run",
-    "durable_object_subrequest",
-    "run counting",
-    "tools/call counting-next",
-  ]);
+  // From the object over the call of it to the request: all in one trace, though its parts are exported apart.
+  const way = async () => {
+    const spans = await collector.spansOf(traceId, "commit counting");
+    const byId = new Map(spans.map((span) => [span.spanId, span]));
+    const names: string[] = [];
+    const { attributes, parentSpanId } = named(spans, "commit counting");
+    expect(Number(attributes["edge_servlets.state_bytes"])).toBeGreaterThan(0);
+    for (let span = byId.get(parentSpanId!); span; span = byId.get(span.parentSpanId!))
+      names.push(span.name);
+    return names;
+  };
+  await expect
+    .poll(way)
+    .toEqual([
+      "ServletState.run",
+      "durable_object_subrequest",
+      "run counting",
+      "tools/call counting-next",
+    ]);
 });
 
 test("a session's calls are spans in the session's object, under a fingerprint of its id", async () => {
@@ -319,7 +341,7 @@ test("a tool that is called without MCP is a span of GenAI", async () => {
   const sent = { method: "POST", headers, body: JSON.stringify({ request: JSON.parse(request) }) };
   const response = await fetch(new URL("/tools/call", url), sent);
   expect(await response.json()).toMatchObject({ result: { success: true } });
-  const spans = await collector.spansOf(traceId, `execute_tool ${id}`);
+  const spans = await collector.spansOf(traceId, `execute_tool ${id}`, "CallRecord.run");
   expect(named(spans, `execute_tool ${id}`)).toMatchObject({
     parentSpanId: named(spans, "CallRecord.run").spanId,
     attributes: { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": id },
@@ -335,6 +357,9 @@ test("a collector that is away for a moment gets everything later", async () => 
 });
 
 test("the collector is told which server it is, in the form and with the headers that it asks for", async () => {
+  const { traceId, traceparent } = newTrace();
+  await call("greet", { name: "Ada" }, { meta: { traceparent } });
+  await collector.spansOf(traceId, "tools/call greet");
   const { url: path, headers, text } = collector.requests[0]!;
   expect(path).toBe("/v1/traces");
   expect(headers).toMatchObject({ "content-type": "application/json", "x-api-key": "a key" });

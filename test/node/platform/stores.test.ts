@@ -124,7 +124,7 @@ const SCENES: Record<string, unknown[][]> = {
     ["BUCKET", "list", { prefix: "parts/", limit: 1 }],
     ["BUCKET", "delete", ["parts/1", "none"]],
     ["BUCKET", "delete", "parts/2"],
-    ["BUCKET", "list", {}],
+    ["BUCKET", "list", { prefix: "parts/" }],
   ],
   "R2: an object exactly as long as its pieces, and an empty one": [
     ["BUCKET", "put", "whole", { bytes: 2 * MiB }],
