@@ -207,6 +207,12 @@ export const limits = {
   statusCharacters: 500,
   /** A longer call becomes a task if it can: clients and people give up soon after. */
   promoteAfterMs: 2000,
+  /**
+   * Runs of tasks that begin at once in one isolate: after a restart hundreds are due, and requests are served between
+   * them. A run has begun when it waits for something, or has taken this long.
+   */
+  startsAtOnce: 4,
+  startMs: 5000,
   /** A longer sleep of a task holds no memory: an alarm wakes it. */
   sleepInPlaceMs: 5000,
   /** Runs of a task in a row that die without a new answer. */

@@ -11,8 +11,16 @@ import { StoredBytes } from "./stored-bytes.ts";
 import type { TaskOwners } from "./task-owners.ts";
 import type { TaskStore } from "./task-store.ts";
 
+/** A run as its task has begun it. */
+export interface Running {
+  /** Aborts when the task is cancelled. */
+  signal: AbortSignal;
+  /** Called when the run waits for something. */
+  begun(): void;
+}
+
 /** Dependencies of `runTask`. */
-interface TaskRun {
+interface TaskRun extends Running {
   store: TaskStore;
   owners: TaskOwners;
   registry: Registry;
@@ -20,8 +28,6 @@ interface TaskRun {
   countStored(caller: string | undefined): Promise<void>;
   /** Called with the text of a progress notification. */
   onProgress(message: string): void;
-  /** Aborts when the task is cancelled. */
-  signal: AbortSignal;
 }
 
 /** Runs a task's call. Undefined if the task is over, or after an internal error, which may not recur. */
@@ -52,7 +58,10 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | Suspended | undef
           signal: () => signal,
           notify: owners.notifier(call, recorded, run.onProgress),
           keeper: owners.keeper(sender, stored),
-          gate: (ms) => demandShort(ms, signal),
+          gate: (ms) => {
+            run.begun();
+            demandShort(ms, signal);
+          },
         }),
       ),
     );

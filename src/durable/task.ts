@@ -22,10 +22,11 @@ import type {
   TaskObject,
 } from "./task-object.ts";
 import type { Share } from "./shared.ts";
+import { Starts } from "./starts.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { failuresIn, hasAskedTooOften, waitOf, waitWith, type Choose } from "./task-asks.ts";
 import { Changes, handedOverOf, Reply } from "./task-person.ts";
-import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
+import { askedTooOften, runTask, stoppedTooOften, type Running } from "./task-run.ts";
 import type { Texts } from "./task-rows.ts";
 import { reaches } from "./task-scope.ts";
 import { TaskStore } from "./task-store.ts";
@@ -37,6 +38,9 @@ import { Unreadable, type Place } from "./vault.ts";
  * of a run. All answers to its servlet are stored, so that each run continues where the one before ended.
  */
 export function taskObject(share: Share) {
+  /** Of all tasks of the isolate. */
+  const starts = new Starts();
+
   return class Task extends DurableObject implements TaskObject {
     readonly #store: TaskStore;
     readonly #serving: Serving;
@@ -159,7 +163,14 @@ export function taskObject(share: Share) {
     }
 
     override alarm(info?: AlarmInvocationInfo): Promise<void> {
-      return this.#store.alarm.ring(info, (now) => this.#readable(() => this.#onAlarm(now)));
+      return this.#store.alarm.ring(info, async (now) => {
+        const begun = await starts.take();
+        try {
+          await this.#readable(() => this.#onAlarm(now, begun));
+        } finally {
+          begun();
+        }
+      });
     }
 
     /**
@@ -188,7 +199,8 @@ export function taskObject(share: Share) {
       }
     }
 
-    async #onAlarm(now: number): Promise<void> {
+    /** `begun` is called when the run waits for something. */
+    async #onAlarm(now: number, begun: () => void): Promise<void> {
       const { alarm } = this.#store;
       // Parts were uploaded, but the task was never created.
       if (!this.#store.exists) return this.ctx.storage.deleteAll();
@@ -204,13 +216,13 @@ export function taskObject(share: Share) {
       if (this.#running !== undefined) return alarm.set(now + limits.rerunMs);
       this.#running = new AbortController();
       try {
-        await this.#goOn(now, this.#running.signal);
+        await this.#goOn(now, { signal: this.#running.signal, begun });
       } finally {
         this.#running = undefined;
       }
     }
 
-    async #goOn(now: number, signal: AbortSignal): Promise<void> {
+    async #goOn(now: number, running: Running): Promise<void> {
       const waits = await this.#store.waits();
       if (waits?.kind === "input") {
         // A deadline may be over.
@@ -222,7 +234,7 @@ export function taskObject(share: Share) {
         await this.#store.wake(now, waits);
       }
       if (waits?.kind === "retry" && now < waits.until) return this.#store.alarm.set(waits.until);
-      await this.#run(signal);
+      await this.#run(running);
     }
 
     /**
@@ -242,7 +254,7 @@ export function taskObject(share: Share) {
       });
     }
 
-    async #run(signal: AbortSignal): Promise<void> {
+    async #run(running: Running): Promise<void> {
       const runs = this.#store.countRun((count) => Date.now() + limits.rerunMs * 2 ** (count - 1));
       if (runs > limits.maxRuns) {
         await this.#store.end(stoppedTooOften());
@@ -254,7 +266,7 @@ export function taskObject(share: Share) {
           countStored: storageQuota(this.env),
           onProgress: (message) =>
             this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
-          signal,
+          ...running,
         });
         await this.#owners.settled;
         if (end instanceof Suspended && (await hasAskedTooOften(this.#store, end))) {

@@ -8,7 +8,7 @@
  * `--against FOLDER` drives another checkout of this project (with its packages installed) beside this one.
  * `npm run bench -- fuel` measures what guests can compute for their fuel instead (fuel.ts),
  * `-- tracking` what it costs them that their writes are marked (tracking.ts), `-- fleet` what many servlets
- * cost (fleet.ts), and `-- hosted` a self-hosted server (hosted.ts).
+ * cost (fleet.ts), `-- hosted` a self-hosted server (hosted.ts), and `-- herd` tasks that are due at once (herd.ts).
  */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -21,6 +21,7 @@ import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchFuel } from "./fuel.ts";
+import { benchHerd } from "./herd.ts";
 import { benchHosted } from "./hosted.ts";
 import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive, type Load, type Measured } from "./load.ts";
@@ -55,6 +56,10 @@ if (only.includes("tracking")) {
 }
 if (only.includes("fleet")) {
   await benchFleet();
+  process.exit(0);
+}
+if (only.includes("herd")) {
+  await benchHerd();
   process.exit(0);
 }
 if (only.includes("hosted")) {

@@ -128,7 +128,8 @@ export function prepare(): void {
   const { now } = Date;
   beforeEach(() => {
     // Hundreds of objects die here while their guests wait, which keep their places for minutes.
-    limited({ waitingBytes: Infinity, waitingBytesOfOne: Infinity });
+    // Nor are their runs said to have begun.
+    limited({ waitingBytes: Infinity, waitingBytesOfOne: Infinity, startsAtOnce: Infinity });
     clock.aheadMs = 0;
     // Plain, for a spy would remember each of very many calls.
     Date.now = () => now() + clock.aheadMs;

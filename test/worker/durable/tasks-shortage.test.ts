@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Answer } from "../server.ts";
-import { accept, beginTool, callOf, goOn, limited, prepare, textIn } from "./client.ts";
+import { accept, beginTool, callOf, goOn, limited, prepare, send, textIn } from "./client.ts";
 import { withTasks } from "./faults.ts";
 import { ELICIT, http, saidIn, steps } from "./plans.ts";
 import { NAP, planned, until } from "./task-steps.ts";
@@ -35,6 +35,25 @@ describe("a task that finds its isolate full of calls that wait", () => {
     expect(saidIn(await until(id, "completed"))).toEqual(["slept"]);
     await other;
   });
+});
+
+test("of tasks that are due at once few begin, and one that waits for something lets others begin", async () => {
+  limited({ startsAtOnce: 1, startMs: 600_000 });
+  vi.spyOn(globalThis, "fetch").mockImplementation(
+    (request) =>
+      new Promise((_resolve, reject) => {
+        const { signal } = request as Request;
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+      }),
+  );
+  const stuck = await planned(http("GET", "/"));
+  const others = await Promise.all(
+    Array.from({ length: 20 }, () => planned({ do: "config" }, NAP)),
+  );
+  for (const id of others) expect(saidIn(await until(id, "completed"))).toEqual(["hi", "slept"]);
+  await until(stuck, "working");
+  await send("tasks/cancel", { taskId: stuck }, withTasks);
+  await until(stuck, "cancelled");
 });
 
 describe("a call that can become a task does so where its isolate is full", () => {
