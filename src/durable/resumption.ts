@@ -11,8 +11,6 @@ export interface Resumed extends Pick<CallerQuota, "countStored"> {
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
   until: number;
-  /** True if one of the answers is good until a deadline only: a retry may come too late. */
-  hasDeadline: boolean;
   /** The record, with the newest answer; absent where the servlet is called again. */
   recorded: Recorded | undefined;
 }
@@ -22,9 +20,8 @@ type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /**
  * A request that resumes a call, and its retries: all have the same state and answers. Unless the
- * state is single use, nothing is stored before one of them sends an HTTP request that must not be repeated,
- * or, where an answer had a deadline, one that changes anything; from then on a `States` object has the record,
- * and a retry resumes from that.
+ * state is single use, nothing is stored before one of them sends an HTTP request that changes anything; from then on
+ * a `States` object has the record, and a retry resumes from that.
  */
 export class Resumption implements Keeper {
   readonly #attempt = crypto.randomUUID();
@@ -93,9 +90,7 @@ export class Resumption implements Keeper {
   }
 
   async intend(position: number, key: string, method: MethodClass): Promise<boolean> {
-    // A retry that comes after the deadline must find what these answers have led to.
-    const mustNote = method === "once" || (method === "repeatable" && this.#by.hasDeadline);
-    if (!mustNote) return false;
+    if (method === "safe") return false;
     const states = await this.#states();
     if (!this.#isNoted) {
       const earlier = await this.earlier();

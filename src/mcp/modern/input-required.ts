@@ -102,7 +102,6 @@ export async function resume(
   const resumption = vault.resumption(sealed, {
     name: () => nameOf(recorded ?? sealed, { ...before, ...Object.fromEntries(sent) }),
     until: state.until,
-    hasDeadline: sent.some(([key]) => open[key]!.deadline !== undefined),
     recorded: next,
     countStored,
   });

@@ -49,6 +49,25 @@ describe("a retry of a request that has sent a POST", () => {
     expect(world.seen[0]!.key).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  test.each(["PUT", "DELETE"])("or a %s, sends the same again, if it must", async (method) => {
+    const world = newWorld();
+    const answer = globalThis.fetch;
+    globalThis.fetch = async (request) => {
+      const answered = await answer(request);
+      // Each time another answer, after which the call would go on in another way.
+      return (request as Request).method === "GET" ? new Response(`${Math.random()}`) : answered;
+    };
+    const round = await planned(ELICIT, http("GET", "/now"), http(method, "/a"));
+    await stopped(round, ADA);
+    clock.aheadMs += HOUR;
+    const second = await goOn(round, ADA);
+    expect((await goOn(round, ADA)).result).toEqual(second.result);
+    const sent = world.seen.filter(({ line }) => line === `${method} /a`);
+    expect(sent).toHaveLength(2);
+    expect(sent[1]).toEqual(sent[0]);
+    expect(sent[0]!.key).toMatch(/^[0-9a-f]{32}$/);
+  });
+
   test("goes on to the next question, and from there as one call", async () => {
     const world = newWorld();
     const round = await planned(ELICIT, http("GET", "/a"), PAY, ELICIT, http("PATCH", "/b"));
