@@ -36,7 +36,8 @@ describe("start", () => {
     const params = { name: "greet", arguments: { name: "Ada" } };
     await (await request(server.url, "tools/call", params, { traceparent })).text();
     await collector.spansOf(traceId, "POST /mcp", "tools/call greet", "run hello");
-    expect(collector.requests[0]!.headers["x-api-key"]).toBe("collectors-key");
+    const [first] = collector.requests.filter(({ text }) => text.includes(traceId));
+    expect(first!.headers["x-api-key"]).toBe("collectors-key");
     expect(await server.stop()).toBe(0);
     // Keys are in no file, and in no log.
     const config = await readFile(join(folder, ".edge-servlets", CONFIG), "utf8");

@@ -18,8 +18,10 @@ import { eventually } from "../waiting.ts";
 /** The list of a person's calls in the console, and the page of each. */
 prepare();
 
-const NAMES = ["ada", "bob", "eve", "mallory", "wanda"].map((name) => `${name}-live`);
-const [ADA = "", BOB = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
+const NAMES = ["ada", "bob", "cleo", "dora", "eve", "mallory", "wanda"].map(
+  (name) => `${name}-live`,
+);
+const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", MALLORY = "", WANDA = ""] = NAMES;
 const server = createApp(bundle, { ...env, API_KEYS: await hashed(NAMES) });
 
 const profileOf = (name: string) => namespaceOf<ProfileObject>(env, "PROFILES")!.getByName(name);
@@ -119,19 +121,19 @@ describe("the list", () => {
   });
 
   test("is put right by who opens a call whose object died before it could tell of its end", async () => {
-    const { taskId, task } = await planned(MALLORY);
+    const { taskId, task } = await planned(DORA);
     await eventually(async () => expect(await task()).toMatchObject({ status: "completed" }));
-    const mallory = await person(MALLORY);
-    await listWith(mallory, "has ended");
-    const profile = profileOf(MALLORY);
-    const listed = (await profile.listed(MALLORY)).find(({ id }) => id === taskId);
+    const dora = await person(DORA);
+    await listWith(dora, "has ended");
+    const profile = profileOf(DORA);
+    const listed = (await profile.listed(DORA)).find(({ id }) => id === taskId);
     await profile.unlist(taskId);
-    await profile.list(MALLORY, { ...listed!, status: "working", updated: listed!.created });
+    await profile.list(DORA, { ...listed!, status: "working", updated: listed!.created });
     const tasks = namespaceOf(env, "TASKS")!;
     await evictDurableObject(tasks.get(tasks.idFromString(taskId)));
-    await mallory.fetch(`/console/live/${taskId}`);
+    await dora.fetch(`/console/live/${taskId}`);
     await eventually(async () =>
-      expect(await profile.listed(MALLORY)).toMatchObject([{ id: taskId, status: "completed" }]),
+      expect(await profile.listed(DORA)).toMatchObject([{ id: taskId, status: "completed" }]),
     );
   });
 
@@ -300,20 +302,20 @@ describe("the page of a call", () => {
   });
 
   test("forks once, however often the form is sent", async () => {
-    const { taskId } = await planned(EVE, ELICIT);
-    const eve = await person(EVE);
+    const { taskId } = await planned(CLEO, ELICIT);
+    const cleo = await person(CLEO);
     const path = `/console/live/${taskId}`;
-    const { hidden } = await eve.fetch(path);
-    const warned = await eve.send(path, { ...hidden, fork: "0" });
+    const { hidden } = await cleo.fetch(path);
+    const warned = await cleo.send(path, { ...hidden, fork: "0" });
     const sent = { ...warned.hidden, "fork-now": "0" };
     const init = {
       method: "POST",
-      headers: { origin: eve.origin, "sec-fetch-site": "same-origin" },
+      headers: { origin: cleo.origin, "sec-fetch-site": "same-origin" },
       body: new URLSearchParams(sent).toString(),
     };
     const type = { "content-type": "application/x-www-form-urlencoded" };
     const twice = [1, 2].map(() =>
-      eve.fetch(path, { ...init, headers: { ...init.headers, ...type } }),
+      cleo.fetch(path, { ...init, headers: { ...init.headers, ...type } }),
     );
     const [one, other] = (await Promise.all(twice)).map(({ response }) =>
       response.headers.get("location"),
@@ -323,7 +325,7 @@ describe("the page of a call", () => {
     expect(other).toBe(one);
     // The name of the call that it makes is part of what was agreed to.
     const own = { ...sent, as: taskId };
-    expect((await eve.send(path, own)).status).toBe(403);
+    expect((await cleo.send(path, own)).status).toBe(403);
   });
 
   test("takes no form of another page, person or site", async () => {
