@@ -97,7 +97,7 @@ const FORMS: Record<string, Record<string, string | boolean>> = {
   name: { name: "Ada" },
 };
 
-describe("the official client is asked in the middle of a call", () => {
+describe("the official client is asked in the middle of a call", { shuffle: false }, () => {
   let client: Client;
   const heard: unknown[] = [];
   beforeAll(async () => {

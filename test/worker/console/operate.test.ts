@@ -91,7 +91,7 @@ describe("the page", () => {
     const usage = usageOf(env)!();
     const last = Date.now();
     const errors = Array.from({ length: 500 }, (_, nth) => ({
-      ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last + nth },
+      ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last - 499 + nth },
       message: `error ${nth}`,
     }));
     await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
