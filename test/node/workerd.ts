@@ -145,10 +145,15 @@ function answers(port: number): Promise<boolean> {
   });
 }
 
+// Of each worker of the tests its own, so that none takes a port that another has chosen, but does not listen on yet.
+const PORTS = 4000;
+let nextPort = randomInt(PORTS);
+
 /** A port that nobody listens on, of those that no system gives to outgoing connections. */
 export async function freePort(): Promise<number> {
+  const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % 5;
   // `fetch` refuses 10080: https://fetch.spec.whatwg.org/#bad-port
-  const port = randomInt(10_081, 30_000);
+  const port = 10_081 + worker * PORTS + (nextPort++ % PORTS);
   const isFree = await new Promise<boolean>((resolve) => {
     const server = createServer().once("error", () => resolve(false));
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
