@@ -55,10 +55,6 @@ export default class Progress extends MinimalReporter {
     clearInterval(this.#timer);
     this.#clear();
     super.onTestRunEnd(modules, errors, reason);
-    for (const test of modules.flatMap((module) => [...module.children.allTests("passed")])) {
-      if (test.diagnostic()?.flaky !== true) continue;
-      this.log(`Passed on the second try only: ${test.module.relativeModuleId} ${test.fullName}`);
-    }
     const failed = modules.filter((module) => !module.ok()).map(commandsOf);
     if (failed.length > 0) this.log(`\nTo run again what failed:\n${failed.flat().join("\n")}\n`);
     mkdirSync(dirname(TIMES), { recursive: true });

@@ -20,8 +20,7 @@ interface Step {
 const FOLDER = ".bundle/verify";
 const RESULTS = "test/verified.md";
 const REPORT = ".bundle/tests.json";
-// A second try, until no test is left that fails by chance: each that needs it is named.
-const vitest = `vitest run --retry=1 --reporter=./test/node/progress.ts --reporter=json --outputFile=${REPORT}`;
+const vitest = `vitest run --reporter=./test/node/progress.ts --reporter=json --outputFile=${REPORT}`;
 
 const BUNDLE: Step = {
   name: "bundle",

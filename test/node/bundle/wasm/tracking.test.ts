@@ -91,7 +91,8 @@ describe("memory in bulk", () => {
   ]);
 });
 
-describe("the size of memory", () => {
+// Those before have grown the memory of the instance.
+describe("the size of memory", { shuffle: false }, () => {
   runs([
     [
       "a page more in each call, written at its end",
