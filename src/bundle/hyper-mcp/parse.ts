@@ -9,6 +9,18 @@ import { Refusal } from "../refusal.ts";
  * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
 export function parseConfig(file: string, text: string): unknown {
+  try {
+    // What leads back to itself cannot be written as JSON.
+    return JSON.parse(JSON.stringify(parsed(file, text)));
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Refusal(
+      `${file}: it nests too deeply, or its aliases repeat too much, lead back to themselves or to nothing: write it without them`,
+    );
+  }
+}
+
+function parsed(file: string, text: string): unknown {
   const extension = extname(file);
   switch (extension) {
     case ".json":

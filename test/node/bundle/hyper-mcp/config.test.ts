@@ -4,6 +4,16 @@ import { readConfig } from "../../../../src/bundle/hyper-mcp/config.ts";
 const read = (text: string, environment: Record<string, string> = {}, file = "config.json") =>
   readConfig(file, text, environment);
 
+/** Each of its names is ten times the one before. */
+const bomb = Array.from(
+  { length: 9 },
+  (_, at) =>
+    `n${at}: &n${at} [${Array(10)
+      .fill(at === 0 ? "hush" : `*n${at - 1}`)
+      .join()}]`,
+).join("\n");
+const TOO_COMPLEX = /nests too deeply, or its aliases/;
+
 const json = (plugin: object, more: object = {}) =>
   JSON.stringify({ plugins: { demo: { url: "file:///demo.wasm", ...plugin } }, ...more });
 
@@ -77,6 +87,13 @@ describe("is refused, without any of the file's values:", () => {
       /the same key occurs twice: correct line 2/,
     ],
     ["YAML", "config.yaml", 'plugins:\n  "hush', /not valid YAML: correct line/],
+    ["aliases that grow", "config.yaml", bomb, TOO_COMPLEX],
+    ["an alias to itself", "config.yaml", "plugins: &hush {a: *hush}", TOO_COMPLEX],
+    ["an alias to nothing", "config.yaml", "plugins: *hush", TOO_COMPLEX],
+    ["an alias to itself in JSON", "config.json", '{"plugins": &hush [*hush]}', /not valid JSON/],
+    ["names that nest", "config.toml", `hush${".a".repeat(50_000)} = 1`, TOO_COMPLEX],
+    ["lists that nest", "config.toml", `hush = ${"[".repeat(50_000)}`, /not valid TOML/],
+    ["lists that nest in YAML", "config.yaml", "[".repeat(50_000), /not valid YAML/],
     ["TOML", "config.toml", 'key = "hush"\nkey = hush', /not valid TOML: correct line 2/],
     ["another format", "config.txt", "hush", /a \.json, \.yaml, \.yml or \.toml file/],
     [
