@@ -130,6 +130,10 @@ describe("origins and hosts", () => {
     "https://evil.example/localhost",
     "http://127.0.0.1.evil.example",
     "chrome-extension://abc",
+    "http://localhost:8787/",
+    "http://localhost:8787/mcp",
+    "http://ada@localhost:8787",
+    "http://localhost:8787?localhost",
   ])("%j is refused: 403", async (origin) => {
     const response = await from(origin);
     expect(response.status).toBe(403);

@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { serving } from "./serving.ts";
+
+/** Requests whose length can be read in two ways, through a raw socket: a proxy may see other requests in them than workerd. */
+const { port } = await serving();
+
+const BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+/** What hides behind the body. */
+const HIDDEN = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/** What the server answers before it closes the connection. */
+async function answersTo(...lines: string[]): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  let text = "";
+  socket.setEncoding("latin1").on("data", (more: string) => (text += more));
+  const head = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json"];
+  socket.write([...head, ...lines].join("\r\n"));
+  await once(socket, "close");
+  return text;
+}
+
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
+
+test.each([
+  ["a short length first", ["content-length: 5", "transfer-encoding: chunked"]],
+  ["chunks first", ["transfer-encoding: chunked", `content-length: ${CHUNKED.length}`]],
+  [
+    "a length that holds what follows",
+    [`content-length: ${CHUNKED.length + HIDDEN.length}`, "transfer-encoding: chunked"],
+  ],
+  ["a length of nothing", ["content-length: 0", "Transfer-Encoding: Chunked"]],
+])("a length and chunks are chunks, and nothing after them: %s", async (_what, lines) => {
+  const text = await answersTo(...lines, "", CHUNKED + HIDDEN);
+  expect(statuses(text)).toEqual(["200"]);
+  expect(text).toContain('{"jsonrpc":"2.0","id":1,"result":{}}');
+  expect(text).not.toContain("edge-servlets");
+});
+
+test.each([
+  ["two lengths", [`content-length: ${BODY.length}`, "content-length: 5"]],
+  ["a list of lengths", [`content-length: ${BODY.length}, ${BODY.length}`]],
+  ["a length with a sign", [`content-length: +${BODY.length}`]],
+  ["a space before the colon", [`content-length : ${BODY.length}`]],
+  ["a line that goes on", ["x: a", " b", `content-length: ${BODY.length}`]],
+  ["an unknown coding", ["transfer-encoding: xchunked", `content-length: ${BODY.length}`]],
+  ["chunks that are not last", ["transfer-encoding: chunked", "transfer-encoding: identity"]],
+])("%s: refused, and the connection closed", async (_what, lines) => {
+  expect(statuses(await answersTo(...lines, "", BODY + HIDDEN))).toEqual(["400"]);
+});
