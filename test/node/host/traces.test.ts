@@ -36,7 +36,7 @@ describe("start", () => {
     const params = { name: "greet", arguments: { name: "Ada" } };
     await (await request(server.url, "tools/call", params, { traceparent })).text();
     await collector.spansOf(traceId, "POST /mcp", "tools/call greet", "run hello");
-    const [first] = collector.requests.filter(({ text }) => text.includes(traceId));
+    const first = collector.requests.find(({ text }) => text.includes(traceId));
     expect(first!.headers["x-api-key"]).toBe("collectors-key");
     expect(await server.stop()).toBe(0);
     // Keys are in no file, and in no log.
