@@ -11,6 +11,8 @@ const CUTS = 1000;
 export class Blocks extends Table<number, Uint8Array> {
   /** By file, the index from which on the blocks of earlier calls are gone. */
   readonly #cuts = new Map<number, number>();
+  /** Cuts of the operation that is being done as a whole. */
+  #marked: [node: number, from: number, before: number][] = [];
 
   constructor(backing: Backing) {
     super("file_blocks", blockCodec, backing);
@@ -20,18 +22,32 @@ export class Blocks extends Table<number, Uint8Array> {
 
   /** Deletes the blocks of a file from this index on; it has none at `before` or beyond. */
   cut(node: number, from: number, before: number): void {
+    if (this.backing.undo === undefined) this.#cut(node, from, before);
+    else this.#marked.push([node, from, before]);
+  }
+
+  /** Does the cuts of an operation that cannot fail any more but by the storage. */
+  cutMarked(): void {
+    for (const cut of this.#marked) this.#cut(...cut);
+  }
+
+  unmark(): void {
+    this.#marked = [];
+  }
+
+  #cut(node: number, from: number, before: number): void {
     const begin = Blocks.key(node, from);
     const end = Blocks.key(node, before);
+    // First, as it is what can fail.
+    if (this.hasStaged) {
+      this.exec("DELETE FROM file_blocks_staged WHERE key >= ? AND key < ?", begin, end);
+    }
     if (before - from < this.memory.size) {
       for (let key = begin; key < end; key++) this.forget(key);
     } else {
       for (const key of this.memory.keys()) if (key >= begin && key < end) this.forget(key);
     }
-    if (this.hasStaged) {
-      this.exec("DELETE FROM file_blocks_staged WHERE key >= ? AND key < ?", begin, end);
-    }
     this.#cuts.set(node, Math.min(from, this.#cuts.get(node) ?? from));
-    if (this.#cuts.size > CUTS) this.#stageCuts();
   }
 
   /** How many blocks a file has before this index. */
@@ -79,8 +95,9 @@ export class Blocks extends Table<number, Uint8Array> {
     return from !== undefined && key % MAX_BLOCKS >= from;
   }
 
-  /** Stages the deletion of each block, except where the call has written another since. */
-  #stageCuts(): void {
+  /** Where many files were cut, stages the deletion of each block, except where the call has written another since. */
+  limitCuts(): void {
+    if (this.#cuts.size <= CUTS) return;
     this.hasStaged = true;
     for (const [node, from] of this.#cuts) {
       this.exec(

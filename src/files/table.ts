@@ -24,7 +24,9 @@ export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
   readonly work: Work;
-  /** Called when a table has come to take more memory. */
+  /** What takes back the changes of the operation that is being done as a whole, in their order. */
+  readonly undo: (() => void)[] | undefined;
+  /** Called when a table has come to take more memory by what was read. */
   makeRoom(): void;
 }
 
@@ -48,14 +50,14 @@ export class Table<K extends number | string, V> {
   protected readonly changed = new Set<K>();
   /** True if the staging table may have rows. */
   protected hasStaged = false;
+  protected readonly backing: Backing;
   readonly #codec: Codec<V>;
-  readonly #backing: Backing;
   #memoryBytes = 0;
 
   constructor(name: string, codec: Codec<V>, backing: Backing) {
     this.name = name;
     this.#codec = codec;
-    this.#backing = backing;
+    this.backing = backing;
   }
 
   /** Makes the table and its staging table where they are missing. */
@@ -78,7 +80,7 @@ export class Table<K extends number | string, V> {
   }
 
   get(key: K): V | undefined {
-    this.#backing.work.lookUps++;
+    this.backing.work.lookUps++;
     const known = this.memory.get(key);
     if (known !== undefined) {
       // The oldest rows are given up first.
@@ -87,7 +89,8 @@ export class Table<K extends number | string, V> {
       return known.value;
     }
     const value = this.#stored(key);
-    this.#remember(key, value, false);
+    this.#remember(key, value);
+    this.backing.makeRoom();
     return value;
   }
 
@@ -102,11 +105,11 @@ export class Table<K extends number | string, V> {
   }
 
   set(key: K, value: V): void {
-    this.#remember(key, value, true);
+    this.#change(key, value);
   }
 
   delete(key: K): void {
-    this.#remember(key, undefined, true);
+    this.#change(key, undefined);
   }
 
   /** Gives up rows that were not used for longest until they take no more than so much memory; changed ones are staged. */
@@ -161,7 +164,7 @@ export class Table<K extends number | string, V> {
   }
 
   protected exec(query: string, ...bindings: SqlValue[]): Record<string, unknown>[] {
-    const { sql, work } = this.#backing;
+    const { sql, work } = this.backing;
     const rows = sql.exec(query, ...bindings).toArray();
     work.steps++;
     work.lookUps += rows.length;
@@ -170,8 +173,8 @@ export class Table<K extends number | string, V> {
 
   /** Counts bytes that are sealed, opened or hashed at once. */
   protected countSealing(bytes: number): void {
-    this.#backing.work.steps++;
-    this.#backing.work.bytes += bytes;
+    this.backing.work.steps++;
+    this.backing.work.bytes += bytes;
   }
 
   /** The value in a row. Throws `io` where it was not sealed as this key's. */
@@ -179,7 +182,7 @@ export class Table<K extends number | string, V> {
     const sealed = new Uint8Array(stored as ArrayBuffer | Uint8Array<ArrayBuffer>);
     this.countSealing(sealed.length);
     try {
-      return this.#codec.decode(this.#backing.sealing.open(sealed, this.#about(key)));
+      return this.#codec.decode(this.backing.sealing.open(sealed, this.#about(key)));
     } catch {
       const message = `The stored files are damaged: ${this.#about(key)} cannot be opened. Restore them from an export, or delete them.`;
       throw new FileError("io", message);
@@ -189,23 +192,34 @@ export class Table<K extends number | string, V> {
   #seal(key: K, value: V): Uint8Array {
     const bytes = this.#codec.encode(value);
     this.countSealing(bytes.length);
-    return this.#backing.sealing.seal(bytes, this.#about(key));
+    return this.backing.sealing.seal(bytes, this.#about(key));
   }
 
   #about(key: K): string {
     return `${this.name} ${key}`;
   }
 
-  #remember(key: K, value: V | undefined, isChanged: boolean): void {
+  /** Changes a row in memory only, so that it cannot fail. */
+  #change(key: K, value: V | undefined): void {
+    const before = this.memory.get(key);
+    const wasChanged = this.changed.has(key);
+    this.backing.undo?.push(() => {
+      this.forget(key);
+      if (before !== undefined) this.#remember(key, before.value);
+      if (wasChanged) this.changed.add(key);
+    });
+    this.#remember(key, value);
+    this.changed.add(key);
+  }
+
+  #remember(key: K, value: V | undefined): void {
     this.forget(key);
     const bytes =
       SLOT_BYTES +
       (typeof key === "string" ? key.length : 0) +
       (value === undefined ? 0 : this.#codec.memoryBytes(value));
     this.memory.set(key, { value, bytes });
-    if (isChanged) this.changed.add(key);
     this.#memoryBytes += bytes;
-    this.#backing.makeRoom();
   }
 
   #stage(key: K, value: V | undefined): void {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
-import { removeTree, treeOf } from "../../../src/files/tree.ts";
+import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, guestWith, READ } from "./wasi-guest.ts";
 
@@ -168,14 +168,82 @@ test("work is paid for where its rows are in memory too: names, lists, depths an
   ).toBeGreaterThan((blocks / 2) * limits.lookUpFuel);
 });
 
-test("a name is not lost where there is no room for it in another folder", () => {
-  const { wasi, files } = guest();
-  wasi.onPath("path_create_directory", "f");
-  wasi.open("a", { oflags: CREATE });
-  // A deployment has lowered the limit below what is there.
-  limits.fileBytes = files.inodes.totals.bytes - 100;
-  const errno = wasi.rename("a", "f/a");
-  expect(wasi.stat(errno === OK ? "f/a" : "a").errno).toBe(OK);
+describe("above the quota, which a deployment has lowered,", () => {
+  function overfull() {
+    const { store, database } = newStore();
+    const first = store.begin(mounts, { now: 0n });
+    const { wasi } = guestWith(first);
+    for (const name of ["f", "g"]) wasi.onPath("path_create_directory", name);
+    for (const name of ["a", "b", "f/c"]) {
+      wasi.write(wasi.open(name, { oflags: CREATE }).value!, new Uint8Array(20_000).fill(1));
+    }
+    database.transaction(() => first.commit({ keepsOpen: false }));
+    const files = store.begin(mounts, { now: 0n, most: first.bytes - 1000 });
+    return { files, ...guestWith(files) };
+  }
+  test.each([
+    ["within a folder", "a", "z"],
+    ["into another folder", "a", "f/z"],
+    ["over a file", "a", "f/c"],
+    ["of a folder", "f", "g/f"],
+  ])("a rename %s takes no room, and loses no name", (_what, from, to) => {
+    const { wasi } = overfull();
+    const { value } = wasi.stat(from);
+    expect(wasi.rename(from, to)).toBe(OK);
+    expect(wasi.stat(to).value?.node).toBe(value?.node);
+    expect(wasi.stat(from).errno).toBe(44);
+  });
+
+  test("what takes room fails and changes nothing, what gives some does not fail", () => {
+    const { wasi, files } = overfull();
+    const { bytes } = files;
+    expect(wasi.link("a", "z")).toBe(NOSPC);
+    expect(wasi.symlink("a", "z")).toBe(NOSPC);
+    expect(wasi.open("z", { oflags: CREATE }).errno).toBe(NOSPC);
+    expect(wasi.stat("a").value?.links).toBe(1);
+    expect(files.bytes).toBe(bytes);
+    const fd = wasi.open("a").value!;
+    expect(wasi.call("fd_filestat_set_size", fd, 10n)).toBe(OK);
+    expect(wasi.onPath("path_unlink_file", "f/c")).toBe(OK);
+    expect(wasi.onPath("path_remove_directory", "f")).toBe(OK);
+  });
+
+  test("a folder that is full takes no name from another, which stays there", () => {
+    limits.folderEntries = 2;
+    const { wasi } = guest();
+    for (const name of ["a", "f"]) wasi.onPath("path_create_directory", name);
+    for (const name of ["f/a", "f/b"]) wasi.onPath("path_create_directory", name);
+    expect(wasi.rename("a", "f/c")).toBe(NOSPC);
+    expect(wasi.stat("a").errno).toBe(OK);
+    expect(wasi.rename("f/a", "f/c")).toBe(OK);
+  });
+});
+
+test("of a write whose later vector fails, the earlier one is told", () => {
+  const { wasi } = guest();
+  const fd = wasi.open("a", { oflags: CREATE }).value!;
+  // The end of the largest file lies between its two vectors.
+  const at = 2n ** 34n - 5n;
+  expect(wasi.write(fd, "0123456789", at)).toMatchObject({ errno: OK, value: 5 });
+  expect(wasi.statOf(fd).value?.size).toBe(2 ** 34);
+});
+
+test("a servlet of the kit whose write finds no room has still what it would have replaced", () => {
+  const { store, database } = newStore();
+  const first = store.begin(mounts, { now: 0n });
+  putFile(first, rootOfStore(first, "/data")!, "a", new Uint8Array(30_000).fill(1));
+  database.transaction(() => first.commit({ keepsOpen: false }));
+  const files = store.begin(mounts, { now: 0n, most: first.bytes + 2000 });
+  const before = [...treeOf(files, rootOfStore(files, "/data")!)];
+  const place = (path: string) => files.walk(rootOfStore(files, "/data")!, path, true);
+  const large = new Uint8Array(50_000).fill(2);
+  expect(() => files.put(place("a"), large)).toThrow("nospc");
+  expect(() => files.put(place("a"), large, { isAppended: true })).toThrow("nospc");
+  expect(() => files.put(place("new"), large)).toThrow("nospc");
+  expect([...treeOf(files, rootOfStore(files, "/data")!)]).toEqual(before);
+  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(30_000).fill(1));
+  files.put(place("a"), new Uint8Array(31_000).fill(3));
+  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(31_000).fill(3));
 });
 
 test("what the host holds for a call's files counts in its budget", () => {
