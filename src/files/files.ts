@@ -48,7 +48,7 @@ export class Files {
   }
 
   /** Work that was done so far. */
-  get work(): Readonly<Work> {
+  get work(): Work {
     return this.#overlay.work;
   }
 

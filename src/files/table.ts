@@ -13,9 +13,9 @@ export interface Codec<V> {
 export interface Work {
   /** Statements of SQL, rows that were sealed or opened, names that were hashed. */
   steps: number;
-  /** Rows that were looked up, in memory or not, or returned by a statement. */
+  /** Rows that were looked up or passed over, in memory or not, or returned by a statement. */
   lookUps: number;
-  /** Bytes that were sealed or opened. */
+  /** Bytes that were sealed or opened, and those of paths that were followed. */
   bytes: number;
 }
 
@@ -37,7 +37,7 @@ interface Slot<V> {
 }
 
 /** Memory of a slot beyond its value, measured. */
-const SLOT_BYTES = 150;
+const SLOT_BYTES = 200;
 
 /**
  * A table of sealed values as one call sees it: rows in memory hide those that the call has staged, and
@@ -157,6 +157,9 @@ export class Table<K extends number | string, V> {
     return false;
   }
 
+  /** Called when a row has come into memory. */
+  protected remembered(_key: K): void {}
+
   protected forget(key: K): void {
     this.#memoryBytes -= this.memory.get(key)?.bytes ?? 0;
     this.memory.delete(key);
@@ -219,6 +222,7 @@ export class Table<K extends number | string, V> {
       (typeof key === "string" ? key.length : 0) +
       (value === undefined ? 0 : this.#codec.memoryBytes(value));
     this.memory.set(key, { value, bytes });
+    this.remembered(key);
     this.#memoryBytes += bytes;
   }
 

@@ -2,8 +2,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
 import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
+import { findPath } from "../../../src/files/guest-paths.ts";
 import { newStore } from "./database.ts";
-import { CREATE, DIRECTORY, guestWith, READ } from "./wasi-guest.ts";
+import { CREATE, DIRECTORY, guestWith, READ, TRUNCATE } from "./wasi-guest.ts";
 
 /** How much a guest can keep and use. Numbers are those of WASI's errno. */
 
@@ -166,6 +167,121 @@ test("work is paid for where its rows are in memory too: names, lists, depths an
   expect(
     costOf(() => later.wasi.call("fd_filestat_set_size", file, 6_000_000n), later.guest),
   ).toBeGreaterThan((blocks / 2) * limits.lookUpFuel);
+});
+
+describe("what a call remembers is paid for where it is passed over:", () => {
+  /** Fuel of one operation that succeeds. */
+  function costIn({ guest: caller }: ReturnType<typeof guest>, run: () => number): number {
+    const before = caller.fuelMeter!.used;
+    expect(run()).toBe(OK);
+    return caller.fuelMeter!.used - before;
+  }
+  const names = 2000;
+  const full = (commits: boolean) => {
+    const first = guest();
+    for (let nth = 0; nth < names; nth++) first.wasi.onPath("path_create_directory", `f${nth}`);
+    if (!commits) return first;
+    first.commit();
+    return guest(first.store);
+  };
+
+  test.each([
+    ["stored before", true],
+    ["made in this call", false],
+  ])("names that are gone, %s", (_which, commits) => {
+    const call = full(commits);
+    for (let nth = 0; nth < names; nth++) call.wasi.onPath("path_remove_directory", `f${nth}`);
+    for (const repeat of [1, 2, 3]) {
+      const cost = costIn(call, () => call.wasi.page(3, 0n, 100).errno);
+      expect(cost, `list ${repeat}`).toBeGreaterThan(names * limits.lookUpFuel);
+    }
+    expect(call.wasi.list(".").value).toEqual([]);
+  });
+
+  test("names that are gone are passed over once for each page, not for each name", () => {
+    const call = full(true);
+    for (let nth = 0; nth < names; nth += 2) call.wasi.onPath("path_remove_directory", `f${nth}`);
+    const steps = call.files.work.lookUps;
+    expect(call.wasi.list(".").value).toHaveLength(names / 2);
+    expect(call.files.work.lookUps - steps).toBeLessThan(5 * names);
+  });
+
+  /** A file with so many holes that the call knows. */
+  function holes(count: number, call = guest()) {
+    const fd = call.wasi.open("sparse", { oflags: CREATE }).value!;
+    call.wasi.call("fd_filestat_set_size", fd, BigInt(count * 16_384));
+    for (let nth = 0; nth < count; nth++) call.wasi.read(fd, 2, BigInt(nth * 16_384));
+    const resize = (file: number, size: number) =>
+      call.wasi.call("fd_filestat_set_size", file, BigInt(size));
+    return { ...call, fd, resize };
+  }
+
+  test("holes of a file that is cut", () => {
+    const call = holes(3000);
+    call.wasi.write(call.fd, "x", 0n);
+    call.resize(call.fd, 2 ** 33);
+    const cost = costIn(call, () => call.resize(call.fd, 2 ** 32));
+    expect(cost).toBeGreaterThan(3000 * limits.lookUpFuel);
+  });
+
+  test("holes of other files are not passed over", () => {
+    const costs = [0, 3000].map((count) => {
+      const call = holes(count);
+      const other = call.wasi.open("other", { oflags: CREATE }).value!;
+      call.wasi.write(other, new Uint8Array(100_000).fill(1));
+      return costIn(call, () => call.resize(other, 20_000));
+    });
+    expect(costs[1]).toBe(costs[0]);
+  });
+
+  test("blocks of files of earlier calls that are cut one after the other", () => {
+    const first = guest();
+    const files = 1002;
+    for (let nth = 0; nth < files; nth++) {
+      const fd = first.wasi.open(`f${nth}`, { oflags: CREATE }).value!;
+      for (let block = 0; block < 3; block++) first.wasi.write(fd, "x", BigInt(block * 16_384));
+      first.wasi.call("fd_close", fd);
+    }
+    first.commit();
+    const { wasi, files: own } = guest(first.store);
+    let most = 0;
+    for (let nth = 0; nth < files; nth++) {
+      const before = own.work.lookUps;
+      const { value } = wasi.open(`f${nth}`, { oflags: TRUNCATE });
+      wasi.call("fd_close", value!);
+      most = Math.max(most, own.work.lookUps - before);
+    }
+    // One of them stages the deletion of all that were cut before.
+    expect(most).toBeGreaterThan(3 * 1000);
+  });
+
+  test.each([
+    ["`.`", "./"],
+    ["`..`", "d/../"],
+    ["slashes", ".///////"],
+  ])("a path of %s, and each link that leads through one", (_what, part) => {
+    const call = guest();
+    const { wasi } = call;
+    wasi.onPath("path_create_directory", "d");
+    const long = part.repeat(Math.floor(4000 / part.length));
+    wasi.symlink(`${long}d`, "link0");
+    for (let nth = 1; nth < 20; nth++) wasi.symlink(`${long}link${nth - 1}`, `link${nth}`);
+    for (const [path, count] of [
+      [`${long}d`, 1],
+      ["link19", 20],
+    ] as const) {
+      const cost = costIn(call, () => wasi.stat(path).errno);
+      expect(cost).toBeGreaterThan(count * 4000 * limits.byteFuel);
+    }
+  });
+
+  test("a path that is too long is not taken apart", () => {
+    const { files } = guest();
+    const path = "./".repeat(500_000);
+    expect(() => findPath(files, path, true)).toThrow("nametoolong");
+    expect(() => files.walk(1, path, true)).toThrow("nametoolong");
+    expect(files.work.bytes).toBeLessThan(100_000);
+  });
 });
 
 describe("above the quota, which a deployment has lowered,", () => {
