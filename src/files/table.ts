@@ -34,6 +34,8 @@ interface Slot<V> {
   /** Undefined where there is no such row. */
   value: V | undefined;
   bytes: number;
+  /** Was it used since rows were last given up? */
+  isUsed: boolean;
 }
 
 /** Memory of a slot beyond its value, measured. */
@@ -83,9 +85,8 @@ export class Table<K extends number | string, V> {
     this.backing.work.lookUps++;
     const known = this.memory.get(key);
     if (known !== undefined) {
-      // The oldest rows are given up first.
-      this.memory.delete(key);
-      this.memory.set(key, known);
+      // Not moved to the end of the map: where a key is deleted and set again, V8 walks over all that it has had there.
+      known.isUsed = true;
       return known.value;
     }
     const value = this.#stored(key);
@@ -112,11 +113,18 @@ export class Table<K extends number | string, V> {
     this.#change(key, undefined);
   }
 
-  /** Gives up rows that were not used for longest until they take no more than so much memory; changed ones are staged. */
+  /** Gives up rows until they take no more than so much memory, first those not used lately; changed ones are staged. */
   shrinkTo(bytes: number): void {
-    for (const [key, { value }] of this.memory) {
+    for (const [key, slot] of this.memory) {
       if (this.#memoryBytes <= bytes) return;
-      if (this.changed.has(key)) this.#stage(key, value);
+      if (slot.isUsed) {
+        // Its turn comes again after all others.
+        slot.isUsed = false;
+        this.memory.delete(key);
+        this.memory.set(key, slot);
+        continue;
+      }
+      if (this.changed.has(key)) this.#stage(key, slot.value);
       this.forget(key);
     }
   }
@@ -216,13 +224,14 @@ export class Table<K extends number | string, V> {
   }
 
   #remember(key: K, value: V | undefined): void {
-    this.forget(key);
+    const before = this.memory.get(key);
+    if (before === undefined) this.remembered(key);
+    else this.#memoryBytes -= before.bytes;
     const bytes =
       SLOT_BYTES +
       (typeof key === "string" ? key.length : 0) +
       (value === undefined ? 0 : this.#codec.memoryBytes(value));
-    this.memory.set(key, { value, bytes });
-    this.remembered(key);
+    this.memory.set(key, { value, bytes, isUsed: before !== undefined });
     this.#memoryBytes += bytes;
   }
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
 import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
@@ -232,6 +232,17 @@ describe("what a call remembers is paid for where it is passed over:", () => {
       return costIn(call, () => call.resize(other, 20_000));
     });
     expect(costs[1]).toBe(costs[0]);
+  });
+
+  test("what is used again stays where it is in memory: V8 walks over the places that a key has had", () => {
+    const { wasi, fd } = holes(300);
+    const write = () => expect(wasi.write(fd, "x", 5n * 16_384n).errno).toBe(OK);
+    write();
+    const deletes = [vi.spyOn(Map.prototype, "delete"), vi.spyOn(Set.prototype, "delete")];
+    for (let nth = 0; nth < 10; nth++) write();
+    const counts = deletes.map(({ mock }) => mock.calls.length);
+    vi.restoreAllMocks();
+    expect(counts).toEqual([0, 0]);
   });
 
   test("blocks of files of earlier calls that are cut one after the other", () => {

@@ -7,6 +7,7 @@ import { metered } from "../../../../src/bundle/wasm/fuel.ts";
 import { OP } from "../../../../src/bundle/wasm/instructions.ts";
 import { priceOf } from "../../../../src/bundle/wasm/prices.ts";
 import { KINDS, prepared } from "../../bench/fuel.ts";
+import { fileFunctions, fileRows } from "../../bench/fuel-files.ts";
 import { hostFunctions, hostRows } from "../../bench/fuel-host.ts";
 
 let folder: string;
@@ -206,6 +207,11 @@ describe("the counted fuel grows with the work", () => {
     const [product, ofVector] = [{ opcode: 0xa2 }, { opcode: OP.simd, sub: 0xf2 }].map(priceOf);
     expect(new Set(sums)).toEqual(new Set([product]));
     expect(new Set(ofVectors)).toEqual(new Set([ofVector]));
+  });
+
+  test("the bench has a row for every file function", () => {
+    const measured = new Set(fileRows.flatMap(({ body }) => body.match(/(?<=call \$)\w+/g)!));
+    expect([...measured].toSorted()).toEqual(fileFunctions.toSorted());
   });
 
   test("the bench has a row for every host function that reaches nobody", () => {
