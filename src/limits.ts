@@ -52,10 +52,10 @@ export const limits = {
    */
   exceptionValues: 8,
   /**
-   * Fuel of one run of a call, in units of about a nanosecond: one to ten seconds of computing, more only with
-   * cache misses (src/wasm/README.md). Meanwhile the isolate serves nobody else.
+   * Fuel of one run of a call, in units of about a nanosecond: 0.4 to 3 seconds of computing, more only with
+   * cache misses (src/wasm/README.md). Meanwhile the isolate serves others only where the guest can be suspended.
    */
-  guestFuel: 10_000_000_000,
+  guestFuel: 3_000_000_000,
   fuelPerSecond: 1_000_000_000,
   /**
    * Fuel of all runs of one call together, in tanks of one run: each run repeats what those before it computed.

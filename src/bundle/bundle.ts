@@ -25,6 +25,9 @@ import { build } from "./source.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 
+/** Fuel of what a servlet computes while a bundle is made, once for all calls and where nobody waits for it. */
+const BUNDLE_FUEL = 10 * limits.fuelPerSecond;
+
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
   found: Found;
@@ -108,7 +111,7 @@ export async function bundleAll(
       listed: found.manifest.lists !== "dynamic",
       warm: found.manifest.warm ?? [],
       startOnce: found.manifest.start === "once",
-      fuel: fuelOf(found.manifest),
+      fuel: fuelOf(found.manifest) ?? BUNDLE_FUEL,
     })),
     options,
   );

@@ -243,8 +243,8 @@ function demandShort(...texts: (string | undefined)[]): void {
 /** Files without a name that nothing has open are deleted. */
 function dropUnopened(files: Files): void {
   const { inodes, descriptors } = files;
-  for (const node of inodes.totals.nameless) if (!descriptors.has(node)) inodes.delete(node);
-  inodes.totals.nameless = inodes.totals.nameless.filter((node) => descriptors.has(node));
+  for (const node of inodes.totals.nameless) if (descriptors.count(node) === 0) inodes.delete(node);
+  inodes.totals.nameless = inodes.totals.nameless.filter((node) => descriptors.count(node) > 0);
 }
 
 const misplaced = () =>

@@ -7,10 +7,16 @@ export const MAX_BLOCKS = 2 ** 20;
 /** Files that were cut and are remembered in memory; the blocks of more are deleted one by one. */
 const CUTS = 1000;
 
+const nodeOf = (key: number): number => Math.floor(key / MAX_BLOCKS);
+
 /** The blocks of all files. Where a file has no block at an index, it has a hole. */
 export class Blocks extends Table<number, Uint8Array> {
   /** By file, the index from which on the blocks of earlier calls are gone. */
   readonly #cuts = new Map<number, number>();
+  /** By file, the keys of its blocks in memory, and of its holes that are known. */
+  readonly #held = new Map<number, Set<number>>();
+  /** Cuts of the operation that is being done as a whole. */
+  #marked: [node: number, from: number, before: number][] = [];
 
   constructor(backing: Backing) {
     super("file_blocks", blockCodec, backing);
@@ -20,18 +26,28 @@ export class Blocks extends Table<number, Uint8Array> {
 
   /** Deletes the blocks of a file from this index on; it has none at `before` or beyond. */
   cut(node: number, from: number, before: number): void {
+    if (this.backing.undo === undefined) this.#cut(node, from, before);
+    else this.#marked.push([node, from, before]);
+  }
+
+  /** Does the cuts of an operation that cannot fail any more but by the storage. */
+  cutMarked(): void {
+    for (const cut of this.#marked) this.#cut(...cut);
+  }
+
+  unmark(): void {
+    this.#marked = [];
+  }
+
+  #cut(node: number, from: number, before: number): void {
     const begin = Blocks.key(node, from);
     const end = Blocks.key(node, before);
-    if (before - from < this.memory.size) {
-      for (let key = begin; key < end; key++) this.forget(key);
-    } else {
-      for (const key of this.memory.keys()) if (key >= begin && key < end) this.forget(key);
-    }
+    // First, as it is what can fail.
     if (this.hasStaged) {
       this.exec("DELETE FROM file_blocks_staged WHERE key >= ? AND key < ?", begin, end);
     }
+    for (const key of this.#heldBetween(begin, end)) this.forget(key);
     this.#cuts.set(node, Math.min(from, this.#cuts.get(node) ?? from));
-    if (this.#cuts.size > CUTS) this.#stageCuts();
   }
 
   /** How many blocks a file has before this index. */
@@ -51,12 +67,34 @@ export class Blocks extends Table<number, Uint8Array> {
         else there.add(row["key"] as number);
       }
     }
-    for (const [key, { value }] of this.memory) {
-      if (key < begin || key >= end) continue;
-      if (value === undefined) there.delete(key);
+    for (const key of this.#heldBetween(begin, end)) {
+      if (this.memory.get(key)!.value === undefined) there.delete(key);
       else there.add(key);
     }
     return there.size;
+  }
+
+  /** The keys in memory between two of one file: each that is looked at is paid for. */
+  #heldBetween(begin: number, end: number): number[] {
+    const held = this.#held.get(nodeOf(begin));
+    if (held === undefined) return [];
+    const count = Math.min(held.size, end - begin);
+    this.backing.work.lookUps += count;
+    if (count === held.size) return [...held].filter((key) => key >= begin && key < end);
+    return Array.from({ length: count }, (_, at) => begin + at).filter((key) => held.has(key));
+  }
+
+  protected override remembered(key: number): void {
+    const node = nodeOf(key);
+    const held = this.#held.get(node);
+    if (held === undefined) this.#held.set(node, new Set([key]));
+    else held.add(key);
+  }
+
+  protected override forget(key: number): void {
+    super.forget(key);
+    const held = this.#held.get(nodeOf(key));
+    if (held?.delete(key) === true && held.size === 0) this.#held.delete(nodeOf(key));
   }
 
   override get isChanged(): boolean {
@@ -75,16 +113,17 @@ export class Blocks extends Table<number, Uint8Array> {
   }
 
   protected override isHidden(key: number): boolean {
-    const from = this.#cuts.get(Math.floor(key / MAX_BLOCKS));
+    const from = this.#cuts.get(nodeOf(key));
     return from !== undefined && key % MAX_BLOCKS >= from;
   }
 
-  /** Stages the deletion of each block, except where the call has written another since. */
-  #stageCuts(): void {
+  /** Where many files were cut, stages the deletion of each block, except where the call has written another since. */
+  limitCuts(): void {
+    if (this.#cuts.size <= CUTS) return;
     this.hasStaged = true;
     for (const [node, from] of this.#cuts) {
       this.exec(
-        "INSERT OR IGNORE INTO file_blocks_staged SELECT key, NULL FROM file_blocks WHERE key >= ? AND key < ?",
+        "INSERT OR IGNORE INTO file_blocks_staged SELECT key, NULL FROM file_blocks WHERE key >= ? AND key < ? RETURNING 1 AS paid",
         Blocks.key(node, from),
         Blocks.key(node + 1, 0),
       );

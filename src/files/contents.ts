@@ -33,7 +33,24 @@ export class Contents {
     return count;
   }
 
-  /** Writes bytes; returns how many there was room for. Throws `nospc` where there was none, `fbig` beyond the largest file. */
+  /** Throws `nospc` or `fbig` where so many bytes cannot be added at the end of a file. */
+  demandRoomAtEnd(id: number, bytes: number): void {
+    const { size, blocks } = this.#inodes.get(id);
+    if (size + bytes > MAX_SIZE) throw new FileError("fbig");
+    if (bytes === 0) return;
+    const last = Math.floor(size / BLOCK_BYTES);
+    const isHole = size % BLOCK_BYTES !== 0 && !this.#blocks.has(Blocks.key(id, last));
+    const added = Math.ceil((size + bytes) / BLOCK_BYTES) - Math.ceil(size / BLOCK_BYTES);
+    this.#inodes.demandRoomFor(id, {
+      size: size + bytes,
+      blocks: blocks + added + Number(isHole),
+    });
+  }
+
+  /**
+   * Writes bytes; returns how many were written before a failure. Throws it where that is none: `nospc`, `fbig`
+   * beyond the largest file, `io`.
+   */
   write(id: number, at: number, bytes: Uint8Array): number {
     if (at + bytes.length > MAX_SIZE) throw new FileError("fbig");
     let done = 0;
@@ -43,7 +60,7 @@ export class Contents {
       try {
         this.#writeInBlock(id, at + done - offset, offset, part);
       } catch (error) {
-        if (done > 0 && error instanceof FileError && error.code === "nospc") break;
+        if (done > 0 && error instanceof FileError) break;
         throw error;
       }
       done += part.length;
@@ -53,6 +70,10 @@ export class Contents {
 
   /** Cuts or extends a file. */
   resize(id: number, size: number): void {
+    this.#inodes.whole(() => this.#resize(id, size));
+  }
+
+  #resize(id: number, size: number): void {
     if (size > MAX_SIZE) throw new FileError("fbig");
     const node = this.#inodes.get(id);
     const modified = this.#inodes.now;
@@ -83,11 +104,14 @@ export class Contents {
     const isWhole = offset === 0 && (end === BLOCK_BYTES || begin + end >= node.size);
     const before = isWhole ? undefined : this.#blocks.get(key);
     const isNew = isWhole ? !this.#blocks.has(key) : before === undefined;
-    this.#inodes.change(id, {
-      size: Math.max(node.size, begin + end),
-      blocks: node.blocks + Number(isNew),
-      modified: this.#inodes.now,
-    });
+    const { now } = this.#inodes;
+    this.#inodes.whole(() =>
+      this.#inodes.change(id, {
+        size: Math.max(node.size, begin + end),
+        blocks: node.blocks + Number(isNew),
+        modified: now,
+      }),
+    );
     this.#blocks.set(key, written(before, offset, bytes));
   }
 }

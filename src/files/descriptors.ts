@@ -12,7 +12,7 @@ export class Descriptors {
 
   constructor(open: readonly (readonly [number, Descriptor])[]) {
     this.#open = new Map(open);
-    for (const { node } of this.#open.values()) this.#count(node, 1);
+    for (const { node } of this.#open.values()) this.#add(node, 1);
   }
 
   get size(): number {
@@ -42,16 +42,14 @@ export class Descriptors {
     let fd = FIRST;
     while (this.#open.has(fd)) fd++;
     this.#open.set(fd, descriptor);
-    this.#count(descriptor.node, 1);
+    this.#add(descriptor.node, 1);
     return fd;
   }
 
-  /** Closes; returns what was open. */
-  remove(fd: number): Descriptor {
-    const descriptor = this.get(fd);
+  remove(fd: number): void {
+    const { node } = this.get(fd);
     this.#open.delete(fd);
-    this.#count(descriptor.node, -1);
-    return descriptor;
+    this.#add(node, -1);
   }
 
   /** Gives a descriptor another number, whose own is closed before. */
@@ -61,11 +59,12 @@ export class Descriptors {
     this.#open.set(to, descriptor);
   }
 
-  has(node: number): boolean {
-    return this.#counts.has(node);
+  /** How often a node is open. */
+  count(node: number): number {
+    return this.#counts.get(node) ?? 0;
   }
 
-  #count(node: number, by: number): void {
+  #add(node: number, by: number): void {
     const count = (this.#counts.get(node) ?? 0) + by;
     if (count > 0) this.#counts.set(node, count);
     else this.#counts.delete(node);

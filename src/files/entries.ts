@@ -32,31 +32,54 @@ export class Entries extends Table<string, Entry> {
     // All hashes that begin with the position are before `~`, and all of the folder before `0`, which follows `/`.
     const begin = `${folder}/${after.toString(16).padStart(16, "0")}~`;
     const end = `${folder}0`;
-    const own = this.changed.values().filter((key) => key > begin && key < end);
-    const hidden = new Map(own.map((key) => [key, this.memory.get(key)!.value]));
-    const rows = this.#stored(begin, end, count + hidden.size).filter(([key]) => !hidden.has(key));
-    const isWhole = rows.length < count;
-    const last = rows.at(count - 1)?.[0];
-    const added = [...hidden].flatMap(([key, value]) =>
-      value !== undefined && (isWhole || key <= last!) ? [[key, value] as const] : [],
-    );
-    return [...rows, ...added]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .slice(0, count)
-      .map(([key, entry]) => ({ ...entry, position: positionOf(key) }));
+    const own = this.changed
+      .values()
+      .filter((key) => key > begin && key < end)
+      .toArray()
+      .toSorted()
+      .map((key): Row => ({ key, entry: this.memory.get(key)!.value }));
+    this.backing.work.lookUps += own.length;
+    const layers = [
+      own.values(),
+      ...(this.hasStaged ? [this.#rows("file_entries_staged", begin, end, count)] : []),
+      this.#rows("file_entries", begin, end, count),
+    ];
+    const next = layers.map((layer) => layer.next().value);
+    const listed: Listed[] = [];
+    while (listed.length < count) {
+      let first: Row | undefined;
+      // Of rows with one key, the newest layer's is first.
+      for (const row of next) if (row && (first === undefined || row.key < first.key)) first = row;
+      if (first === undefined) break;
+      const { key } = first;
+      for (const [nth, row] of next.entries()) {
+        if (row?.key === key) next[nth] = layers[nth]!.next().value;
+      }
+      const entry = first.sealed === undefined ? first.entry : this.open(key, first.sealed);
+      if (entry !== undefined) listed.push({ ...entry, position: positionOf(key) });
+    }
+    return listed;
   }
 
-  #stored(begin: string, end: string, count: number): (readonly [string, Entry])[] {
-    const base = "SELECT key, value FROM file_entries AS stored WHERE key > ?1 AND key < ?2";
-    const query = this.hasStaged
-      ? `SELECT key, value FROM file_entries_staged WHERE key > ?1 AND key < ?2 AND value IS NOT NULL
-         UNION ALL ${base} AND NOT EXISTS (SELECT 1 FROM file_entries_staged AS staged WHERE staged.key = stored.key)`
-      : base;
-    return this.exec(`${query} ORDER BY key LIMIT ?3`, begin, end, count).map((row) => {
-      const key = row["key"] as string;
-      return [key, this.open(key, row["value"])] as const;
-    });
+  /** The rows of one table in the order of their keys, also of names that are gone: each is paid for. */
+  *#rows(table: string, begin: string, end: string, count: number): Generator<Row, undefined> {
+    for (let after = begin; ;) {
+      const query = `SELECT key, value FROM ${table} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`;
+      const rows = this.exec(query, after, end, count);
+      for (const { key, value } of rows) {
+        yield { key: key as string, ...(value !== null && { sealed: value }) };
+      }
+      if (rows.length < count) return;
+      after = rows.at(-1)!["key"] as string;
+    }
   }
+}
+
+/** A row of a folder: an entry, one that is still sealed, or neither where the name is gone. */
+interface Row {
+  key: string;
+  entry?: Entry | undefined;
+  sealed?: unknown;
 }
 
 /** The first 16 hex digits of the hash: of 100,000 names, two have the same with a chance of one in 10^9. */

@@ -96,9 +96,8 @@ function rootOf(
   const known = stores.find((store) => store.host === host);
   const digest = initial?.digest;
   if (known !== undefined && (!followsInitial || known.digest === digest)) return known.root;
-  const root = known?.root ?? inodes.create("folder", 0);
-  if (known === undefined) inodes.change(root, { parent: root });
-  else removeTree(files, root);
+  const root = known?.root ?? inodes.whole(() => inodes.createRoot());
+  if (known !== undefined) removeTree(files, root);
   try {
     for (const { path, bytes } of initial?.files() ?? []) putFile(files, root, path, bytes);
   } catch (error) {

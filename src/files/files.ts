@@ -48,7 +48,7 @@ export class Files {
   }
 
   /** Work that was done so far. */
-  get work(): Readonly<Work> {
+  get work(): Work {
     return this.#overlay.work;
   }
 
@@ -105,8 +105,15 @@ export class Files {
   }
 
   close(fd: number): void {
-    const { node } = this.descriptors.remove(fd);
-    if (this.node(node).links === 0) this.#release(node);
+    const { node } = this.descriptors.get(fd);
+    const { totals } = this.inodes;
+    if (this.descriptors.count(node) === 1 && totals.nameless.includes(node)) {
+      this.inodes.whole(() => {
+        totals.nameless = totals.nameless.filter((other) => other !== node);
+        this.inodes.delete(node);
+      });
+    }
+    this.descriptors.remove(fd);
   }
 
   renumber(from: number, to: number): void {
@@ -125,6 +132,17 @@ export class Files {
     return this.#contents.write(id, at, bytes);
   }
 
+  /** Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done. */
+  put(place: Place, bytes: Uint8Array, { isAppended = false } = {}): void {
+    const id = this.inodes.whole(() => {
+      const node = place.node ?? this.create(place, "file");
+      if (!isAppended) this.resize(node, 0);
+      this.#contents.demandRoomAtEnd(node, bytes.length);
+      return node;
+    });
+    this.write(id, this.node(id).size, bytes);
+  }
+
   resize(id: number, size: number): void {
     this.#contents.resize(id, size);
   }
@@ -136,15 +154,11 @@ export class Files {
   /** Makes a file, a folder, or a link to `target`; returns its number. */
   create(place: Place, kind: FileNode["kind"], target?: string): number {
     const name = this.#vacant(place, kind === "folder");
-    this.folders.demandRoom(place.folder);
-    const id = this.inodes.create(kind, place.folder, target);
-    try {
+    return this.inodes.whole(() => {
+      const id = this.inodes.create(kind, place.folder, target);
       this.folders.add(place.folder, name, id, kind);
-    } catch (error) {
-      this.inodes.delete(id);
-      throw error;
-    }
-    return id;
+      return id;
+    });
   }
 
   /** Gives a file or link one more name. */
@@ -152,8 +166,10 @@ export class Files {
     const { kind, links } = this.node(id);
     const name = this.#vacant(place, false);
     if (kind === "folder") throw new FileError("perm");
-    this.folders.add(place.folder, name, id, kind);
-    this.inodes.change(id, { links: links + 1 });
+    this.inodes.whole(() => {
+      this.folders.add(place.folder, name, id, kind);
+      this.inodes.change(id, { links: links + 1 });
+    });
   }
 
   /** Removes a name of a file or link, which ends with its last one. */
@@ -161,16 +177,14 @@ export class Files {
     const { id, name, node } = this.#named(place, "isdir");
     if (node.kind === "folder") throw new FileError("isdir");
     if (place.isForFolder) throw new FileError("notdir");
-    this.folders.remove(place.folder, name);
-    this.#loseName(id);
+    this.#remove(place.folder, name, id);
   }
 
   removeFolder(place: Place): void {
     const { id, name, node } = this.#named(place, "inval");
     if (node.kind !== "folder") throw new FileError("notdir");
     if (node.size > 0) throw new FileError("notempty");
-    this.folders.remove(place.folder, name);
-    this.#loseName(id);
+    this.#remove(place.folder, name, id);
   }
 
   /** Gives what is at one place the name of another; what has that name loses it. */
@@ -184,27 +198,27 @@ export class Files {
     if (to.node !== undefined && this.folders.isWithin(from.folder, to.node)) {
       throw new FileError("notempty");
     }
-    if (to.node === undefined) {
-      if (from.folder !== to.folder) {
-        this.folders.demandRoom(to.folder);
-        this.inodes.demandNoExcess();
-      }
-      this.folders.remove(from.folder, name);
-      this.folders.add(to.folder, to.name, id, node.kind);
-    } else {
-      const other = this.node(to.node);
+    const { name: newName, node: replaced } = to;
+    if (replaced !== undefined) {
+      const other = this.node(replaced);
       if (isFolder && other.kind !== "folder") throw new FileError("notdir");
       if (!isFolder && other.kind === "folder") throw new FileError("isdir");
       if (isFolder && other.size > 0) throw new FileError("notempty");
-      this.folders.remove(from.folder, name);
-      this.folders.replace(to.folder, to.name, id, node.kind);
-      this.#loseName(to.node);
     }
-    this.inodes.change(id, isFolder ? { parent: to.folder } : {});
+    this.inodes.whole(() => {
+      this.folders.remove(from.folder, name);
+      if (replaced === undefined) {
+        this.folders.add(to.folder, newName, id, node.kind);
+      } else {
+        this.folders.replace(to.folder, newName, id, node.kind);
+        this.#loseName(replaced);
+      }
+      this.inodes.change(id, isFolder ? { parent: to.folder } : {});
+    });
   }
 
   setTimes(id: number, times: { accessed?: bigint; modified?: bigint }): void {
-    this.inodes.change(id, times);
+    this.inodes.whole(() => this.inodes.change(id, times));
   }
 
   #demandOpen(): void {
@@ -225,20 +239,20 @@ export class Files {
     return { id, name, node: this.node(id) };
   }
 
-  #loseName(id: number): void {
-    const { kind, links } = this.node(id);
-    this.inodes.change(id, { links: kind === "folder" ? 0 : links - 1 });
-    if (this.node(id).links > 0) return;
-    if (this.descriptors.has(id)) this.inodes.totals.nameless.push(id);
-    else this.inodes.delete(id);
+  #remove(folder: number, name: string, id: number): void {
+    this.inodes.whole(() => {
+      this.folders.remove(folder, name);
+      this.#loseName(id);
+    });
   }
 
-  /** Deletes a node without a name once it is no longer open. */
-  #release(id: number): void {
-    if (this.descriptors.has(id)) return;
+  #loseName(id: number): void {
+    const { kind, links } = this.node(id);
+    const left = kind === "folder" ? 0 : links - 1;
     const { totals } = this.inodes;
-    totals.nameless = totals.nameless.filter((other) => other !== id);
-    this.inodes.delete(id);
+    if (left === 0 && this.descriptors.count(id) === 0) return this.inodes.delete(id);
+    this.inodes.change(id, { links: left });
+    if (left === 0) totals.nameless = [...totals.nameless, id];
   }
 
   /** Closes the files that an earlier memory had open: that memory is gone. */

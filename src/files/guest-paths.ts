@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import { FileError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { Mount } from "./mounts.ts";
@@ -18,6 +19,8 @@ export interface InMount {
  * as in C's library. Throws a `FileError`: `noent` where no folder has it.
  */
 export function mountOf(files: Files, path: string): InMount {
+  if (path.length > limits.filePathBytes) throw new FileError("nametoolong");
+  files.work.bytes += path.length;
   const own = absolute(path);
   let found: { mount: Mount; at: string } | undefined;
   for (const mount of files.mounts) {

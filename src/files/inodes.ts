@@ -25,6 +25,7 @@ export class Inodes {
   now: bigint;
   readonly #overlay: Overlay;
   readonly #most: number;
+  #isWhole = false;
 
   /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
   constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
@@ -34,6 +35,28 @@ export class Inodes {
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
     this.totals = structuredClone(stored ?? { nextNode: 1, bytes: 0, stores: [], nameless: [] });
+  }
+
+  /**
+   * Does something as a whole: where it throws, nothing has changed. Throws `nospc` where it adds bytes and more are
+   * stored then than may be: what adds none has room always.
+   */
+  whole<T>(work: () => T): T {
+    if (this.#isWhole) return work();
+    const { bytes, nextNode, nameless } = this.totals;
+    this.#isWhole = true;
+    try {
+      return this.#overlay.whole(() => {
+        const result = work();
+        if (this.totals.bytes > bytes) this.#demandWithin(this.totals.bytes);
+        return result;
+      });
+    } catch (error) {
+      Object.assign(this.totals, { bytes, nextNode, nameless });
+      throw error;
+    } finally {
+      this.#isWhole = false;
+    }
   }
 
   get(id: number): FileNode {
@@ -57,7 +80,13 @@ export class Inodes {
     return id;
   }
 
-  /** Throws `nospc` where it would take more than may be stored. */
+  /** A new folder that is in none. */
+  createRoot(): number {
+    const root = this.create("folder", 0);
+    this.change(root, { parent: root });
+    return root;
+  }
+
   change(id: number, changes: Partial<FileNode>): void {
     const before = this.get(id);
     this.#put(id, before, { ...before, changed: this.now, ...changes });
@@ -73,12 +102,13 @@ export class Inodes {
 
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
-    if (bytes > 0 && this.totals.bytes + bytes > this.#most) throw new FileError("nospc");
+    if (bytes > 0) this.#demandWithin(this.totals.bytes + bytes);
   }
 
-  /** Throws `nospc` where more is stored than may be: nothing may be moved then, as it would find no room. */
-  demandNoExcess(): void {
-    if (this.totals.bytes > this.#most) throw new FileError("nospc");
+  /** Throws `nospc` where these changes of a node take more than may be stored. */
+  demandRoomFor(id: number, changes: Partial<FileNode>): void {
+    const node = this.get(id);
+    this.demandRoom(footprint({ ...node, ...changes }) - footprint(node));
   }
 
   /** To be called before a commit. */
@@ -89,9 +119,11 @@ export class Inodes {
   }
 
   #put(id: number, before: FileNode | undefined, after: FileNode): void {
-    const growth = footprint(after) - (before === undefined ? 0 : footprint(before));
-    this.demandRoom(growth);
-    this.totals.bytes += growth;
+    this.totals.bytes += footprint(after) - (before === undefined ? 0 : footprint(before));
     this.#overlay.nodes.set(id, after);
+  }
+
+  #demandWithin(bytes: number): void {
+    if (bytes > this.#most) throw new FileError("nospc");
   }
 }

@@ -13,6 +13,7 @@ export class Overlay implements Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
   readonly work = { steps: 0, lookUps: 0, bytes: 0 };
+  undo: (() => void)[] | undefined;
   readonly nodes: Table<number, FileNode>;
   readonly entries: Entries;
   readonly blocks: Blocks;
@@ -63,7 +64,29 @@ export class Overlay implements Backing {
     return this.#tables.some(({ isChanged }) => isChanged);
   }
 
+  /**
+   * Does something as a whole: where it throws, no row has changed. What it reads and changes stays in memory
+   * meanwhile, so it is no more than a few rows. The blocks that it cuts are cut when all else is done.
+   */
+  whole<T>(work: () => T): T {
+    this.makeRoom();
+    const undo: (() => void)[] = (this.undo = []);
+    try {
+      const result = work();
+      this.blocks.cutMarked();
+      return result;
+    } catch (error) {
+      for (const takeBack of undo.toReversed()) takeBack();
+      throw error;
+    } finally {
+      this.undo = undefined;
+      this.blocks.unmark();
+    }
+  }
+
   makeRoom(): void {
+    if (this.undo !== undefined) return;
+    this.blocks.limitCuts();
     let excess = this.memoryBytes - limits.fileOverlayBytes;
     if (excess <= 0) return;
     // Half of it, so that not each further row makes room again.

@@ -13,9 +13,9 @@ export interface Codec<V> {
 export interface Work {
   /** Statements of SQL, rows that were sealed or opened, names that were hashed. */
   steps: number;
-  /** Rows that were looked up, in memory or not, or returned by a statement. */
+  /** Rows that were looked up or passed over, in memory or not, or returned by a statement. */
   lookUps: number;
-  /** Bytes that were sealed or opened. */
+  /** Bytes that were sealed or opened, and those of paths that were followed. */
   bytes: number;
 }
 
@@ -24,7 +24,9 @@ export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
   readonly work: Work;
-  /** Called when a table has come to take more memory. */
+  /** What takes back the changes of the operation that is being done as a whole, in their order. */
+  readonly undo: (() => void)[] | undefined;
+  /** Called when a table has come to take more memory by what was read. */
   makeRoom(): void;
 }
 
@@ -32,10 +34,12 @@ interface Slot<V> {
   /** Undefined where there is no such row. */
   value: V | undefined;
   bytes: number;
+  /** Was it used since rows were last given up? */
+  isUsed: boolean;
 }
 
 /** Memory of a slot beyond its value, measured. */
-const SLOT_BYTES = 150;
+const SLOT_BYTES = 200;
 
 /**
  * A table of sealed values as one call sees it: rows in memory hide those that the call has staged, and
@@ -48,14 +52,14 @@ export class Table<K extends number | string, V> {
   protected readonly changed = new Set<K>();
   /** True if the staging table may have rows. */
   protected hasStaged = false;
+  protected readonly backing: Backing;
   readonly #codec: Codec<V>;
-  readonly #backing: Backing;
   #memoryBytes = 0;
 
   constructor(name: string, codec: Codec<V>, backing: Backing) {
     this.name = name;
     this.#codec = codec;
-    this.#backing = backing;
+    this.backing = backing;
   }
 
   /** Makes the table and its staging table where they are missing. */
@@ -78,16 +82,16 @@ export class Table<K extends number | string, V> {
   }
 
   get(key: K): V | undefined {
-    this.#backing.work.lookUps++;
+    this.backing.work.lookUps++;
     const known = this.memory.get(key);
     if (known !== undefined) {
-      // The oldest rows are given up first.
-      this.memory.delete(key);
-      this.memory.set(key, known);
+      // Not moved to the end of the map: where a key is deleted and set again, V8 walks over all that it has had there.
+      known.isUsed = true;
       return known.value;
     }
     const value = this.#stored(key);
-    this.#remember(key, value, false);
+    this.#remember(key, value);
+    this.backing.makeRoom();
     return value;
   }
 
@@ -102,18 +106,25 @@ export class Table<K extends number | string, V> {
   }
 
   set(key: K, value: V): void {
-    this.#remember(key, value, true);
+    this.#change(key, value);
   }
 
   delete(key: K): void {
-    this.#remember(key, undefined, true);
+    this.#change(key, undefined);
   }
 
-  /** Gives up rows that were not used for longest until they take no more than so much memory; changed ones are staged. */
+  /** Gives up rows until they take no more than so much memory, first those not used lately; changed ones are staged. */
   shrinkTo(bytes: number): void {
-    for (const [key, { value }] of this.memory) {
+    for (const [key, slot] of this.memory) {
       if (this.#memoryBytes <= bytes) return;
-      if (this.changed.has(key)) this.#stage(key, value);
+      if (slot.isUsed) {
+        // Its turn comes again after all others.
+        slot.isUsed = false;
+        this.memory.delete(key);
+        this.memory.set(key, slot);
+        continue;
+      }
+      if (this.changed.has(key)) this.#stage(key, slot.value);
       this.forget(key);
     }
   }
@@ -154,6 +165,9 @@ export class Table<K extends number | string, V> {
     return false;
   }
 
+  /** Called when a row has come into memory. */
+  protected remembered(_key: K): void {}
+
   protected forget(key: K): void {
     this.#memoryBytes -= this.memory.get(key)?.bytes ?? 0;
     this.memory.delete(key);
@@ -161,7 +175,7 @@ export class Table<K extends number | string, V> {
   }
 
   protected exec(query: string, ...bindings: SqlValue[]): Record<string, unknown>[] {
-    const { sql, work } = this.#backing;
+    const { sql, work } = this.backing;
     const rows = sql.exec(query, ...bindings).toArray();
     work.steps++;
     work.lookUps += rows.length;
@@ -170,8 +184,8 @@ export class Table<K extends number | string, V> {
 
   /** Counts bytes that are sealed, opened or hashed at once. */
   protected countSealing(bytes: number): void {
-    this.#backing.work.steps++;
-    this.#backing.work.bytes += bytes;
+    this.backing.work.steps++;
+    this.backing.work.bytes += bytes;
   }
 
   /** The value in a row. Throws `io` where it was not sealed as this key's. */
@@ -179,7 +193,7 @@ export class Table<K extends number | string, V> {
     const sealed = new Uint8Array(stored as ArrayBuffer | Uint8Array<ArrayBuffer>);
     this.countSealing(sealed.length);
     try {
-      return this.#codec.decode(this.#backing.sealing.open(sealed, this.#about(key)));
+      return this.#codec.decode(this.backing.sealing.open(sealed, this.#about(key)));
     } catch {
       const message = `The stored files are damaged: ${this.#about(key)} cannot be opened. Restore them from an export, or delete them.`;
       throw new FileError("io", message);
@@ -189,23 +203,36 @@ export class Table<K extends number | string, V> {
   #seal(key: K, value: V): Uint8Array {
     const bytes = this.#codec.encode(value);
     this.countSealing(bytes.length);
-    return this.#backing.sealing.seal(bytes, this.#about(key));
+    return this.backing.sealing.seal(bytes, this.#about(key));
   }
 
   #about(key: K): string {
     return `${this.name} ${key}`;
   }
 
-  #remember(key: K, value: V | undefined, isChanged: boolean): void {
-    this.forget(key);
+  /** Changes a row in memory only, so that it cannot fail. */
+  #change(key: K, value: V | undefined): void {
+    const before = this.memory.get(key);
+    const wasChanged = this.changed.has(key);
+    this.backing.undo?.push(() => {
+      this.forget(key);
+      if (before !== undefined) this.#remember(key, before.value);
+      if (wasChanged) this.changed.add(key);
+    });
+    this.#remember(key, value);
+    this.changed.add(key);
+  }
+
+  #remember(key: K, value: V | undefined): void {
+    const before = this.memory.get(key);
+    if (before === undefined) this.remembered(key);
+    else this.#memoryBytes -= before.bytes;
     const bytes =
       SLOT_BYTES +
       (typeof key === "string" ? key.length : 0) +
       (value === undefined ? 0 : this.#codec.memoryBytes(value));
-    this.memory.set(key, { value, bytes });
-    if (isChanged) this.changed.add(key);
+    this.memory.set(key, { value, bytes, isUsed: before !== undefined });
     this.#memoryBytes += bytes;
-    this.#backing.makeRoom();
   }
 
   #stage(key: K, value: V | undefined): void {

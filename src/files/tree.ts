@@ -1,5 +1,4 @@
 import type { Listed } from "./entries.ts";
-import { FileError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
 import type { Place } from "./walk.ts";
@@ -66,10 +65,7 @@ export function putFile(files: Files, root: number, path: string, bytes: Uint8Ar
     const place = files.walk(root, names.slice(0, depth).join("/"), true);
     if (place.node === undefined) files.create(place, "folder");
   }
-  const place = files.walk(root, names.join("/"), true);
-  const node = place.node ?? files.create(place, "file");
-  files.resize(node, 0);
-  if (files.write(node, 0, bytes) < bytes.length) throw new FileError("nospc");
+  files.put(files.walk(root, names.join("/"), true), bytes);
 }
 
 /** Removes everything in a folder. */

@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import { FileError } from "./errors.ts";
 import type { Folders } from "./folders.ts";
 import type { Inodes } from "./inodes.ts";
+import type { Work } from "./table.ts";
 
 /** Where a path leads: a name in a folder, which something may have. */
 export interface Place {
@@ -14,6 +15,9 @@ export interface Place {
   isForFolder: boolean;
 }
 
+/** Bytes to be paid for each character of a path: each second one may be a part, `.`. */
+const PATH_BYTES = 4;
+
 const encoder = new TextEncoder();
 
 /**
@@ -24,7 +28,7 @@ const encoder = new TextEncoder();
  * missing, `loop`, and `nametoolong`.
  */
 export function walk(
-  { inodes, folders }: { inodes: Inodes; folders: Folders },
+  { inodes, folders, work }: { inodes: Inodes; folders: Folders; work: Work },
   from: number,
   path: string,
   follows: boolean,
@@ -34,7 +38,7 @@ export function walk(
   if (path.startsWith("/")) throw new FileError("perm");
   const isForFolder = path.endsWith("/");
   const way = [from];
-  const left = partsOf(path);
+  const left = partsOf(path, work);
   let linksLeft = limits.symlinks;
   for (;;) {
     const folder = way.at(-1)!;
@@ -53,7 +57,7 @@ export function walk(
       if (linksLeft-- === 0) throw new FileError("loop");
       const target = inodes.get(found.node).target!;
       if (target.startsWith("/")) throw new FileError("perm");
-      left.push(...partsOf(target));
+      left.push(...partsOf(target, work));
     } else if (isLast) {
       return { folder, name, node: found?.node, isForFolder };
     } else if (found?.kind === "folder") {
@@ -65,4 +69,7 @@ export function walk(
 }
 
 /** The parts of a path, the last first. One that ends in `/` ends in its last name. */
-const partsOf = (path: string): string[] => path.split("/").filter(Boolean).toReversed();
+function partsOf(path: string, work: Work): string[] {
+  work.bytes += path.length * PATH_BYTES;
+  return path.split("/").filter(Boolean).toReversed();
+}

@@ -125,7 +125,7 @@ export const manifestSchema = z
       .positive()
       .max(300)
       .describe(
-        "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 10 by default. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
+        "How much one call may compute before it is stopped, in seconds of the most expensive instructions: ordinary code reaches it in an eighth to a half of that time. 3 by default; 10 for its start, lists and warm-up calls while a bundle is made. The Worker's own limit is limits.cpu_ms in wrangler.toml.",
       ),
     isolation: z
       .enum(["restored", "fresh"])

@@ -54,6 +54,10 @@ export class Budget {
   }
 }
 
+/** Fuel after which others are served, some 20 to 100 ms; and after which it is first looked whether the client is there. */
+const TURN_FUEL = 100_000_000n;
+const FIRST_FUEL = 1_000_000n;
+
 export type Fuel = Pick<Setup, "fuel" | "fuelUsed">;
 
 /** The fuel of one run, within that of all runs of its call. */
@@ -64,11 +68,16 @@ export class FuelMeter {
   readonly #gauge: { value: bigint };
   /** Fuel that all runs of the call will have used when this run has none left. */
   readonly #whole: number;
+  /** What was left at the last payment, and what is when the next turn is due. */
+  #left: bigint;
+  #next: bigint;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
     const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
     gauge.value = BigInt(Math.min(fuel, left));
     this.#gauge = gauge;
+    this.#left = gauge.value;
+    this.#next = this.#left - FIRST_FUEL;
     this.#whole = fuelUsed + Math.min(fuel, left);
     this.exhaustedMessage =
       left < fuel
@@ -85,9 +94,17 @@ export class FuelMeter {
     return this.#whole - Number(this.#gauge.value);
   }
 
+  /** True if so much was used since it was last true that others should have their turn. */
+  takeTurn(): boolean {
+    if (this.#left >= this.#next) return false;
+    this.#next = this.#left - TURN_FUEL;
+    return true;
+  }
+
   pay(units: number): void {
     const left = this.#gauge.value - BigInt(units);
     this.#gauge.value = left;
+    this.#left = left;
     if (left < 0n) throw new GuestError(this.exhaustedMessage);
   }
 }

@@ -68,11 +68,8 @@ const operations: Readonly<Record<string, Operation>> = {
   write(files, asked, data) {
     const at = changed(files, asked, "path", true);
     if (at.place.node === undefined && at.place.isForFolder) throw new FileError("isdir");
-    const node = at.place.node === undefined ? files.create(at.place, "file") : fileOf(files, at);
-    const isAppended = asked["append"] === true;
-    if (!isAppended) files.resize(node, 0);
-    const { size } = files.node(node);
-    if (files.write(node, size, data) < data.length) throw new FileError("nospc");
+    if (at.place.node !== undefined) fileOf(files, at);
+    files.put(at.place, data, { isAppended: asked["append"] === true });
   },
   list(files, asked) {
     const node = nodeOf(files, found(files, asked));

@@ -117,6 +117,34 @@ export class Guest extends GuestMemory {
     return new Wait({ kind: "retry", until: world.now() + Math.ceil(ms * (1 + spread[0]! / 256)) });
   }
 
+  /**
+   * To be called where a host function is entered; true if others are to be served first. It costs nearly nothing: only
+   * a guest that has computed for a while is asked for its client.
+   *
+   * Throws `cancelled` where the client has left.
+   */
+  enter(): boolean {
+    if (this.#gone?.aborted === true) throw clientHasLeft();
+    if (!this.fuelMeter!.takeTurn()) return false;
+    const isFirst = this.#gone === undefined;
+    this.#gone ??= this.setup.signal();
+    if (this.#gone.aborted) throw clientHasLeft();
+    return !isFirst;
+  }
+
+  /** Serves others, unless the guests that wait leave no room for this one. */
+  async giveWay(): Promise<void> {
+    const { heldBytes, leftMs } = this.budget;
+    const room = Reservation.take(this.memoryBytes + heldBytes, this.setup.caller, leftMs);
+    if (room === undefined) return;
+    try {
+      await new Promise((resolve) => setTimeout(resolve));
+    } finally {
+      room.release();
+    }
+    if (this.#gone?.aborted === true) throw clientHasLeft();
+  }
+
   /** Takes room for bytes that come in while the guest waits; where there is none it waits for some. */
   async grow(bytes: number, signal: AbortSignal): Promise<void> {
     while (this.#reservation?.grow(bytes) === false) await this.setup.world.sleep(100, signal);

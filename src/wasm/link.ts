@@ -76,7 +76,7 @@ export function instantiate(code: Code, guest: Guest): Instance {
   const instance: Instance = { guest, exports: {}, suspends };
   const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
   for (const { namespace, name, call } of functions) {
-    (imports[namespace] ??= {})[name] = guarded(instance, call);
+    (imports[namespace] ??= {})[name] = guarded(instance, call, suspends);
   }
   instance.exports = new WebAssembly.Instance(code.module, imports).exports;
   return instance;
@@ -90,9 +90,14 @@ export async function run({ suspends, exports }: Instance, name: string): Promis
 
 /**
  * A host function that throws ends the call. A guest that catches the exception gets it again at its
- * next host call, and nothing it does then reaches the world.
+ * next host call, and nothing it does then reaches the world. Where the guest can be suspended, others are served
+ * before a host function when it has computed for a while.
  */
-function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValue {
+function guarded(
+  instance: Instance,
+  call: HostFunction,
+  suspends: boolean,
+): WebAssembly.ImportValue {
   const invoke = call as (guest: Guest, ...args: unknown[]) => unknown;
   const inCall = (): Guest => {
     const { guest } = instance;
@@ -106,19 +111,30 @@ function guarded(instance: Instance, call: HostFunction): WebAssembly.ImportValu
       const guest = inCall();
       try {
         guest.pay(limits.slowCallFuel);
+        if (guest.enter()) await guest.giveWay();
         return await invoke(guest, ...args);
       } catch (error) {
         throw (guest.ended ??= error);
       }
     });
   }
-  return (...args: unknown[]) => {
-    const guest = inCall();
+  const later = async (guest: Guest, args: unknown[]): Promise<unknown> => {
     try {
-      guest.pay(limits.hostCallFuel);
+      await guest.giveWay();
       return invoke(guest, ...args);
     } catch (error) {
       throw (guest.ended ??= error);
     }
   };
+  const now = (...args: unknown[]) => {
+    const guest = inCall();
+    try {
+      guest.pay(limits.hostCallFuel);
+      if (guest.enter() && suspends) return later(guest, args);
+      return invoke(guest, ...args);
+    } catch (error) {
+      throw (guest.ended ??= error);
+    }
+  };
+  return suspends ? new WebAssembly.Suspending(now) : now;
 }

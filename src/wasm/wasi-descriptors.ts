@@ -69,7 +69,7 @@ function readInto({ guest, files }: FileCall, node: number, from: number, vector
   return done;
 }
 
-/** Writes the guest's vectors; returns how many bytes there was room for. */
+/** Writes the guest's vectors; returns how many bytes were written before one failed. */
 function writeFrom({ guest, files }: FileCall, node: number, to: number, vector: Vector): number {
   demandVectors(vector.count);
   let done = 0;
@@ -79,7 +79,7 @@ function writeFrom({ guest, files }: FileCall, node: number, to: number, vector:
       done += written;
       if (written < bytes.length) break;
     } catch (error) {
-      if (done > 0 && error instanceof FileError && error.code === "nospc") break;
+      if (done > 0 && error instanceof FileError) break;
       throw error;
     }
   }

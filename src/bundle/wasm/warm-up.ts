@@ -142,10 +142,10 @@ class Warming {
   }
 
   /** Runs start functions of this name, where there are any. */
-  async start(name: string): Promise<void> {
+  async start(name: string, fuel?: number): Promise<void> {
     if (this.#instance.exports[name] === undefined) return;
     const guest = this.#newCall();
-    guest.attach(this.#instance.exports);
+    guest.attach(this.#instance.exports, { ...(fuel !== undefined && { fuel }) });
     await run(this.#instance, name);
     this.leftSomething ||= guest.vars.size > 0 || !isKernelNew(this.#instance.exports);
     this.#clearKernel();
@@ -199,8 +199,8 @@ async function start(asked: Asked): Promise<{ warming: Warming; startAsks: strin
   const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);
   if (patch !== undefined) applyPatch(instance, patch);
   else {
-    await warming.start("edge_start");
-    await warming.start("edge_wizer");
+    await warming.start("edge_start", asked.fuel);
+    await warming.start("edge_wizer", asked.fuel);
   }
   const startAsks = warming.takeAsked();
   return { warming, startAsks };

@@ -19,6 +19,8 @@ import { Journal } from "../../../src/wasm/journal.ts";
 import { instantiate, run } from "../../../src/wasm/link.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
+import type { Files } from "../../../src/files/files.ts";
+import { fileDeclarations, fileRows, filesOf } from "./fuel-files.ts";
 import { hostDeclarations, hostRows, hostSetup } from "./fuel-host.ts";
 import {
   exceptionDeclarations,
@@ -41,6 +43,8 @@ interface Kind {
   fuel: number;
   declarations: string;
   setup: string;
+  /** The files of a call. */
+  filesOf?: (row: Row) => Files;
 }
 
 export const KINDS: Record<string, Kind> = {
@@ -52,6 +56,14 @@ export const KINDS: Record<string, Kind> = {
     fuel: 20 * FUEL,
     declarations: hostDeclarations,
     setup: hostSetup,
+  },
+  /** By their worst states: one call of some of these takes several thousand steps. */
+  "file functions": {
+    rows: fileRows,
+    fuel: 100 * FUEL,
+    declarations: fileDeclarations,
+    setup: "",
+    filesOf,
   },
 };
 
@@ -120,6 +132,7 @@ async function measure(path: string, kind: Kind): Promise<number[]> {
     for (let repeat = 0; repeat < REPEATS && least > FAIR / 2; repeat++) {
       const setup = {
         ...nobody,
+        ...(kind.filesOf && { files: kind.filesOf(row) }),
         config: { key: "value" },
         logLevel: "info" as const,
         world: liveWorld,

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { parseMounts } from "../../../src/files/mounts.ts";
 import { limits } from "../../../src/limits.ts";
-import { removeTree, treeOf } from "../../../src/files/tree.ts";
+import { bytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
+import { findPath } from "../../../src/files/guest-paths.ts";
 import { newStore } from "./database.ts";
-import { CREATE, DIRECTORY, guestWith, READ } from "./wasi-guest.ts";
+import { CREATE, DIRECTORY, guestWith, READ, TRUNCATE } from "./wasi-guest.ts";
 
 /** How much a guest can keep and use. Numbers are those of WASI's errno. */
 
@@ -168,14 +169,208 @@ test("work is paid for where its rows are in memory too: names, lists, depths an
   ).toBeGreaterThan((blocks / 2) * limits.lookUpFuel);
 });
 
-test("a name is not lost where there is no room for it in another folder", () => {
-  const { wasi, files } = guest();
-  wasi.onPath("path_create_directory", "f");
-  wasi.open("a", { oflags: CREATE });
-  // A deployment has lowered the limit below what is there.
-  limits.fileBytes = files.inodes.totals.bytes - 100;
-  const errno = wasi.rename("a", "f/a");
-  expect(wasi.stat(errno === OK ? "f/a" : "a").errno).toBe(OK);
+describe("what a call remembers is paid for where it is passed over:", () => {
+  /** Fuel of one operation that succeeds. */
+  function costIn({ guest: caller }: ReturnType<typeof guest>, run: () => number): number {
+    const before = caller.fuelMeter!.used;
+    expect(run()).toBe(OK);
+    return caller.fuelMeter!.used - before;
+  }
+  const names = 2000;
+  const full = (commits: boolean) => {
+    const first = guest();
+    for (let nth = 0; nth < names; nth++) first.wasi.onPath("path_create_directory", `f${nth}`);
+    if (!commits) return first;
+    first.commit();
+    return guest(first.store);
+  };
+
+  test.each([
+    ["stored before", true],
+    ["made in this call", false],
+  ])("names that are gone, %s", (_which, commits) => {
+    const call = full(commits);
+    for (let nth = 0; nth < names; nth++) call.wasi.onPath("path_remove_directory", `f${nth}`);
+    for (const repeat of [1, 2, 3]) {
+      const cost = costIn(call, () => call.wasi.page(3, 0n, 100).errno);
+      expect(cost, `list ${repeat}`).toBeGreaterThan(names * limits.lookUpFuel);
+    }
+    expect(call.wasi.list(".").value).toEqual([]);
+  });
+
+  test("names that are gone are passed over once for each page, not for each name", () => {
+    const call = full(true);
+    for (let nth = 0; nth < names; nth += 2) call.wasi.onPath("path_remove_directory", `f${nth}`);
+    const steps = call.files.work.lookUps;
+    expect(call.wasi.list(".").value).toHaveLength(names / 2);
+    expect(call.files.work.lookUps - steps).toBeLessThan(5 * names);
+  });
+
+  /** A file with so many holes that the call knows. */
+  function holes(count: number, call = guest()) {
+    const fd = call.wasi.open("sparse", { oflags: CREATE }).value!;
+    call.wasi.call("fd_filestat_set_size", fd, BigInt(count * 16_384));
+    for (let nth = 0; nth < count; nth++) call.wasi.read(fd, 2, BigInt(nth * 16_384));
+    const resize = (file: number, size: number) =>
+      call.wasi.call("fd_filestat_set_size", file, BigInt(size));
+    return { ...call, fd, resize };
+  }
+
+  test("holes of a file that is cut", () => {
+    const call = holes(3000);
+    call.wasi.write(call.fd, "x", 0n);
+    call.resize(call.fd, 2 ** 33);
+    const cost = costIn(call, () => call.resize(call.fd, 2 ** 32));
+    expect(cost).toBeGreaterThan(3000 * limits.lookUpFuel);
+  });
+
+  test("holes of other files are not passed over", () => {
+    const costs = [0, 3000].map((count) => {
+      const call = holes(count);
+      const other = call.wasi.open("other", { oflags: CREATE }).value!;
+      call.wasi.write(other, new Uint8Array(100_000).fill(1));
+      return costIn(call, () => call.resize(other, 20_000));
+    });
+    expect(costs[1]).toBe(costs[0]);
+  });
+
+  test("what is used again stays where it is in memory: V8 walks over the places that a key has had", () => {
+    const { wasi, fd } = holes(300);
+    const write = () => expect(wasi.write(fd, "x", 5n * 16_384n).errno).toBe(OK);
+    write();
+    const deletes = [vi.spyOn(Map.prototype, "delete"), vi.spyOn(Set.prototype, "delete")];
+    for (let nth = 0; nth < 10; nth++) write();
+    const counts = deletes.map(({ mock }) => mock.calls.length);
+    vi.restoreAllMocks();
+    expect(counts).toEqual([0, 0]);
+  });
+
+  test("blocks of files of earlier calls that are cut one after the other", () => {
+    const first = guest();
+    const files = 1002;
+    for (let nth = 0; nth < files; nth++) {
+      const fd = first.wasi.open(`f${nth}`, { oflags: CREATE }).value!;
+      for (let block = 0; block < 3; block++) first.wasi.write(fd, "x", BigInt(block * 16_384));
+      first.wasi.call("fd_close", fd);
+    }
+    first.commit();
+    const { wasi, files: own } = guest(first.store);
+    let most = 0;
+    for (let nth = 0; nth < files; nth++) {
+      const before = own.work.lookUps;
+      const { value } = wasi.open(`f${nth}`, { oflags: TRUNCATE });
+      wasi.call("fd_close", value!);
+      most = Math.max(most, own.work.lookUps - before);
+    }
+    // One of them stages the deletion of all that were cut before.
+    expect(most).toBeGreaterThan(3 * 1000);
+  });
+
+  test.each([
+    ["`.`", "./"],
+    ["`..`", "d/../"],
+    ["slashes", ".///////"],
+  ])("a path of %s, and each link that leads through one", (_what, part) => {
+    const call = guest();
+    const { wasi } = call;
+    wasi.onPath("path_create_directory", "d");
+    const long = part.repeat(Math.floor(4000 / part.length));
+    wasi.symlink(`${long}d`, "link0");
+    for (let nth = 1; nth < 20; nth++) wasi.symlink(`${long}link${nth - 1}`, `link${nth}`);
+    for (const [path, count] of [
+      [`${long}d`, 1],
+      ["link19", 20],
+    ] as const) {
+      const cost = costIn(call, () => wasi.stat(path).errno);
+      expect(cost).toBeGreaterThan(count * 4000 * limits.byteFuel);
+    }
+  });
+
+  test("a path that is too long is not taken apart", () => {
+    const { files } = guest();
+    const path = "./".repeat(500_000);
+    expect(() => findPath(files, path, true)).toThrow("nametoolong");
+    expect(() => files.walk(1, path, true)).toThrow("nametoolong");
+    expect(files.work.bytes).toBeLessThan(100_000);
+  });
+});
+
+describe("above the quota, which a deployment has lowered,", () => {
+  function overfull() {
+    const { store, database } = newStore();
+    const first = store.begin(mounts, { now: 0n });
+    const { wasi } = guestWith(first);
+    for (const name of ["f", "g"]) wasi.onPath("path_create_directory", name);
+    for (const name of ["a", "b", "f/c"]) {
+      wasi.write(wasi.open(name, { oflags: CREATE }).value!, new Uint8Array(20_000).fill(1));
+    }
+    database.transaction(() => first.commit({ keepsOpen: false }));
+    const files = store.begin(mounts, { now: 0n, most: first.bytes - 1000 });
+    return { files, ...guestWith(files) };
+  }
+  test.each([
+    ["within a folder", "a", "z"],
+    ["into another folder", "a", "f/z"],
+    ["over a file", "a", "f/c"],
+    ["of a folder", "f", "g/f"],
+  ])("a rename %s takes no room, and loses no name", (_what, from, to) => {
+    const { wasi } = overfull();
+    const { value } = wasi.stat(from);
+    expect(wasi.rename(from, to)).toBe(OK);
+    expect(wasi.stat(to).value?.node).toBe(value?.node);
+    expect(wasi.stat(from).errno).toBe(44);
+  });
+
+  test("what takes room fails and changes nothing, what gives some does not fail", () => {
+    const { wasi, files } = overfull();
+    const { bytes } = files;
+    expect(wasi.link("a", "z")).toBe(NOSPC);
+    expect(wasi.symlink("a", "z")).toBe(NOSPC);
+    expect(wasi.open("z", { oflags: CREATE }).errno).toBe(NOSPC);
+    expect(wasi.stat("a").value?.links).toBe(1);
+    expect(files.bytes).toBe(bytes);
+    const fd = wasi.open("a").value!;
+    expect(wasi.call("fd_filestat_set_size", fd, 10n)).toBe(OK);
+    expect(wasi.onPath("path_unlink_file", "f/c")).toBe(OK);
+    expect(wasi.onPath("path_remove_directory", "f")).toBe(OK);
+  });
+
+  test("a folder that is full takes no name from another, which stays there", () => {
+    limits.folderEntries = 2;
+    const { wasi } = guest();
+    for (const name of ["a", "f"]) wasi.onPath("path_create_directory", name);
+    for (const name of ["f/a", "f/b"]) wasi.onPath("path_create_directory", name);
+    expect(wasi.rename("a", "f/c")).toBe(NOSPC);
+    expect(wasi.stat("a").errno).toBe(OK);
+    expect(wasi.rename("f/a", "f/c")).toBe(OK);
+  });
+});
+
+test("of a write whose later vector fails, the earlier one is told", () => {
+  const { wasi } = guest();
+  const fd = wasi.open("a", { oflags: CREATE }).value!;
+  // The end of the largest file lies between its two vectors.
+  const at = 2n ** 34n - 5n;
+  expect(wasi.write(fd, "0123456789", at)).toMatchObject({ errno: OK, value: 5 });
+  expect(wasi.statOf(fd).value?.size).toBe(2 ** 34);
+});
+
+test("a servlet of the kit whose write finds no room has still what it would have replaced", () => {
+  const { store, database } = newStore();
+  const first = store.begin(mounts, { now: 0n });
+  putFile(first, rootOfStore(first, "/data")!, "a", new Uint8Array(30_000).fill(1));
+  database.transaction(() => first.commit({ keepsOpen: false }));
+  const files = store.begin(mounts, { now: 0n, most: first.bytes + 2000 });
+  const before = [...treeOf(files, rootOfStore(files, "/data")!)];
+  const place = (path: string) => files.walk(rootOfStore(files, "/data")!, path, true);
+  const large = new Uint8Array(50_000).fill(2);
+  expect(() => files.put(place("a"), large)).toThrow("nospc");
+  expect(() => files.put(place("a"), large, { isAppended: true })).toThrow("nospc");
+  expect(() => files.put(place("new"), large)).toThrow("nospc");
+  expect([...treeOf(files, rootOfStore(files, "/data")!)]).toEqual(before);
+  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(30_000).fill(1));
+  files.put(place("a"), new Uint8Array(31_000).fill(3));
+  expect(bytesOf(files, place("a").node!)).toEqual(new Uint8Array(31_000).fill(3));
 });
 
 test("what the host holds for a call's files counts in its budget", () => {

@@ -14,7 +14,7 @@ const TOO_LONG = /too long in all runs of this call together/;
 const DOZE = { do: "sleep", ms: 1 };
 const many = (step: Json) => Array.from({ length: 60 }, () => step);
 /** Room for any one of the runs below, but not for all of them together. */
-const scarce = { callTanks: 0.003, sleepInPlaceMs: 0 };
+const scarce = { callTanks: 0.01, sleepInPlaceMs: 0 };
 
 /** Answers whatever a call asks by rounds, until it has a result. */
 async function ended(tool: string, args: Json): Promise<string> {
@@ -35,7 +35,7 @@ describe("a servlet that computes for too long in many short runs is stopped", (
   });
 
   test("in a task that is asked anew each time", async () => {
-    limited({ ...scarce, callTanks: 0.0002 });
+    limited({ ...scarce, callTanks: 0.0007 });
     vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("tick"));
     const post = "https://world.example/tick";
     const id = await beginTask("rounds_always", { rounds: 60, isSilent: true, post });
@@ -51,7 +51,7 @@ describe("a servlet that computes for too long in many short runs is stopped", (
   test("in a call that its client carries, by a servlet that returns what it asks", async () => {
     // The first instance of an isolate is started with this fuel, too.
     await beginTool("rounds", { rounds: 1 });
-    limited({ ...scarce, callTanks: 0.00005 });
+    limited({ ...scarce, callTanks: 0.00017 });
     expect(await ended("rounds", { rounds: 60 })).toMatch(TOO_LONG);
   });
 

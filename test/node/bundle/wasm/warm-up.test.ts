@@ -109,6 +109,20 @@ const TIME = "(drop (call $clock (i32.const 0) (i64.const 0) (i32.const 200)))";
 const wizer = (name: string) =>
   `(func (export "${name}") (i32.store8 (i32.const 138) (i32.const 122)))`;
 
+/** Takes more fuel than a call has, and half of what there is while a bundle is made: products of floats are the dearest. */
+const LONG = `(i32.store (i32.const 300) (i32.const 0)) (loop $long
+  (f64.store (i32.const 400) ${"(f64.mul ".repeat(30)} (f64.load (i32.const 400)) ${"(f64.const 1.5))".repeat(30)})
+  (i32.store (i32.const 300) (i32.add (i32.load (i32.const 300)) (i32.const 1)))
+  (br_if $long (i32.lt_u (i32.load (i32.const 300)) (i32.const 11000000))))`;
+
+test("what is computed once, while a bundle is made, has a tank of its own", async () => {
+  const [call, start] = await bundle(
+    filesOf({ "long-start": { guest: { start: LONG } }, "long-call": { guest: { call: LONG } } }),
+  );
+  expect(await texts(start!, 1)).toHaveLength(1);
+  expect(await texts(call!, 1)).toEqual([expect.stringContaining("computed for too long")]);
+});
+
 test("calls begin after start functions, lists and warm-up calls", async () => {
   const members = await bundle(
     filesOf({

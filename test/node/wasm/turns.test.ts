@@ -1,0 +1,125 @@
+import { beforeAll, expect, test } from "vitest";
+import type { Program } from "../../../src/wasm/call.ts";
+import type { Setup } from "../../../src/wasm/setup.ts";
+import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
+
+/**
+ * A guest that computes for long lets others be served at its host functions, and ends at the next one when its client has
+ * left. Each turn of its loop uses about a million units of fuel, and then calls the host.
+ */
+
+const FUEL = 1_000_000_000;
+const guest = (imported: string, call: string) => `
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "extism:host/env" "var_get" (func $var (param i64) (result i64)))
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  ${imported}
+  (memory (export "memory") 1)
+  (func (export "call") (result i32) (local $turns i32) (local $left i32)
+    (local.set $turns (i32.const 1200))
+    (loop $turn
+      (local.set $left (i32.const 100000))
+      (loop $compute
+        (i32.store (i32.const 0) (i32.div_u (i32.load (i32.const 4)) (i32.const 7)))
+        (br_if $compute (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+      ${call}
+      (br_if $turn (local.tee $turns (i32.sub (local.get $turns) (i32.const 1)))))
+    ${imported === "" ? "" : "(if (local.get $turns) (then (drop (call $poll (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))))"}
+    (i32.const 0))`;
+const SLEEPING =
+  '(import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))';
+const CALLS = {
+  "of WASI": "(drop (call $random (i32.const 64) (i32.const 8)))",
+  "of Extism": "(drop (call $var (call $alloc (i64.const 4))))",
+  "that is async": "(drop (call $poll (i32.const 0) (i32.const 1024) (i32.const 0) (i32.const 0)))",
+};
+
+const programs = new Map<string, Program>();
+beforeAll(async () => {
+  for (const [name, call] of Object.entries(CALLS)) {
+    programs.set(name, await programOf(await assembled(guest(SLEEPING, call))));
+  }
+  const { "of WASI": call } = CALLS;
+  programs.set("plain", await programOf(await assembled(guest("", call))));
+});
+
+/** Runs a guest beside a client of which each turn of the event loop counts. */
+async function callBeside(
+  name: string,
+  setup: Partial<Setup> = {},
+  onTurn?: (turns: number) => void,
+) {
+  let turns = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const turn = () => {
+    turns++;
+    onTurn?.(turns);
+    timer = setTimeout(turn);
+  };
+  timer = setTimeout(turn);
+  try {
+    const ending = await callGuest(programs.get(name)!, "", { fuel: FUEL, ...setup });
+    const fuel = ending.kind === "returned" ? ending.fuelUsed : 0;
+    return { ending: ending.kind, turns, fuel };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+test.each(Object.keys(CALLS))(
+  "others are served after each 100 ms of fuel, at a host function %s",
+  async (name) => {
+    const { ending, turns, fuel } = await callBeside(name);
+    expect(ending).toBe("returned");
+    expect(turns).toBeGreaterThanOrEqual(Math.floor(fuel / 110_000_000) - 1);
+    expect(turns).toBeGreaterThan(2);
+  },
+);
+
+test.each(Object.keys(CALLS))(
+  "a guest whose client leaves ends at its next host function %s",
+  async (name) => {
+    const client = new AbortController();
+    const others: number[] = [];
+    const running = callBeside(name, { signal: () => client.signal }, (turns) => {
+      others.push(turns);
+      if (turns === 2) client.abort();
+    });
+    await expect(running).rejects.toMatchObject({ code: "cancelled" });
+    expect(others.length).toBeLessThanOrEqual(3);
+  },
+);
+
+test("a guest that cannot be suspended goes on, and ends if its client had left before", async () => {
+  const { ending } = await callBeside("plain");
+  expect(ending).toBe("returned");
+  const running = callBeside("plain", { signal: () => AbortSignal.abort() });
+  await expect(running).rejects.toMatchObject({ code: "cancelled" });
+});
+
+test("a client that leaves while a host function works ends the guest at the next one", async () => {
+  const client = new AbortController();
+  let looks = 0;
+  const signal = () => {
+    looks++;
+    queueMicrotask(() => client.abort());
+    return client.signal;
+  };
+  await expect(callBeside("of WASI", { signal })).rejects.toMatchObject({ code: "cancelled" });
+  expect(looks).toBe(1);
+});
+
+test("a small call does not ask for its client", async () => {
+  const small = await programOf(
+    await assembled(
+      guest("", "").replace("(i32.const 1200)", "(i32.const 1)").replace("100000", "1"),
+    ),
+  );
+  let looks = 0;
+  const signal = () => {
+    looks++;
+    return new AbortController().signal;
+  };
+  expect((await callGuest(small, "", { signal })).kind).toBe("returned");
+  expect(looks).toBe(0);
+});
