@@ -147,7 +147,13 @@ export const limits = {
    * scopes that all callers share are not counted. Four times what the files of one scope may take.
    */
   callerStateBytes: 1024 * 1024 * 1024,
-  /** Of that, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
+  /**
+   * Above that, for calls that add nothing to files: also where a caller has used up everything, what is there can be read
+   * and deleted, and a servlet can begin, though its memory grows by some pages for that. One scope gets 1 MiB of it at
+   * most, and scopes that keep nothing yet get half of it in all.
+   */
+  callerReserveBytes: 64 * 1024 * 1024,
+  /** Of `callerStateBytes`, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
   memoryRoomBytes: 1024 * 1024,
   roomMs: 10_000,
   /**

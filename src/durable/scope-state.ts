@@ -49,8 +49,11 @@ export interface ScopeRun {
   isDurable: boolean;
   /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
   room?: number;
-  /** Called before a commit, with the bytes of memory and files that will be stored. Throws if they exceed a quota. */
-  reserve?(bytes: number): Promise<void>;
+  /**
+   * Called before a commit, with the bytes of memory and files that will be stored, and whether the call adds to the
+   * files. Throws if they exceed a quota.
+   */
+  reserve?(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** A run, and its progress. */
@@ -135,7 +138,8 @@ export class ScopeState {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
         continues: this.rows.hash === buildOf(servlet),
-        most: Math.min(filesLimit, filesRoom),
+        most: filesLimit,
+        room: filesRoom,
       });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
@@ -240,7 +244,7 @@ export class ScopeState {
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
     const fileBytes = files?.bytes ?? 0;
-    await running.reserve?.(bytes + fileBytes);
+    await running.reserve?.(bytes + fileBytes, fileBytes > running.fileBytes);
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
       files?.commit({ keepsOpen: change !== undefined });

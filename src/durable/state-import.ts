@@ -21,7 +21,7 @@ interface Importing {
   /** A new instance of the servlet, on which globals and variables are tried. */
   newInstance(): Promise<Instance>;
   /** Throws where so many bytes may not be stored. */
-  reserve(bytes: number): Promise<void>;
+  reserve(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** Replaces what is kept by what is in a file; in one transaction, or not at all. */
@@ -83,7 +83,7 @@ export async function importInto(
     dropUnopened(files);
     const restBytes = rest === undefined ? 0 : stringBytes(JSON.stringify(rest));
     const bytes = memory.bytes + restBytes + files.bytes;
-    await reserve(bytes);
+    await reserve(bytes, true);
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });

@@ -24,12 +24,11 @@ export class Inodes {
   /** The time that changes bear: nanoseconds since 1970. */
   now: bigint;
   readonly #overlay: Overlay;
-  readonly #most: number;
+  /** Bytes that all files may take. */
+  most = limits.fileBytes;
 
-  /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
-  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
+  constructor(overlay: Overlay, now: bigint) {
     this.#overlay = overlay;
-    this.#most = Math.min(most, limits.fileBytes);
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
@@ -73,12 +72,12 @@ export class Inodes {
 
   /** Throws `nospc` where so many bytes more may not be stored. */
   demandRoom(bytes: number): void {
-    if (bytes > 0 && this.totals.bytes + bytes > this.#most) throw new FileError("nospc");
+    if (bytes > 0 && this.totals.bytes + bytes > this.most) throw new FileError("nospc");
   }
 
   /** Throws `nospc` where more is stored than may be: nothing may be moved then, as it would find no room. */
   demandNoExcess(): void {
-    if (this.totals.bytes > this.#most) throw new FileError("nospc");
+    if (this.totals.bytes > this.most) throw new FileError("nospc");
   }
 
   /** To be called before a commit. */
