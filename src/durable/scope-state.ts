@@ -244,7 +244,7 @@ export class ScopeState {
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
     const fileBytes = files?.bytes ?? 0;
-    await running.reserve?.(bytes + fileBytes, fileBytes > running.fileBytes);
+    await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
       files?.commit({ keepsOpen: change !== undefined });
@@ -262,11 +262,11 @@ export class ScopeState {
   #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
     const build = buildOf(servlet);
     const change = this.rows.changed(kept, build);
-    const { bytes, bytesBefore } = change.written;
+    const { room, roomBefore } = change.written;
     // Room is reserved in such parts.
-    const parts = Math.ceil((bytes + (files?.bytes ?? 0)) / PART);
-    const partsBefore = Math.max(1, Math.ceil((bytesBefore + fileBytes) / PART));
-    if (bytes - bytesBefore <= PART / 2 && parts <= partsBefore) return change;
+    const parts = Math.ceil((room + (files?.bytes ?? 0)) / PART);
+    const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
+    if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
     try {
       return collectGarbage(kept.instance) ? this.rows.changed(kept, build, change.ranges) : change;
     } catch (error) {

@@ -48,9 +48,11 @@ export interface Written {
   empty: ReadonlySet<number>;
   /** True if the rows of pieces are to be merged into one row, or into whole blocks. */
   isFull: boolean;
-  /** The most bytes that the whole memory takes once they are stored, and before that. */
+  /** The most bytes that the whole memory takes once they are stored. */
   bytes: number;
-  bytesBefore: number;
+  /** Bytes to reserve for it, and those for what was stored before: for as many pieces as there may be. */
+  room: number;
+  roomBefore: number;
 }
 
 /** Rows of pieces that are stored. */
@@ -166,7 +168,8 @@ export class StateBlocks {
     return {
       ...{ memory, known, cells, pieces, unknown, empty, isFull },
       bytes: count * STORED_BLOCK + bytes,
-      bytesBefore: stored.size * STORED_BLOCK + rows.bytes,
+      room: count * STORED_BLOCK + MOST_BYTES,
+      roomBefore: stored.size * STORED_BLOCK + MOST_BYTES,
     };
   }
 

@@ -61,6 +61,8 @@ export interface Changed {
   rest: string;
   /** Bytes of the whole state once they are stored. */
   bytes: number;
+  /** Bytes to reserve for it: as many as it may take until a call has written other blocks. */
+  room: number;
 }
 
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
@@ -197,8 +199,9 @@ export class StateRows {
     const isNew = this.hash !== hash;
     const restText = JSON.stringify(rest);
     const written = this.#blocks.written(body.memory, ranges, { known, used, isNew });
-    const bytes = written.bytes + stringBytes(restText);
-    return { hash, isNew, written, ranges, rest: restText, bytes };
+    const restBytes = stringBytes(restText);
+    const [bytes, room] = [written.bytes + restBytes, written.room + restBytes];
+    return { hash, isNew, written, ranges, rest: restText, bytes, room };
   }
 
   /** Stores changes, and replaces the state of another build. Must run in a transaction; if that fails, make another `StateRows`. */

@@ -69,6 +69,23 @@ describe("where a caller has used up everything", () => {
     }
     expect(said.at(-1)).toMatch(/keep too much/);
     expect(await sumOf(held)).toBe(9);
+    expect(await call("drafts", "read", {})).toBe("30000");
+    expect(Number(await call("drafts", "drop", {}))).toBeGreaterThan(0);
+  });
+
+  test("variables that were filled to the last, little by little, can be read and dropped", async () => {
+    const { call } = await fullCaller();
+    let kept = 0;
+    for (let text = "0"; text !== "full";) {
+      text = await call("drafts", "keep", { text: "a".repeat(40_000) });
+      if (/keep too much/.test(text)) text = "full";
+      else kept = Number(text);
+    }
+    expect(kept).toBeGreaterThan(500_000);
+    for (let nth = 0; nth < 20; nth++) expect(await call("drafts", "read", {})).toBe("30000");
+    await abortAllDurableObjects();
+    for (let nth = 0; nth < 70; nth++) expect(await call("drafts", "keep", {})).toBe(`${kept}`);
+    expect(await call("drafts", "drop", {})).toBe(`${kept / 40_000}`);
   });
 
   test("what is lent for memory is not for files", async () => {
