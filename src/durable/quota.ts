@@ -4,7 +4,6 @@ import { logError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { StateObject } from "./remote-hooks.ts";
 import { PART } from "../parts.ts";
-import type { Most } from "./room.ts";
 import { hasRow, hasTable } from "./tables.ts";
 
 const MINUTE = 60_000;
@@ -17,6 +16,13 @@ const TABLES = [
   // Those of an object's bytes that are of the reserve.
   "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
 ];
+
+/** What a caller may hold in all objects together. */
+export interface Most {
+  most: number;
+  /** Bytes above that which may be lent; 0 for what adds to files. */
+  reserve: number;
+}
 
 interface Held extends Record<string, SqlStorageValue> {
   object: string;

@@ -2,7 +2,7 @@ import { countedBy, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
-import { MOST_LENT } from "./quota.ts";
+import { MOST_LENT, type Most } from "./quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "./tables.ts";
 
@@ -10,13 +10,6 @@ import { hasTable } from "./tables.ts";
 interface Holder extends Rpc.DurableObjectBranded {
   hold(object: string, bytes: number, of: Most): Promise<number | undefined>;
   available(object: string, most: number): Promise<number>;
-}
-
-/** What a caller may hold in all objects together. */
-export interface Most {
-  most: number;
-  /** Bytes above that which may be lent; 0 for what adds to files. */
-  reserve: number;
 }
 
 interface Row {
