@@ -111,8 +111,14 @@ export class Room {
   }
 
   /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
-  #hold({ key, shares }: Counted, bytes: number, mayBorrow = true): Promise<number | undefined> {
-    return this.#quotas!.getByName(key).hold(this.#object, bytes, {
+  async #hold(
+    { key, shares }: Counted,
+    bytes: number,
+    mayBorrow = true,
+  ): Promise<number | undefined> {
+    // Its binding may have been there before.
+    if (this.#quotas === undefined) return 0;
+    return this.#quotas.getByName(key).hold(this.#object, bytes, {
       most: limits.callerStateBytes * shares,
       reserve: mayBorrow ? limits.callerReserveBytes * shares : 0,
     });
