@@ -136,6 +136,8 @@ export const limits = {
   lookUpFuel: 1000,
   /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
   vectors: 1024,
+  /** Fuel with which a guest collects its garbage before its state is stored: several times what a full memory needs. */
+  collectFuel: 1_000_000_000,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
   /** Stored memory and variables of a servlet in one scope: as much as one instance may have. */
@@ -145,7 +147,13 @@ export const limits = {
    * scopes that all callers share are not counted. Four times what the files of one scope may take.
    */
   callerStateBytes: 1024 * 1024 * 1024,
-  /** Of that, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
+  /**
+   * Above that, for calls that add nothing to files: also where a caller has used up everything, what is there can be read
+   * and deleted, and a servlet can begin, though its memory grows by some pages for that. One scope gets 1 MiB of it at
+   * most, and scopes that keep nothing yet get half of it in all.
+   */
+  callerReserveBytes: 64 * 1024 * 1024,
+  /** Of `callerStateBytes`, what files leave for the memory that their call changes, or half of the rest; how long an object relies on what it has heard of it. */
   memoryRoomBytes: 1024 * 1024,
   roomMs: 10_000,
   /**

@@ -149,8 +149,8 @@ class StateHooks extends Hooks {
     this.#reserve = reserve;
   }
 
-  reserve(bytes: number): Promise<Settled<void>> {
-    return settled(() => this.#reserve(bytes));
+  reserve(bytes: number, addsFiles: boolean): Promise<Settled<void>> {
+    return settled(() => this.#reserve(bytes, addsFiles));
   }
 }
 
@@ -163,7 +163,7 @@ class Reserve extends RpcTarget {
     this.#reserve = reserve;
   }
 
-  reserve(bytes: number): Promise<Settled<void>> {
-    return settled(() => this.#reserve(bytes));
+  reserve(bytes: number, addsFiles: boolean): Promise<Settled<void>> {
+    return settled(() => this.#reserve(bytes, addsFiles));
   }
 }

@@ -30,7 +30,7 @@ export interface StateRun extends LoadedRun {
 /** The hooks of such a run. */
 export interface StateHooks extends LoadedHooks {
   /** Reserves so many bytes for what is kept. Fails where they may not be stored. */
-  reserve(bytes: number): Promise<Settled<void>>;
+  reserve(bytes: number, addsFiles: boolean): Promise<Settled<void>>;
 }
 
 /** A servlet by what its state depends on. */
@@ -86,7 +86,7 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
           setup: { ...setup, keepsState: true },
           isDurable,
           ...(room !== undefined && { room }),
-          reserve: async (bytes) => unsettled(await hooks.reserve(bytes)),
+          reserve: async (bytes, addsFiles) => unsettled(await hooks.reserve(bytes, addsFiles)),
         }),
       );
       this.ctx.waitUntil(ended);
@@ -115,7 +115,7 @@ export function stateOf({ limits: given, ...code }: StateCode | Pick<StateCode, 
           servlet: whole(servlet),
           filesOnly,
           newInstance: () => newInstanceOf(demanded()),
-          reserve: async (bytes) => unsettled(await hooks.reserve(bytes)),
+          reserve: async (bytes, addsFiles) => unsettled(await hooks.reserve(bytes, addsFiles)),
         });
         await this.ctx.storage.sync();
       });

@@ -14,6 +14,8 @@ export interface Kept {
   vars: Variables;
   /** The blocks of its memory as they are stored. */
   blocks: KnownBlocks;
+  /** By the numbers of blocks: 1 if a pristine instance has something there. */
+  used: Uint8Array;
 }
 
 /** Something that is kept in memory, and its bytes there. */

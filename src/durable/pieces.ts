@@ -32,6 +32,13 @@ export function changedCells(
   return changed;
 }
 
+/** True if a block of a memory is zero. */
+export function isZero(memory: Uint8Array, nth: number): boolean {
+  const block = words(memory.subarray(nth * BLOCK, (nth + 1) * BLOCK));
+  for (let word = 0; word < block.length; word++) if (block[word] !== 0n) return false;
+  return true;
+}
+
 /** These cells of a memory, which are in order, as pieces. None is in two blocks. */
 export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Array {
   const pieces = new Uint8Array(cells.length * (HEAD + CELL));

@@ -8,8 +8,21 @@ import { hasRow, hasTable } from "./tables.ts";
 
 const MINUTE = 60_000;
 
-const HELD =
-  "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)";
+/** The most of the reserve that one object is lent: a part, in which all is counted. */
+export const MOST_LENT = PART;
+
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)",
+  // Those of an object's bytes that are of the reserve.
+  "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
+];
+
+/** What a caller may hold in all objects together. */
+export interface Most {
+  most: number;
+  /** Bytes above that which may be lent; 0 for what adds to files. */
+  reserve: number;
+}
 
 interface Held extends Record<string, SqlStorageValue> {
   object: string;
@@ -38,46 +51,62 @@ export class Quota extends DurableObject {
   }
 
   /**
-   * Sets how many bytes an object of servlet state holds for this caller; 0 if it holds nothing any more. False, and
-   * nothing is set, if it were more than before and more than `most` with what others hold.
+   * Sets how many bytes an object of servlet state holds for this caller; 0 if it holds nothing any more. Returns how many
+   * of them are of the reserve. Undefined, and nothing is set, if they are more than before, and do not fit.
    */
-  async hold(object: string, bytes: number, most: number): Promise<boolean> {
+  async hold(object: string, bytes: number, of: Most): Promise<number | undefined> {
     const { sql } = this.ctx.storage;
-    sql.exec(HELD);
-    if (!this.#fits(object, bytes, most)) {
+    for (const table of TABLES) sql.exec(table);
+    let lent = this.#lentFor(object, bytes, of);
+    if (lent === undefined) {
       await this.#audit(object);
-      if (!this.#fits(object, bytes, most)) return false;
+      lent = this.#lentFor(object, bytes, of);
+      if (lent === undefined) return undefined;
     }
-    this.#set(object, bytes);
+    this.#set(object, bytes, lent);
     // A caller for whom nothing is kept any more leaves nothing here either.
     if (!hasRow(sql, "SELECT 1 FROM held")) await this.ctx.storage.deleteAll();
-    return true;
+    return lent;
   }
 
   /** The bytes that `hold` would let this object hold now, where all may hold `most`. */
   async available(object: string, most: number): Promise<number> {
     const { sql } = this.ctx.storage;
     if (!hasTable(sql, "held")) return most;
-    if (!this.#fits(object, this.#held(object).own + PART, most)) await this.#audit(object);
-    const { own, others } = this.#held(object);
-    return Math.max(own, most - others);
+    for (const table of TABLES) sql.exec(table);
+    const before = this.#held(object);
+    if (before.others + before.own + PART > most) await this.#audit(object);
+    const { own, lent, others } = this.#held(object);
+    return Math.max(own - lent, most - others);
   }
 
-  #fits(object: string, bytes: number, most: number): boolean {
-    const { own, others } = this.#held(object);
-    return bytes <= own || others + bytes <= most;
+  /** The bytes of the reserve that an object has if it holds so many; undefined if they do not fit. */
+  #lentFor(object: string, bytes: number, { most, reserve }: Most): number | undefined {
+    const { own, lent, others } = this.#held(object);
+    const excess = Math.max(0, others + bytes - most);
+    const lentThen = Math.min(excess, bytes, lent + Math.max(0, bytes - own));
+    // Half is for objects that hold something already: what is in them can be read and deleted.
+    const lendable = own > 0 ? reserve : reserve / 2;
+    const fits =
+      bytes <= own - lent ||
+      lentThen === 0 ||
+      (reserve > 0 && (bytes <= own || (lentThen <= MOST_LENT && excess <= lendable)));
+    return fits ? lentThen : undefined;
   }
 
-  /** The bytes that this object holds, and all others together. */
+  /** The bytes that this object holds, those of them that are of the reserve, and the bytes of all others together. */
   #held(object: string) {
-    const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?), 0) AS own,
-      COALESCE(SUM(bytes) FILTER (WHERE object <> ?), 0) AS others FROM held`;
+    const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?1), 0) AS own,
+      COALESCE(SUM(bytes) FILTER (WHERE object <> ?1), 0) AS others,
+      COALESCE((SELECT bytes FROM lent WHERE object = ?1), 0) AS lent FROM held`;
     const { sql } = this.ctx.storage;
-    return sql.exec<{ own: number; others: number }>(query, object, object).one();
+    return sql.exec<{ own: number; others: number; lent: number }>(query, object).one();
   }
 
-  #set(object: string, bytes: number): void {
+  #set(object: string, bytes: number, lent: number): void {
     const { sql } = this.ctx.storage;
+    if (lent === 0) sql.exec("DELETE FROM lent WHERE object = ?", object);
+    else sql.exec("INSERT OR REPLACE INTO lent VALUES (?, ?)", object, lent);
     if (bytes === 0) sql.exec("DELETE FROM held WHERE object = ?", object);
     else {
       const next = "(SELECT COALESCE(MAX(nth), 0) + 1 FROM held)";
@@ -102,7 +131,7 @@ export class Quota extends DurableObject {
           const bytes = await objects.get(objects.idFromString(object)).held();
           // Unless it was heard of meanwhile: its answer is older then.
           if (hasRow(sql, "SELECT 1 FROM held WHERE object = ? AND nth = ?", object, nth)) {
-            this.#set(object, bytes);
+            this.#set(object, bytes, Math.min(bytes, this.#held(object).lent));
           }
         } catch (error) {
           logError(error); // It counts as before.

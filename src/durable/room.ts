@@ -2,12 +2,13 @@ import { countedBy, type Counted } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import { PART } from "../parts.ts";
+import { MOST_LENT, type Most } from "./quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "./tables.ts";
 
 /** The caller's quota, which counts how much each object of servlet state holds for that caller. */
 interface Holder extends Rpc.DurableObjectBranded {
-  hold(object: string, bytes: number, most: number): Promise<boolean>;
+  hold(object: string, bytes: number, of: Most): Promise<number | undefined>;
   available(object: string, most: number): Promise<number>;
 }
 
@@ -27,6 +28,8 @@ export class Room {
   readonly #quotas: DurableObjectNamespace<Holder> | undefined;
 
   #known: Row | undefined;
+  /** The bytes of them that are of the reserve; undefined if not known. */
+  #lent: number | undefined;
   #available: { bytes: number; until: number } | undefined;
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
@@ -59,19 +62,28 @@ export class Room {
     return bytes;
   }
 
-  /** Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left. */
-  async demand(caller: string | undefined, bytes: number): Promise<void> {
-    if (caller === undefined || this.#quotas === undefined || bytes <= this.bytes) return;
+  /**
+   * Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left: what does not
+   * add to files may take some of the reserve.
+   */
+  async demand(caller: string | undefined, bytes: number, addsFiles: boolean): Promise<void> {
+    if (caller === undefined || this.#quotas === undefined) return;
+    if (bytes <= this.bytes - (addsFiles ? (this.#lent ?? MOST_LENT) : 0)) return;
     await this.#shrinking;
     const before = this.bytes;
-    const wanted = Math.ceil(bytes / PART) * PART;
+    const wanted = Math.max(before, Math.ceil(bytes / PART) * PART);
     const counted = countedBy(caller);
+    let lent = 0;
     for (const [at, one] of counted.entries()) {
-      if (await this.#hold(one, wanted)) continue;
-      await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
-      throw noRoom();
+      const lentByOne = await this.#hold(one, wanted, !addsFiles);
+      if (lentByOne === undefined) {
+        await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
+        throw noRoom();
+      }
+      lent = Math.max(lent, lentByOne);
     }
-    this.#save(caller, wanted);
+    this.#lent = lent;
+    if (wanted > before) this.#save(caller, wanted);
   }
 
   /** True if a good part of it is not needed for so many bytes. */
@@ -94,13 +106,22 @@ export class Room {
     const { caller } = this.#row;
     await this.#shrinking;
     await work();
-    this.#known = undefined;
+    this.#known = this.#lent = undefined;
     if (caller !== undefined) await Promise.all(countedBy(caller).map((one) => this.#hold(one, 0)));
   }
 
-  async #hold({ key, shares }: Counted, bytes: number): Promise<boolean> {
-    const most = limits.callerStateBytes * shares;
-    return (await this.#quotas?.getByName(key).hold(this.#object, bytes, most)) ?? true;
+  /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
+  async #hold(
+    { key, shares }: Counted,
+    bytes: number,
+    mayBorrow = true,
+  ): Promise<number | undefined> {
+    // Its binding may have been there before.
+    if (this.#quotas === undefined) return 0;
+    return this.#quotas.getByName(key).hold(this.#object, bytes, {
+      most: limits.callerStateBytes * shares,
+      reserve: mayBorrow ? limits.callerReserveBytes * shares : 0,
+    });
   }
 
   get #row(): Row {

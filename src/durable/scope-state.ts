@@ -1,4 +1,4 @@
-import { Fault } from "../errors.ts";
+import { Fault, logError } from "../errors.ts";
 import { filesIn } from "../files/archive.ts";
 import { FileError } from "../files/errors.ts";
 import { FileStore } from "../files/file-store.ts";
@@ -8,11 +8,13 @@ import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { limits } from "../limits.ts";
 import type { Notification } from "../model.ts";
+import { PART } from "../parts.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { mebibytes, memoryBytes } from "../text.ts";
 import { inSpan, type Span } from "../tracing/spans.ts";
 import {
   callExport,
+  collectGarbage,
   type Durability,
   type Ending,
   type Program,
@@ -21,11 +23,11 @@ import {
 } from "../wasm/call.ts";
 import type { Guest } from "../wasm/guest.ts";
 import type { Instance } from "../wasm/link.ts";
-import { borrow } from "../wasm/pool.ts";
+import { borrow, usedWhenPristine } from "../wasm/pool.ts";
 import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
 import { changeOf, plainEnding, type Change, type PlainEnding } from "./plain-ending.ts";
-import { CorruptState, StateRows } from "./state-rows.ts";
+import { CorruptState, StateRows, type Changed } from "./state-rows.ts";
 
 /** A database that nothing else uses, such as the storage of a Durable Object. */
 export interface StateStorage {
@@ -47,8 +49,11 @@ export interface ScopeRun {
   isDurable: boolean;
   /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
   room?: number;
-  /** Called before a commit, with the bytes of memory and files that will be stored. Throws if they exceed a quota. */
-  reserve?(bytes: number): Promise<void>;
+  /**
+   * Called before a commit, with the bytes of memory and files that will be stored, and whether the call adds to the
+   * files. Throws if they exceed a quota.
+   */
+  reserve?(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** A run, and its progress. */
@@ -56,8 +61,10 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
   changes: Change[];
-  /** The blocks of its memory as they are stored. */
-  blocks: Kept["blocks"];
+  /** What is known of its memory. */
+  memory: Pick<Kept, "blocks" | "used">;
+  /** Bytes of all files when it began. */
+  fileBytes: number;
   isCommitted: boolean;
 }
 
@@ -89,7 +96,11 @@ export class ScopeState {
       this.dropKept();
     }
     const files = this.filesFor(servlet, setup.world.now(), run.room);
-    const running: Running = { ...run, files, changes: [], blocks: new Map(), isCommitted: false };
+    const running: Running = {
+      ...{ ...run, files, changes: [], isCommitted: false },
+      memory: { blocks: new Map(), used: new Uint8Array() },
+      fileBytes: files?.bytes ?? 0,
+    };
     const ending = await callExport(
       program,
       run.export,
@@ -127,7 +138,8 @@ export class ScopeState {
         now: BigInt(Math.round(now)) * 1_000_000n,
         initial,
         continues: this.rows.hash === buildOf(servlet),
-        most: Math.min(filesLimit, filesRoom),
+        most: filesLimit,
+        room: filesRoom,
       });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
@@ -172,8 +184,9 @@ export class ScopeState {
     known: KnownBlocks | undefined,
   ): Promise<Kept> {
     const instance = await borrow(program, guest);
+    const used = usedWhenPristine(program, instance);
     try {
-      return { instance, ...this.rows.load(instance, buildOf(servlet), known) };
+      return { instance, used, ...this.rows.load(instance, buildOf(servlet), known) };
     } catch (error) {
       if (error instanceof CorruptState) throw unreadable(servlet.name);
       throw error;
@@ -188,10 +201,10 @@ export class ScopeState {
         // Its ending is stored under its seed, so the journal must have the seed first.
         if (isDurable) await guest.journal.begin();
         const kept = takeKept(this);
-        const { instance, vars, blocks } = kept.instance
+        const { instance, vars, ...memory } = kept.instance
           ? kept
           : await this.#load(program, guest, servlet, kept.blocks);
-        running.blocks = blocks;
+        running.memory = memory;
         instance.guest = guest;
         for (const [variable, value] of vars) guest.setVariable(variable, value);
         return instance;
@@ -222,17 +235,16 @@ export class ScopeState {
     running: Running,
     { instance, ending, span }: { instance: Instance; ending: Ending; span: Span },
   ): Promise<void> {
-    const { servlet, files, setup, changes, blocks, isDurable } = running;
+    const { files, setup, changes, memory, isDurable } = running;
     const { journal, leaves, vars } = instance.guest!;
+    const kept = { instance, vars, ...memory };
     // Undefined if the next call starts with empty memory.
-    const change =
-      leaves === "changes"
-        ? this.rows.changed({ instance, vars, blocks }, buildOf(servlet))
-        : undefined;
+    const change = leaves === "changes" ? this.#changed(kept, running) : undefined;
     const bytes = change?.bytes ?? 0;
     if (bytes > limits.stateBytes) throw tooLarge(bytes);
     span.set({ "edge_servlets.state_bytes": bytes, "edge_servlets.file_bytes": files?.bytes });
-    await running.reserve?.(bytes + (files?.bytes ?? 0));
+    const fileBytes = files?.bytes ?? 0;
+    await running.reserve?.((change?.room ?? 0) + fileBytes, fileBytes > running.fileBytes);
     if (setup.signal().aborted) throw new Fault("cancelled", "The call was cancelled.");
     this.transaction(() => {
       files?.commit({ keepsOpen: change !== undefined });
@@ -243,7 +255,27 @@ export class ScopeState {
     running.isCommitted = true;
     if (change === undefined) return;
     instance.hasStarted = true;
-    keepInstance(this, running.program, { instance, vars, blocks });
+    keepInstance(this, running.program, kept);
+  }
+
+  /** What a call has changed in its memory; where that would take much more room, without its garbage. */
+  #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
+    const build = buildOf(servlet);
+    const change = this.rows.changed(kept, build);
+    const { room, roomBefore } = change.written;
+    // Room is reserved in such parts.
+    const parts = Math.ceil((room + (files?.bytes ?? 0)) / PART);
+    const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
+    if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
+    try {
+      return collectGarbage(kept.instance) ? this.rows.changed(kept, build, change.ranges) : change;
+    } catch (error) {
+      logError(error);
+      throw new Fault(
+        "servlet_failed",
+        "The state of this servlet cannot be stored: collecting its garbage takes too long. Nothing was changed. Delete something that it keeps, or reset its state.",
+      );
+    }
   }
 }
 

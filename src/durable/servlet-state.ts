@@ -168,9 +168,9 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         seed: run.seed,
         isDurable: run.isDurable === true,
         ...(hasFolders && { room: await this.#room.available(caller) }),
-        reserve: (bytes) => {
+        reserve: (bytes, addsFiles) => {
           stored = bytes;
-          return this.#room.demand(caller, bytes);
+          return this.#room.demand(caller, bytes, addsFiles);
         },
       });
       const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
@@ -244,7 +244,8 @@ export function servletStateObject(bundle: Bundle, share: Share) {
         this.#inTurn(nobodysCall.signal(), async () => {
           const servlet = demandServed(this.#servlet(of));
           const place = await this.#place(servlet);
-          const reserve = (bytes: number) => this.#room.demand(caller, bytes);
+          const reserve = (bytes: number, addsFiles: boolean) =>
+            this.#room.demand(caller, bytes, addsFiles);
           await place.imported(servlet, file, { filesOnly, reserve });
           this.#lists = undefined;
           await this.#postponeDeletion(servlet, caller);

@@ -2,7 +2,7 @@
 import type { Sealing } from "../files/sealing.ts";
 import type { Sql } from "../files/sql.ts";
 import { BLOCK, type Range } from "../wasm/marks.ts";
-import { CELLS, changedCells, inPieces, piecesOf, putPiece } from "./pieces.ts";
+import { CELLS, changedCells, inPieces, isZero, piecesOf, putPiece } from "./pieces.ts";
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS blocks (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
@@ -26,6 +26,15 @@ const MOST_KNOWN = 256;
 /** Copies of blocks as they are stored, by number, in the order in which they were last written. */
 export type KnownBlocks = Map<number, Uint8Array>;
 
+/** A memory, and how much of it is stored. */
+export interface StoredMemory {
+  known: KnownBlocks;
+  /** By the numbers of blocks: 1 if a pristine instance has something there. Others take no room where they are zero. */
+  used: Uint8Array;
+  /** True if none of this memory is stored yet. */
+  isNew: boolean;
+}
+
 /** The memory blocks that a call has written, to be stored. */
 export interface Written {
   memory: Uint8Array;
@@ -35,10 +44,15 @@ export interface Written {
   pieces: Uint8Array;
   /** The numbers of the other blocks, which are stored whole. */
   unknown: ReadonlySet<number>;
+  /** The numbers of stored blocks that are zero again, as in a pristine instance: they are deleted. */
+  empty: ReadonlySet<number>;
   /** True if the rows of pieces are to be merged into one row, or into whole blocks. */
   isFull: boolean;
   /** The most bytes that the whole memory takes once they are stored. */
   bytes: number;
+  /** Bytes to reserve for it, and those for what was stored before: for as many pieces as there may be. */
+  room: number;
+  roomBefore: number;
 }
 
 /** Rows of pieces that are stored. */
@@ -118,23 +132,31 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** The changes of a call in these ranges of a memory, to be stored by `save`. `isNew`: none of this memory is stored yet. */
+  /** The changes of a call in these ranges of a memory, to be stored by `save`. */
   written(
     memory: Uint8Array,
-    known: KnownBlocks,
     ranges: readonly Range[],
-    isNew: boolean,
+    { known, used, isNew }: StoredMemory,
   ): Written {
     const stored = isNew ? new Set<number>() : this.#numbers;
     let count = stored.size;
     const unknown = new Set<number>();
+    const empty = new Set<number>();
+    const compared: Range[] = [];
     for (const { from, to } of ranges) {
       for (let nth = from / BLOCK; nth * BLOCK < to; nth++) {
-        if (!known.has(nth)) unknown.add(nth);
+        if (used[nth] !== 1 && isZero(memory, nth)) {
+          if (stored.has(nth)) empty.add(nth);
+          continue;
+        }
+        if (known.has(nth))
+          compared.push({ from: nth * BLOCK, to: Math.min(to, (nth + 1) * BLOCK) });
+        else unknown.add(nth);
         if (!stored.has(nth)) count++;
       }
     }
-    const cells = changedCells(memory, known, ranges);
+    count -= empty.size;
+    const cells = changedCells(memory, known, compared);
     const pieces = piecesOf(memory, cells);
     const rows = isNew ? noRows() : this.#rows;
     const bytes = rows.bytes + pieces.length;
@@ -143,11 +165,21 @@ export class StateBlocks {
       bytes > MOST_BYTES ||
       // Else the older pieces would be put into the newer whole block when it is read.
       !unknown.isDisjointFrom(rows.cells);
-    return { memory, known, cells, pieces, unknown, isFull, bytes: count * STORED_BLOCK + bytes };
+    return {
+      ...{ memory, known, cells, pieces, unknown, empty, isFull },
+      bytes: count * STORED_BLOCK + bytes,
+      room: count * STORED_BLOCK + MOST_BYTES,
+      roomBefore: stored.size * STORED_BLOCK + MOST_BYTES,
+    };
   }
 
   /** Stores changes. Must run in a transaction; if that fails, make another `StateBlocks`. */
-  save({ memory, known, cells, pieces, unknown, isFull }: Written): void {
+  save({ memory, known, cells, pieces, unknown, empty, isFull }: Written): void {
+    for (const nth of empty) {
+      this.#sql.exec("DELETE FROM blocks WHERE nth = ?", nth);
+      this.#numbers.delete(nth);
+      known.delete(nth);
+    }
     for (const nth of this.#mark(cells)) putKnown(known, nth, memory);
     if (!isFull) {
       if (cells.length > 0) this.#addRow(pieces);
@@ -178,6 +210,8 @@ export class StateBlocks {
   /** Merges the cells of all rows into one row; if that is too large, stores their blocks whole. */
   #merge(memory: Uint8Array, known: KnownBlocks): void {
     const { cells, newest } = this.#rows;
+    // Pieces of blocks that were deleted as they became zero.
+    for (const nth of [...cells.keys()]) if (!this.#numbers.has(nth)) cells.delete(nth);
     const changed: number[] = [];
     for (const [nth, flags] of [...cells].toSorted(([a], [b]) => a - b)) {
       for (let cell = flags.indexOf(1); cell >= 0; cell = flags.indexOf(1, cell + 1)) {

@@ -7,9 +7,11 @@ import { removeTree } from "../files/tree.ts";
 import { limits } from "../limits.ts";
 import { framesIn, type Frame, type Head } from "../state-file.ts";
 import { memoryBytes, stringBytes } from "../text.ts";
+import { usedBlocks } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
 import { BLOCK } from "../wasm/marks.ts";
 import { buildOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
+import { isZero } from "./pieces.ts";
 import { applyRest, type Rest } from "./rest.ts";
 
 interface Importing {
@@ -19,7 +21,7 @@ interface Importing {
   /** A new instance of the servlet, on which globals and variables are tried. */
   newInstance(): Promise<Instance>;
   /** Throws where so many bytes may not be stored. */
-  reserve(bytes: number): Promise<void>;
+  reserve(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** Replaces what is kept by what is in a file; in one transaction, or not at all. */
@@ -34,6 +36,7 @@ export async function importInto(
     const nodes = new Map<number, number>();
     const place: Place = { root: 0, last: 0, times: new Map() };
     let rest: Rest | undefined;
+    let used = new Uint8Array();
     let hasBuild = false;
     let isFirst = true;
     let isOpened = false;
@@ -50,13 +53,16 @@ export async function importInto(
           if (!hasBuild || rest !== undefined) throw misplaced();
           const { is: _, ...whole } = head;
           if (filesOnly) break;
-          demandApplicable(await newInstance(), whole);
+          const instance = await newInstance();
+          used = usedBlocks(instance);
+          demandApplicable(instance, whole);
           rest = whole;
           break;
         }
         case "block":
           if (filesOnly) break;
           if (!fits(rest, head.nth, content)) throw misplaced();
+          if (used[head.nth] !== 1 && isZero(content, 0)) break;
           memory.put(head.nth, content);
           if (memory.bytes > limits.stateBytes) throw tooLarge();
           break;
@@ -77,7 +83,7 @@ export async function importInto(
     dropUnopened(files);
     const restBytes = rest === undefined ? 0 : stringBytes(JSON.stringify(rest));
     const bytes = memory.bytes + restBytes + files.bytes;
-    await reserve(bytes);
+    await reserve(bytes, true);
     state.dropKept();
     state.transaction(() => {
       files.commit({ keepsOpen: rest !== undefined });

@@ -28,8 +28,11 @@ export interface PlaceRun {
   isDurable: boolean;
   /** Bytes of memory and files that may be stored, as far as is known. */
   room?: number;
-  /** Called before a commit, with the bytes that will be stored. Throws where they may not be. */
-  reserve(bytes: number): Promise<void>;
+  /**
+   * Called before a commit, with the bytes that will be stored, and whether the call adds to the files. Throws where they
+   * may not be.
+   */
+  reserve(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
 /** How a file is imported. */

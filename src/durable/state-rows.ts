@@ -8,7 +8,7 @@ import {
   type Body,
 } from "../wasm/image.ts";
 import type { Instance } from "../wasm/link.ts";
-import { BLOCK, marksOf, takeWritten, type Range } from "../wasm/marks.ts";
+import { BLOCK, mark, marksOf, takeWritten, type Range } from "../wasm/marks.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { limits } from "../limits.ts";
@@ -49,19 +49,20 @@ interface Ended {
   ending: PlainEnding;
 }
 
-/** State that was loaded into an instance. */
-export type Loaded = Omit<Kept, "instance">;
-
 /** The changes of a call, to be stored. */
 export interface Changed {
   hash: string;
   /** True if there is no state of this build yet. */
   isNew: boolean;
   written: Written;
+  /** Where the memory may have been written. */
+  ranges: readonly Range[];
   /** A `Rest` as JSON. */
   rest: string;
   /** Bytes of the whole state once they are stored. */
   bytes: number;
+  /** Bytes to reserve for it: as many as it may take until a call has written other blocks. */
+  room: number;
 }
 
 const hashOf = (text: string): string => bytesToHex(sha256(encoder.encode(text)));
@@ -121,7 +122,7 @@ export class StateRows {
    * Loads the stored state into a pristine instance of this build. Returns the variables, and the blocks: the `known`
    * ones, else those in the database. State of another build is not loaded. Throws `CorruptState`.
    */
-  load(instance: Instance, hash: string, known?: KnownBlocks): Loaded {
+  load(instance: Instance, hash: string, known?: KnownBlocks): Pick<Kept, "vars" | "blocks"> {
     const rest = this.hash === hash ? this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
     const vars = applyRest(instance, rest);
@@ -177,10 +178,18 @@ export class StateRows {
     this.#sql.exec("DELETE FROM ending_parts");
   }
 
-  /** The changes of a call, to be stored by `save`. Clears the instance's marks of written blocks. */
-  changed({ instance, vars, blocks: known }: Kept, hash: string): Changed {
+  /**
+   * The changes of a call, to be stored by `save`: all since those `before` that were not. Clears the instance's marks of
+   * written blocks.
+   */
+  changed(
+    { instance, vars, blocks: known, used }: Kept,
+    hash: string,
+    before: readonly Range[] = [],
+  ): Changed {
     const body = currentBody(instance);
-    const written = writtenIn(body, sizeOf(instance.exports));
+    for (const { from, to } of before) mark(body.marks!.memory, from, to - from);
+    const ranges = writtenIn(body, sizeOf(instance.exports));
     clearKernel(body);
     const rest: Rest = {
       pages: (body.pages?.value as number | undefined) ?? 0,
@@ -189,9 +198,10 @@ export class StateRows {
     };
     const isNew = this.hash !== hash;
     const restText = JSON.stringify(rest);
-    const blocks = this.#blocks.written(body.memory, known, written, isNew);
-    const bytes = blocks.bytes + stringBytes(restText);
-    return { hash, isNew, written: blocks, rest: restText, bytes };
+    const written = this.#blocks.written(body.memory, ranges, { known, used, isNew });
+    const restBytes = stringBytes(restText);
+    const [bytes, room] = [written.bytes + restBytes, written.room + restBytes];
+    return { hash, isNew, written, ranges, rest: restText, bytes, room };
   }
 
   /** Stores changes, and replaces the state of another build. Must run in a transaction; if that fails, make another `StateRows`. */

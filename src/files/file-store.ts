@@ -1,6 +1,7 @@
 import { FileError } from "./errors.ts";
 import { Files } from "./files.ts";
 import { Inodes } from "./inodes.ts";
+import { limits } from "../limits.ts";
 import type { Mount } from "./mounts.ts";
 import { Overlay } from "./overlay.ts";
 import { RIGHTS_ALL } from "./rights.ts";
@@ -24,7 +25,12 @@ export interface BeginOptions {
   continues?: boolean;
   /** Bytes that all files may take, where that is less than `limits.fileBytes`. */
   most?: number | undefined;
+  /** Bytes up to which files may be added to. What they begin with may take `INITIAL_BYTES` more than what is there. */
+  room?: number;
 }
+
+/** Small files to begin with find room also where there is none, so that a servlet can be used. */
+const INITIAL_BYTES = 512 * 1024;
 
 /**
  * The files of one scope, in a database of which nothing else uses tables named `file_…`. One call uses
@@ -49,11 +55,18 @@ export class FileStore {
   }
 
   /** The files for a call. One that was neither committed nor dropped is dropped. */
-  begin(mounts: readonly Mount[], { now, initial, continues = false, most }: BeginOptions): Files {
+  begin(
+    mounts: readonly Mount[],
+    { now, initial, continues = false, most = Infinity, room = Infinity }: BeginOptions,
+  ): Files {
     this.#current?.drop();
     Overlay.deleteStaged(this.#sql);
     const overlay = new Overlay(this.#sql, this.#sealing);
-    const inodes = new Inodes(overlay, now, most);
+    const inodes = new Inodes(overlay, now);
+    const limit = (bytes: number) => {
+      inodes.most = Math.min(most, limits.fileBytes, Math.max(room, bytes));
+    };
+    limit(inodes.totals.bytes + INITIAL_BYTES);
     const files = new Files(overlay, inodes, mounts, continues);
     this.#current = files;
     const isNew = !continues || inodes.totals.open === undefined;
@@ -63,6 +76,7 @@ export class FileStore {
       const root = rootOf(files, host, own, !writable.has(host));
       if (isNew) openMount(files, path, root);
     }
+    limit(inodes.totals.bytes);
     return files;
   }
 

@@ -24,13 +24,12 @@ export class Inodes {
   /** The time that changes bear: nanoseconds since 1970. */
   now: bigint;
   readonly #overlay: Overlay;
-  readonly #most: number;
   #isWhole = false;
+  /** Bytes that all files may take. */
+  most = limits.fileBytes;
 
-  /** All files may take `most` bytes, and never more than `limits.fileBytes`. */
-  constructor(overlay: Overlay, now: bigint, most = limits.fileBytes) {
+  constructor(overlay: Overlay, now: bigint) {
     this.#overlay = overlay;
-    this.#most = Math.min(most, limits.fileBytes);
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
     // A copy: what is read must not change where the call changes nothing.
@@ -124,6 +123,6 @@ export class Inodes {
   }
 
   #demandWithin(bytes: number): void {
-    if (bytes > this.#most) throw new FileError("nospc");
+    if (bytes > this.most) throw new FileError("nospc");
   }
 }

@@ -18,6 +18,7 @@ export class RpcError extends Error {
 /** Gives an export's output as JSON text, or a promise of it. */
 export type Answer = (input: Record<string, unknown>) => unknown;
 
+const NO_INPUT = {};
 const rejections = new Map<object, unknown>();
 let settled: { output: string } | { failure: string } | undefined;
 
@@ -74,12 +75,18 @@ export function entryOf(answers: Readonly<Record<string, Answer>>): Entry {
       }
       if (rejections.size > 0) {
         __host.log(4, `A promise was rejected without a handler: ${unhandled()}`);
+        rejections.clear();
       }
-      if ("output" in settled) {
-        __host.output(settled.output);
+      const ending = settled;
+      // A servlet that keeps state stores all that is remembered.
+      clearTimers();
+      settled = undefined;
+      running.input = NO_INPUT;
+      if ("output" in ending) {
+        __host.output(ending.output);
         return 0;
       }
-      __host.fail(settled.failure);
+      __host.fail(ending.failure);
       return 1;
     },
 

@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Keeper, Recorded } from "../record.ts";
 import { Suspended, Wait } from "../suspension.ts";
 import { BudgetExceeded, type Fuel } from "./budget.ts";
@@ -96,6 +97,20 @@ export async function callIn(
   } catch (error) {
     return unwound(guest, guest.ended ?? error);
   }
+}
+
+/**
+ * Lets a guest whose call is over collect its garbage and make free memory zero. False if it does not know how to. If it
+ * throws, the instance must not be used any more.
+ */
+export function collectGarbage({ guest, exports }: Instance): boolean {
+  const collect = exports["edge_collect"];
+  if (typeof collect !== "function" || guest === undefined) return false;
+  guest.attach(exports, { fuel: limits.collectFuel });
+  // The call is over: nothing reaches the world.
+  guest.ended = new Error("a guest that collects garbage has called its host");
+  (collect as () => void)();
+  return true;
 }
 
 async function runIn(

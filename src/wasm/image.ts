@@ -162,6 +162,20 @@ function firstAfter(runs: Image["runs"], address: number): number {
   return low;
 }
 
+/** By the numbers of blocks: 1 if the instance's memory has something there. */
+export function usedBlocks({ exports }: { exports: WebAssembly.Exports }): Uint8Array<ArrayBuffer> {
+  const memory = memoryOf(exports);
+  const words = new Uint32Array(memory.buffer, 0, memory.length / 4);
+  const used = new Uint8Array(memory.length / BLOCK);
+  for (let word = 0; word < words.length; word++) {
+    if (words[word] === 0) continue;
+    const nth = Math.floor((word * 4) / BLOCK);
+    used[nth] = 1;
+    word = ((nth + 1) * BLOCK) / 4 - 1;
+  }
+  return used;
+}
+
 /** How an instance is now. */
 export function imageOf(exports: WebAssembly.Exports): Image {
   const memory = memoryOf(exports);

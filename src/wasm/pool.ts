@@ -7,6 +7,7 @@ import {
   imageOf,
   memoryOf,
   restore,
+  usedBlocks,
   type Image,
 } from "./image.ts";
 import { Journal } from "./journal.ts";
@@ -36,6 +37,16 @@ export interface Program extends Code {
 /** True if the start functions have run in the pristine state; else they run in each call. */
 export const isBornStarted = ({ patch, startsOnce }: Program) =>
   patch !== undefined || startsOnce === true;
+
+const knownUsed = new WeakMap<object, Uint8Array>();
+
+/** The blocks that a pristine instance, as this one is, has something in: see `usedBlocks`. */
+export function usedWhenPristine({ patch, module }: Program, instance: Instance): Uint8Array {
+  const key = patch ?? module;
+  const used = knownUsed.get(key) ?? usedBlocks(instance);
+  knownUsed.set(key, used);
+  return used;
+}
 
 /** The idle instances in this isolate of a program, or of all programs of an engine. */
 interface Pool {

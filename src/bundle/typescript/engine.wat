@@ -1,16 +1,18 @@
 ;; What stands between QuickJS and Extism: the exports of a servlet, and the host functions that the
 ;; authoring kit calls. Merged with quickjs.wasm it makes a plugin that runs the script it is given.
 ;;
-;; QuickJS's own functions take and give handles of JavaScript values. Nothing is freed that lives no
-;; longer than a call: the instance does not either.
+;; QuickJS's own functions take and give handles of JavaScript values. Those that a call makes are freed: the memory
+;; of a servlet that keeps state is that of its next call. The arguments and the result of `host_call` are freed by
+;; QuickJS, the arguments of `host_promise_rejection` are not.
 ;;
 ;; The lowest 4 KiB of QuickJS's memory are the far end of its stack, which is never reached; they hold
 ;; what is passed by address:
 ;;
-;;   64 a length   72 and 80 arguments of calls   128 subscription   192 event   240 count of events
+;;   64 a length   72 and 80 arguments of calls   96 the heap's first bytes   128 subscription   192 event   240 count of events
 ;;   256 names, each ended by a zero
 (module
   (import "qjs" "memory" (memory $memory 1))
+  (import "qjs" "__stack_pointer" (global $stack (mut i32)))
   (import "qjs" "qjs_initialize" (func $qjs_initialize))
   (import "qjs" "qjs_init" (func $qjs_init (result i32)))
   (import "qjs" "qjs_compile" (func $compile (param i32 i32 i32 i32 i32 i32) (result i32)))
@@ -20,6 +22,7 @@
   (import "qjs" "qjs_call" (func $call (param i32 i32 i32 i32) (result i32)))
   (import "qjs" "qjs_is_job_pending" (func $is_job_pending (result i32)))
   (import "qjs" "qjs_execute_pending_job" (func $run_job (result i32)))
+  (import "qjs" "qjs_free_value" (func $free_value (param i32)))
   (import "qjs" "qjs_is_exception" (func $is_exception (param i32) (result i32)))
   (import "qjs" "qjs_get_exception" (func $exception (result i32)))
   (import "qjs" "qjs_get_global" (func $global (result i32)))
@@ -112,6 +115,27 @@
     (local.set $block (call $block_of_bytes (local.get $bytes) (i32.load (i32.const 64))))
     (call $free_string (local.get $bytes))
     (local.get $block))
+  ;; Calls a function of the global object, whose name and arguments are at these addresses.
+  (func $call_global (param $name i32) (param $count i32) (param $values i32) (result i32)
+    (local $global i32) (local $function i32) (local $result i32)
+    (local.set $global (call $global))
+    (local.set $function (call $get (local.get $global) (local.get $name)))
+    (local.set $result
+      (call $call
+        (local.get $function)
+        (local.get $global)
+        (local.get $count)
+        (local.get $values)))
+    (call $free_value (local.get $function))
+    (call $free_value (local.get $global))
+    (local.get $result))
+  ;; Makes what was thrown the error of the export; gives its code.
+  (func $fail (result i32)
+    (local $exception i32)
+    (local.set $exception (call $exception))
+    (call $error_set (call $block_of_string (local.get $exception)))
+    (call $free_value (local.get $exception))
+    (i32.const 1))
   (func $string_of_block (param $block i64) (result i32)
     (local $length i32) (local $bytes i32) (local $value i32)
     (local.set $length (i32.wrap_i64 (call $block_length (local.get $block))))
@@ -246,7 +270,7 @@
         (i32.const 192)))
     (call $free_string (local.get $bytes))
     (if (result i32) (call $is_exception (local.get $first))
-      (then (i32.const 0))
+      (then (call $free_value (local.get $first)) (i32.const 0))
       (else (local.get $first))))
 
   (func (export "host_get_timezone_offset") (param i32 i32) (result i32) (i32.const 0))
@@ -258,15 +282,14 @@
   ;; Tells `__rejected(promise, reason, isHandled)` of a promise that is rejected without a handler.
   (func (export "host_promise_rejection")
     (param $promise i32) (param $reason i32) (param $is_handled i32)
+    (local.set $is_handled (call $new_number (f64.convert_i32_s (local.get $is_handled))))
     (i32.store (i32.const 80) (local.get $promise))
     (i32.store (i32.const 84) (local.get $reason))
-    (i32.store (i32.const 88) (call $new_number (f64.convert_i32_s (local.get $is_handled))))
-    (drop
-      (call $call
-        (call $get (call $global) (i32.const 319))
-        (call $global)
-        (i32.const 3)
-        (i32.const 80))))
+    (i32.store (i32.const 88) (local.get $is_handled))
+    (call $free_value (call $call_global (i32.const 319) (i32.const 3) (i32.const 80)))
+    (call $free_value (local.get $promise))
+    (call $free_value (local.get $reason))
+    (call $free_value (local.get $is_handled)))
   (func (export "host_module_normalize") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_module_load") (param i32 i32) (result i32) (i32.const 0))
 
@@ -274,6 +297,7 @@
   (func (export "_initialize")
     (local $name i32) (local $global i32)
     (call $qjs_initialize)
+    (i32.store (i32.const 96) (call $malloc (i32.const 8)))
     (drop (call $qjs_init))
     (local.set $global (call $global))
     (local.set $name (i32.const 256))
@@ -305,9 +329,7 @@
         (i32.const 16)
         (i32.const 64)))
     (if (i32.eqz (local.get $bytecode))
-      (then
-        (call $error_set (call $block_of_string (call $exception)))
-        (return (i32.const 1))))
+      (then (return (call $fail))))
     (local.set $block (call $block_of_bytes (local.get $bytecode) (i32.load (i32.const 64))))
     (call $output_set (local.get $block) (call $block_length (local.get $block)))
     (i32.const 0))
@@ -328,43 +350,71 @@
     (call $watch (i32.const 0))
     (call $watch_rejections (i32.const 1))
     (if (call $is_exception (local.get $result))
-      (then
-        (call $error_set (call $block_of_string (call $exception)))
-        (return (i32.const 1))))
+      (then (return (call $fail))))
     (call $collect_garbage)
     (i32.const 0))
 
+  ;; Before the state of a servlet is stored: collects garbage, and makes memory zero that is not used, as that takes no
+  ;; room there. First the rest of the stack; then free chunks of dlmalloc's heap, which reaches to the end of the memory.
+  ;; The second word of a chunk is its size, with 2 where it is used; a free one has up to eight words of its own.
+  (func (export "edge_collect")
+    (local $chunk i32) (local $size i32) (local $next i32) (local $end i32)
+    (call $collect_garbage)
+    (local.set $chunk (i32.const 4096))
+    (block $done
+      (loop $again
+        (br_if $done (i32.ge_u (local.get $chunk) (global.get $stack)))
+        (if (i64.ne (i64.load (local.get $chunk)) (i64.const 0))
+          (then (i64.store (local.get $chunk) (i64.const 0))))
+        (local.set $chunk (i32.add (local.get $chunk) (i32.const 8)))
+        (br $again)))
+    (local.set $chunk (i32.sub (i32.load (i32.const 96)) (i32.const 8)))
+    (local.set $end (i32.shl (memory.size) (i32.const 16)))
+    (block $done
+      (loop $again
+        (local.set $size (i32.and (i32.load offset=4 (local.get $chunk)) (i32.const -8)))
+        (local.set $next (i32.add (local.get $chunk) (local.get $size)))
+        (br_if $done (i32.lt_u (local.get $size) (i32.const 16)))
+        (br_if $done (i32.gt_u (local.get $next) (local.get $end)))
+        (if
+          (i32.and
+            (i32.eqz (i32.and (i32.load offset=4 (local.get $chunk)) (i32.const 2)))
+            (i32.gt_u (local.get $size) (i32.const 64)))
+          (then
+            (memory.fill
+              (i32.add (local.get $chunk) (i32.const 32))
+              (i32.const 0)
+              (i32.sub (local.get $size) (i32.const 32)))))
+        (local.set $chunk (local.get $next))
+        (br_if $again
+          (i32.lt_u (i32.add (local.get $chunk) (i32.const 8)) (local.get $end))))))
+
   ;; Runs the servlet's export number $which: `__begin(which)`, then jobs and `__turn()` until it is over.
   (func $run (param $which i32) (result i32)
-    (local $global i32) (local $result i32) (local $state i32)
-    (local.set $global (call $global))
-    (i32.store (i32.const 72) (call $new_number (f64.convert_i32_s (local.get $which))))
-    (local.set $result
-      (call $call
-        (call $get (local.get $global) (i32.const 304))
-        (local.get $global)
-        (i32.const 1)
-        (i32.const 72)))
+    (local $result i32) (local $state i32)
+    (local.set $which (call $new_number (f64.convert_i32_s (local.get $which))))
+    (i32.store (i32.const 72) (local.get $which))
+    (local.set $result (call $call_global (i32.const 304) (i32.const 1) (i32.const 72)))
+    (call $free_value (local.get $which))
     (loop $again
       (if (call $is_exception (local.get $result))
         (then
-          (call $error_set (call $block_of_string (call $exception)))
-          (return (i32.const 1))))
+          (call $free_value (local.get $result))
+          (return (call $fail))))
+      (call $free_value (local.get $result))
       (block $idle
         (loop $jobs
           (br_if $idle (i32.eqz (call $is_job_pending)))
           (drop (call $run_job))
           (br $jobs)))
-      (local.set $result
-        (call $call
-          (call $get (local.get $global) (i32.const 312))
-          (local.get $global)
-          (i32.const 0)
-          (i32.const 0)))
+      (local.set $result (call $call_global (i32.const 312) (i32.const 0) (i32.const 0)))
       (if (i32.eqz (call $is_exception (local.get $result)))
         (then
           (local.set $state (call $integer (local.get $result)))
-          (if (i32.ne (local.get $state) (i32.const 2)) (then (return (local.get $state))))))
+          (if (i32.ne (local.get $state) (i32.const 2))
+            (then
+              (call $free_value (local.get $result))
+              (return (local.get $state))))))
       (br $again))
     (unreachable))
 

@@ -67,8 +67,12 @@ export interface PrepareOptions {
 /** Where nothing else is said: from there on, marks save more than they cost. */
 const MARKED_PAGES = 4;
 
-/** Further exports of the JavaScript engine, to compile and load a script. */
-export const ENGINE_EXPORTS = { compile: "edge_compile", load: "edge_load" };
+/** Further exports of the JavaScript engine: to compile and load a script, and to collect garbage before state is stored. */
+export const ENGINE_EXPORTS = {
+  compile: "edge_compile",
+  load: "edge_load",
+  collect: "edge_collect",
+};
 
 /** Functions that set a guest up before its image is taken: https://github.com/bytecodealliance/wizer */
 const WIZER_EXPORTS = new Set(["wizer-initialize", "wizer.initialize"]);

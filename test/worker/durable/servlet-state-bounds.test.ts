@@ -1,65 +1,12 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import {
-  abortAllDurableObjects,
-  listDurableObjectIds,
-  runDurableObjectAlarm,
-  runInDurableObject,
-} from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { callerKey } from "../../../src/callers.ts";
-import type { Quota } from "../../../src/durable/quota.ts";
-import type { StateObject } from "../../../src/durable/remote-hooks.ts";
-import { stateful } from "../../../src/durable/servlet-states.ts";
-import { deploymentOf, namespaceOf, readSettings } from "../../../src/env.ts";
-import type { Json } from "../../../src/model.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { hasTable } from "../../../src/durable/tables.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { limited, prepare } from "./client.ts";
+import { idsOf, MiB, newCaller, states } from "./state-callers.ts";
 
 /** Limits of stored state: in one scope, and for one caller in all scopes. */
 prepare();
-
-const MiB = 1024 * 1024;
-const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
-const states = namespaceOf<StateObject>(env, "SERVLET_STATES")!;
-const quotas = namespaceOf<Quota>(env, "QUOTAS")!;
-const idsOf = async () => new Set((await listDurableObjectIds(states)).map(String));
-
-/** Calls of a principal, in sessions; answers with the text, or the error. */
-function newCaller(address?: string) {
-  const principal = address ? { name: "anonymous", address } : { name: crypto.randomUUID() };
-  const call = async (servlet: string, name: string, args: Json, session?: string) => {
-    const found = bundle.servlets.find((one) => one.name === servlet)!;
-    const said = connected(found, deployment).callTool(name, args, {
-      ...{ ...nobodysCall, principal },
-      ...(session !== undefined && { session: `${session} ${callerKey(principal)}` }),
-    });
-    return said.then(
-      (result) => (result as { content: { text: string }[] }).content[0]!.text,
-      (error: Error) => error.message,
-    );
-  };
-  const held = () =>
-    runInDurableObject(quotas.getByName(callerKey(principal)!), (_object, { storage }) => {
-      // Without a table nothing is held.
-      if (!hasTable(storage.sql, "held")) return [];
-      const rows = storage.sql.exec<{ bytes: number }>(
-        "SELECT bytes FROM held ORDER BY bytes DESC",
-      );
-      return rows.toArray().map(({ bytes }) => bytes / MiB);
-    });
-  const grow = (mebibytes: number, session?: string) =>
-    call(
-      session === undefined ? "growing" : "growing_session",
-      "grow",
-      { name: `${mebibytes}` },
-      session,
-    );
-  return { call, grow, held };
-}
 
 test("a state beyond its bound changes nothing, and one within it does", async () => {
   const { grow } = newCaller();
@@ -120,8 +67,8 @@ describe("all that is kept for one caller", () => {
     expect(await doing("remove")).toBe("done");
   });
 
-  test("leaves no room for a servlet's first files where nothing is left, and says so", async () => {
-    limited({ callerStateBytes: 3 * MiB });
+  test("leaves no room for a servlet's first files where nothing is left, not even in the reserve, and says so", async () => {
+    limited({ callerStateBytes: 3 * MiB, callerReserveBytes: 0 });
     const { call, grow, held } = newCaller();
     expect(await grow(2)).toBe("2");
     expect(await call("filing", "do", { what: "list", path: "/data" })).toMatch(/keep too much/);

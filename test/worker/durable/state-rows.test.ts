@@ -28,7 +28,7 @@ function write(rows: StateRows, instance: ReturnType<typeof instanceWith>, ...nu
     new Uint8Array(edge_marks.buffer)[nth] = 1;
   }
   const blocks = new Map<number, Uint8Array>();
-  rows.save(rows.changed({ instance, vars: new Map(), blocks }, "build"));
+  rows.save(rows.changed({ instance, vars: new Map(), blocks, used: new Uint8Array() }, "build"));
   return blocks;
 }
 
