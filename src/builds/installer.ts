@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
+import { ownVariablesIn } from "../servlets/variables.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
@@ -26,6 +27,8 @@ export interface InstallerParts {
   loader: ServletLoader;
   registry: () => Promise<Registry>;
   tasks: DurableObjectNamespace<TaskObject> | undefined;
+  /** Variables, secrets and bindings of the server itself, which no servlet may name. */
+  ownNames: ReadonlySet<string>;
 }
 
 /** What a replay of waiting calls with another build has shown. */
@@ -45,8 +48,10 @@ export class Installer {
   readonly #loader: ServletLoader;
   readonly #registry: () => Promise<Registry>;
   readonly #tasks: InstallerParts["tasks"];
+  readonly #ownNames: InstallerParts["ownNames"];
 
-  constructor({ bucket, installs, loader, registry, tasks }: InstallerParts) {
+  constructor({ bucket, installs, loader, registry, tasks, ownNames }: InstallerParts) {
+    this.#ownNames = ownNames;
     this.#tasks = tasks;
     this.bucket = bucket;
     this.installs = installs;
@@ -101,6 +106,8 @@ export class Installer {
   }
 
   async #keep(build: Build): Promise<void> {
+    const [problem] = ownVariablesIn(build.manifest, (name) => this.#ownNames.has(name));
+    if (problem !== undefined) throw invalidBuild(`manifest: ${problem}`);
     await this.#demandLoadable(build);
     await this.bucket.putBuild(build);
   }
