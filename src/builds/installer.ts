@@ -9,7 +9,7 @@ import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
-import { refuseClashes } from "./servable.ts";
+import { overlapsOf, refuseClashes } from "./servable.ts";
 
 /** The version that an install has made, or found. */
 export interface InstallResult {
@@ -18,6 +18,8 @@ export interface InstallResult {
   hash: string;
   /** False if it was served already. */
   isNew: boolean;
+  /** For the operator; absent if there are none. */
+  warnings?: string[];
 }
 
 /** The parts of the server that an install needs. */
@@ -75,7 +77,14 @@ export class Installer {
     const { name, hash } = build;
     await this.demandInstallable(build);
     await this.#keep(build);
-    return { name, hash, ...unsettled(await this.installs().install(build, by, seen)) };
+    const warnings = await this.warnings(build);
+    const version = unsettled(await this.installs().install(build, by, seen));
+    return { name, hash, ...version, ...(warnings.length > 0 && { warnings }) };
+  }
+
+  /** What an operator should know of a build, besides its permissions, before it is served. */
+  async warnings(build: Build): Promise<string[]> {
+    return overlapsOf(build, (await this.#registry()).whole.servlets);
   }
 
   /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */

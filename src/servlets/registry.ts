@@ -14,9 +14,9 @@ import { Suspended, type Outcome } from "../suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,
+  findCompleted,
   findResource,
   isSkipped,
-  templateFor,
   unlistedResource,
 } from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
@@ -188,12 +188,14 @@ export class Registry {
     return result;
   }
 
-  /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
+  /** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
   async resource(uri: string): Promise<FoundResource> {
-    const found = await this.#find(
+    const all = this.isNarrow ? this.whole : this;
+    const found = await all.#find(
       (catalog) => findResource(catalog, uri),
       (shared) => (shared.resources.has(uri) ? findResource(shared, uri) : undefined),
     );
+    this.demand(found);
     return found ?? unlistedResource(uri);
   }
 
@@ -243,12 +245,13 @@ export class Registry {
       const { servlet, own } = await this.prompt(ref.name);
       return { servlet, request: { ...request, ref: { ...ref, name: own } } };
     }
-    const { templates, resources } = await this.catalog();
-    const found =
-      templates.find(({ template }) => template.uriTemplate === ref.uri) ??
-      templateFor(ref.uri, templates) ??
-      resources.get(ref.uri);
-    if (found !== undefined) return { servlet: found.servlet, request };
+    const all = this.isNarrow ? this.whole : this;
+    const found = await all.#find(
+      (catalog) => findCompleted(catalog, ref.uri),
+      () => undefined,
+    );
+    this.demand(found);
+    if (found?.servlet !== undefined) return { servlet: found.servlet, request };
     throw new Fault(
       "invalid_params",
       `Unknown resource template: ${ref.uri}. See resources/templates/list.`,

@@ -102,6 +102,22 @@ describe("manifests", () => {
 });
 
 describe("lists", () => {
+  test("a resource template that fits another servlet's is told of", async () => {
+    const templates = (uriTemplate: string) =>
+      servlet(JSON.stringify({ resourceTemplates: [{ uriTemplate, name: "t" }] })).replace(
+        "list_tools",
+        "list_resource_templates",
+      );
+    const [any, docs] = await bundle({
+      "any.wat": templates("{+any}"),
+      "docs.wat": templates("docs://{id}"),
+    });
+    expect(any!.warnings).toEqual([
+      expect.stringMatching(/\{\+any\} of any also fits docs:\/\/\{id\} of docs/),
+    ]);
+    expect(docs!.warnings).toEqual([]);
+  });
+
   test("two servlets with the same tool: both are named, and prefix is suggested", async () => {
     const both = { "a.wat": lists("same"), "b.wat": lists("same") };
     await expect(bundle(both)).rejects.toThrow(
