@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
+import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
@@ -122,8 +123,26 @@ export class Installer {
   }
 
   async #demandLoadable(build: Build): Promise<void> {
-    const exports = new Set(await this.#loader.check(build));
-    const lacking = build.exports.find((name) => !exports.has(name));
-    if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
+    // It would run as the module is loaded, before anything counts what it computes.
+    if (hasStart(new Uint8Array(await this.bucket.part(build.parts.module))))
+      throw notPrepared("it has a start function");
+    await this.#loader.check(build);
   }
+}
+
+/** The id of a module's start section: https://webassembly.github.io/spec/core/binary/modules.html */
+const START = 8;
+
+/** True if this module runs a function as it is instantiated. Of bytes that are no module it may say anything. */
+function hasStart(wasm: Uint8Array): boolean {
+  for (let at = 8; at < wasm.length;) {
+    if (wasm[at] === START) return true;
+    let size = 0;
+    for (let shift = 0, byte = 0x80; byte >= 0x80 && shift < 35; shift += 7) {
+      byte = wasm[++at] ?? 0;
+      size += (byte & 0x7f) * 2 ** shift;
+    }
+    at += 1 + size;
+  }
+  return false;
 }

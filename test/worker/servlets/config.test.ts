@@ -76,7 +76,7 @@ describe("the server's own variables, secrets and bindings", () => {
 
   test("those that its settings name are refused as a servlet is published or installed", async () => {
     const published = new Installer({
-      ...({ loader: { check: async () => [] } } as unknown as InstallerParts),
+      ...({ loader: { check: async () => {} } } as unknown as InstallerParts),
       ownNames: ownNamesOf(readSettings(env), env),
     });
     for (const name of ["PROVIDER_SECRET", "ISSUER_SECRET", "TASKS"]) {
