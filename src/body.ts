@@ -44,12 +44,12 @@ function checkShape(body: unknown): void {
   }
 }
 
-/** The body as text. Throws `too_large` before it is read whole. */
+/** The body as text. Throws `too_large` before it is read whole, `invalid_request` where its sender leaves. */
 async function readText(request: Request): Promise<string> {
   const announced = request.headers.get("content-length");
   if (Number(announced) > limits.bodyBytes) throw tooLarge();
-  if (announced !== null || request.body === null) return request.text();
-  const text = await textWithin(request.body, limits.bodyBytes);
+  if (announced !== null || request.body === null) return request.text().catch(cutOff);
+  const text = await requestTextWithin(request.body, limits.bodyBytes);
   if (text === undefined) throw tooLarge();
   return text;
 }
@@ -68,6 +68,17 @@ export async function textWithin(
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** The same of a request. Throws `invalid_request` where its sender leaves. */
+export const requestTextWithin = (
+  body: ReadableStream<Uint8Array> | null,
+  most: number,
+): Promise<string | undefined> => textWithin(body, most).catch(cutOff);
+
+/** Reading a request fails only where its sender has left: no fault of the server, which the log would show. */
+function cutOff(cause: unknown): never {
+  throw new Fault("invalid_request", "The body was cut off. Send it again, whole.", { cause });
 }
 
 const tooLarge = () =>

@@ -3,6 +3,7 @@ import { KEY_NAME, KEY_NAME_RULE } from "./key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "./model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
+import { isServersOwn, OWN_NAMES, type SettingName } from "./own-names.ts";
 import { printableLines } from "./text.ts";
 import { VERSION } from "./version.ts";
 
@@ -66,7 +67,7 @@ const isUnique = (issuers: readonly { issuer: string }[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
 
 /**
- * The Worker's variables and secrets that configure the server; servlets may use any others. Set in
+ * The Worker's variables and secrets that configure the server; servlets may use only others. Set in
  * wrangler.toml, `.dev.vars` or by `wrangler secret put`. The comments are the table of docs/configuration.md.
  */
 const settingsSchema = z.object({
@@ -166,7 +167,7 @@ const settingsSchema = z.object({
   OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
   /** Accepted audiences (`aud`) of such a JWT; the server's origin by default. */
   OTC_JWT_AUDIENCE: words,
-});
+} satisfies Record<SettingName, z.ZodMiniType>);
 
 export type Settings = z.infer<typeof settingsSchema>;
 
@@ -206,11 +207,26 @@ function checked(settings: Settings): Settings {
   return settings;
 }
 
-/** All variables and secrets that are text, for servlets' config. */
+/** All variables and secrets that are text. */
 export function variablesOf(env: object): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
+}
+
+/** The names of the server's own variables, secrets and bindings in this environment, also of those that its settings name. */
+export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string> {
+  const clients = [
+    ...Object.values(settings.ACCOUNTS ?? {}),
+    ...(settings.OAUTH_ISSUERS ?? []).map(({ client }) => client),
+  ];
+  const bound = Object.entries(env).filter(([, value]) => typeof value !== "string");
+  return new Set([
+    ...OWN_NAMES,
+    ...Object.keys(env).filter(isServersOwn),
+    ...bound.map(([name]) => name),
+    ...clients.flatMap((client) => client?.client_secret ?? []),
+  ]);
 }
 
 /** A binding of Durable Objects of the class `T`; undefined if it is not bound. */
@@ -239,7 +255,7 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
     };
   });
 
-/** The deployment that these settings configure; `env` has the variables of its servlets. */
+/** The deployment that these settings configure; `env` has the variables of its servlets, and those of the server. */
 export function deploymentOf(settings: Settings, env: object) {
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {}, RUN_LOG } = settings;
   const print = (line: string) => console.log(line);
@@ -247,5 +263,9 @@ export function deploymentOf(settings: Settings, env: object) {
   const log = (servlet: string, level: Settings["LOG_LEVEL"], text: string) => {
     console[level === "trace" ? "debug" : level](`[${servlet}] ${printableLines(text)}`);
   };
-  return { variables: variablesOf(env), logLevel, isolation, scopes, log, record };
+  const own = ownNamesOf(settings, env);
+  const variables = Object.fromEntries(
+    Object.entries(variablesOf(env)).filter(([name]) => !own.has(name)),
+  );
+  return { variables, logLevel, isolation, scopes, log, record };
 }

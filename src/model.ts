@@ -75,11 +75,17 @@ export interface Notification {
   params?: Json;
   /** For a change: all clients of the caller's principal by default. */
   audience?: Audience;
+  /** Of an updated resource: the servlet that tells of it. */
+  servlet?: string;
 }
 
+/** True for a notification that a resource has changed. */
+export const isUpdate = ({ method }: Notification): boolean =>
+  method === "notifications/resources/updated";
+
 /** True for a notification that a list or a resource has changed. */
-export const isChange = ({ method }: Notification): boolean =>
-  method.endsWith("/list_changed") || method === "notifications/resources/updated";
+export const isChange = (notification: Notification): boolean =>
+  notification.method.endsWith("/list_changed") || isUpdate(notification);
 
 /**
  * A tool as Open Tool Calling describes it.

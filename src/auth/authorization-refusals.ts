@@ -3,7 +3,7 @@ import {
   type AuthorizationErrorCode,
   type AuthRequest,
 } from "@cloudflare/workers-oauth-provider";
-import { textWithin } from "../body.ts";
+import { requestTextWithin } from "../body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Refusal } from "./consent-page.ts";
@@ -73,7 +73,7 @@ export async function formOf({ headers, body }: Request): Promise<URLSearchParam
       "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",
     );
   }
-  const text = await textWithin(body, limits.formBytes);
+  const text = await requestTextWithin(body, limits.formBytes);
   if (text === undefined)
     throw new Fault(
       "too_large",

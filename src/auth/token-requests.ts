@@ -1,4 +1,4 @@
-import { textWithin } from "../body.ts";
+import { requestTextWithin } from "../body.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 
@@ -21,7 +21,7 @@ export async function toEndpoint(request: Request): Promise<Request> {
   if (url.pathname !== "/oauth/token" || request.method !== "POST" || !isForm(request)) {
     return url.href === request.url ? request : new Request(url, request);
   }
-  const text = await textWithin(request.body, limits.formBytes);
+  const text = await requestTextWithin(request.body, limits.formBytes);
   if (text === undefined) {
     throw new Fault(
       "too_large",

@@ -2,13 +2,15 @@ import { limits } from "../limits.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf } from "../servlets/toolkit.ts";
+import { notPrepared } from "../wasm/link.ts";
+import { ownVariablesIn } from "../servlets/variables.ts";
 import { unsettled } from "../durable/remote-hooks.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { digestsOf, invalidBuild, nameTaken, type Build } from "./build.ts";
 import type { InstallsObject } from "./installs-object.ts";
 import type { ServletLoader } from "./loaded.ts";
-import { refuseClashes } from "./servable.ts";
+import { overlapsOf, refuseClashes } from "./servable.ts";
 
 /** The version that an install has made, or found. */
 export interface InstallResult {
@@ -17,6 +19,8 @@ export interface InstallResult {
   hash: string;
   /** False if it was served already. */
   isNew: boolean;
+  /** For the operator; absent if there are none. */
+  warnings?: string[];
 }
 
 /** The parts of the server that an install needs. */
@@ -26,6 +30,8 @@ export interface InstallerParts {
   loader: ServletLoader;
   registry: () => Promise<Registry>;
   tasks: DurableObjectNamespace<TaskObject> | undefined;
+  /** Variables, secrets and bindings of the server itself, which no servlet may name. */
+  ownNames: ReadonlySet<string>;
 }
 
 /** What a replay of waiting calls with another build has shown. */
@@ -45,8 +51,10 @@ export class Installer {
   readonly #loader: ServletLoader;
   readonly #registry: () => Promise<Registry>;
   readonly #tasks: InstallerParts["tasks"];
+  readonly #ownNames: InstallerParts["ownNames"];
 
-  constructor({ bucket, installs, loader, registry, tasks }: InstallerParts) {
+  constructor({ bucket, installs, loader, registry, tasks, ownNames }: InstallerParts) {
+    this.#ownNames = ownNames;
     this.#tasks = tasks;
     this.bucket = bucket;
     this.installs = installs;
@@ -70,7 +78,14 @@ export class Installer {
     const { name, hash } = build;
     await this.demandInstallable(build);
     await this.#keep(build);
-    return { name, hash, ...unsettled(await this.installs().install(build, by, seen)) };
+    const warnings = await this.warnings(build);
+    const version = unsettled(await this.installs().install(build, by, seen));
+    return { name, hash, ...version, ...(warnings.length > 0 && { warnings }) };
+  }
+
+  /** What an operator should know of a build, besides its permissions, before it is served. */
+  async warnings(build: Build): Promise<string[]> {
+    return overlapsOf(build, (await this.#registry()).whole.servlets);
   }
 
   /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */
@@ -101,13 +116,33 @@ export class Installer {
   }
 
   async #keep(build: Build): Promise<void> {
+    const [problem] = ownVariablesIn(build.manifest, (name) => this.#ownNames.has(name));
+    if (problem !== undefined) throw invalidBuild(`manifest: ${problem}`);
     await this.#demandLoadable(build);
     await this.bucket.putBuild(build);
   }
 
   async #demandLoadable(build: Build): Promise<void> {
-    const exports = new Set(await this.#loader.check(build));
-    const lacking = build.exports.find((name) => !exports.has(name));
-    if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
+    // It would run as the module is loaded, before anything counts what it computes.
+    if (hasStart(new Uint8Array(await this.bucket.part(build.parts.module))))
+      throw notPrepared("it has a start function");
+    await this.#loader.check(build);
   }
+}
+
+/** The id of a module's start section: https://webassembly.github.io/spec/core/binary/modules.html */
+const START = 8;
+
+/** True if this module runs a function as it is instantiated. Of bytes that are no module it may say anything. */
+function hasStart(wasm: Uint8Array): boolean {
+  for (let at = 8; at < wasm.length;) {
+    if (wasm[at] === START) return true;
+    let size = 0;
+    for (let shift = 0, byte = 0x80; byte >= 0x80 && shift < 35; shift += 7) {
+      byte = wasm[++at] ?? 0;
+      size += (byte & 0x7f) * 2 ** shift;
+    }
+    at += 1 + size;
+  }
+  return false;
 }

@@ -58,11 +58,11 @@ export class ServletLoader {
     return endingOf(unsettled(settlement));
   }
 
-  /** The exports of a servlet's module. Throws `invalid_params` that says why it cannot be loaded. */
-  async check(servlet: PreparedServlet): Promise<string[]> {
+  /** Throws `invalid_params` that says why a servlet's module cannot be loaded. */
+  async check(servlet: PreparedServlet): Promise<void> {
     const { runner, failed } = await this.#runner(servlet);
-    return unsettled(
-      await runner.check().catch((error: unknown): never => {
+    unsettled(
+      await runner.check(servlet.exports).catch((error: unknown): never => {
         failed();
         const why = error instanceof Error ? error.message : String(error);
         throw new Fault("invalid_params", `its code cannot be loaded: ${why}`, { cause: error });

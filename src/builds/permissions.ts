@@ -1,19 +1,19 @@
 import { limits } from "../limits.ts";
 import type { Lists } from "../model.ts";
 import { fuelOf, type Manifest } from "../servlets/manifest.ts";
+import { namesIn, variableOf } from "../servlets/variables.ts";
 import { mebibytes, memoryBytes, printable } from "../text.ts";
 import type { Build } from "./build.ts";
 
-/** The permissions and lists of a servlet, as lines for the person who approves it. Values of settings are left out. */
+/** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
 export function permissionsOf({ manifest, lists }: Pick<Build, "manifest" | "lists">): string[] {
-  const { allowed_hosts, allowed_secrets, allowed_paths, env_vars = {} } = manifest;
-  const secrets = allowed_secrets?.map(({ service, user }) => `${service}/${user}`);
+  const { allowed_hosts, allowed_paths } = manifest;
   const all: [string, readonly string[] | undefined][] = [
     ...offersOf(lists),
     ["It may reach these hosts", allowed_hosts],
-    ["It may read these secrets", secrets],
+    ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
-    ["It gets these settings", Object.keys(env_vars)],
+    ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths],
     ["It may take", [boundsOf(manifest)]],
@@ -29,7 +29,19 @@ export function keptFor({ state = "call" }: Manifest): readonly string[] {
   return [state === "server" ? "all callers together" : `each ${state}`];
 }
 
-const accountsOf = ({ accounts = {} }: Manifest): string[] =>
+/** The secrets that a servlet may read, each with the Worker's variable that holds it. */
+export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
+  allowed_secrets.map((one) => `${one.service}/${one.user} (the Worker's ${variableOf(one)})`);
+
+/** The settings that a servlet gets, each with the Worker's variables that go into it. */
+export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
+  Object.entries(env_vars).map(([key, text]) => {
+    const names = [...new Set(namesIn(text))];
+    return names.length === 0 ? key : `${key} (from the Worker's ${names.join(" and ")})`;
+  });
+
+/** The accounts of callers that a servlet may use, each with its scopes and hosts. */
+export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
   Object.entries(accounts).map(
     ([name, { scopes = [], hosts }]) =>
       `${name} (${scopes.length === 0 ? "no scopes" : scopes.join(" ")}) at ${hosts.join(" and ")}`,

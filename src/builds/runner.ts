@@ -3,6 +3,7 @@
  * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/bundle/runner-scripts.ts.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../call-context.ts";
 import { plainEnding, type PlainEnding } from "../durable/plain-ending.ts";
 import {
@@ -20,7 +21,7 @@ import type { PreparedServlet } from "../servlets/bundle.ts";
 import { guestCredentials } from "../servlets/config.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
 import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
-import { hostFunctions } from "../wasm/link.ts";
+import { demandPrepared, hostFunctions, notPrepared } from "../wasm/link.ts";
 import { liveWorld } from "../wasm/world.ts";
 
 /** The parts of a `Setup` that are values. */
@@ -55,8 +56,8 @@ export interface LoadedHooks extends RemoteHooks {
 export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
   run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>>;
   cancel(id: string): void;
-  /** The exports of the servlet's module. Throws `invalid_params` for one that imports what servlets may not. */
-  check(): Promise<Settled<string[]>>;
+  /** Throws `invalid_params` for a module that imports what servlets may not, lacks these exports, or was not prepared. */
+  check(exports: readonly string[]): Promise<Settled<void>>;
 }
 
 /** The code of a servlet, and the limits of the server. */
@@ -87,7 +88,7 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
       running.cancel(id);
     }
 
-    check(): Promise<Settled<string[]>> {
+    check(exports: readonly string[]): Promise<Settled<void>> {
       return settled(() => {
         const offered: Readonly<Record<string, object>> = hostFunctions(userFunctions);
         for (const { module: from, name } of WebAssembly.Module.imports(program.module)) {
@@ -97,10 +98,27 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
             `its module imports ${from}.${name}, which is not offered`,
           );
         }
-        return WebAssembly.Module.exports(program.module).map(({ name }) => name);
+        const all = new Set(WebAssembly.Module.exports(program.module).map(({ name }) => name));
+        const lacking = exports.find((name) => !all.has(name));
+        if (lacking !== undefined) throw invalidBuild(`its module does not export ${lacking}`);
+        demandPrepared(program.module);
+        demandFuel(program.module);
       });
     }
   };
+}
+
+/** Throws `invalid_params` where the host cannot set what a prepared module may compute. It has no start function. */
+function demandFuel(module: WebAssembly.Module): void {
+  const imports: Record<string, Record<string, () => void>> = {};
+  for (const { module: from, name } of WebAssembly.Module.imports(module))
+    (imports[from] ??= {})[name] = () => {};
+  const { edge_fuel: fuel } = new WebAssembly.Instance(module, imports).exports;
+  try {
+    (fuel as WebAssembly.Global).value = 1n;
+  } catch {
+    throw notPrepared("its edge_fuel is not a mutable i64");
+  }
 }
 
 /** The calls that run here, by their ids. */

@@ -6,8 +6,9 @@ import { Fault } from "../errors.ts";
 import { isObject, type Lists } from "../model.ts";
 import { Schema, SchemaError } from "../schema/schema.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
-import { merge } from "../servlets/catalog.ts";
+import { merge, overlapsIn } from "../servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../servlets/manifest.ts";
+import { printable } from "../text.ts";
 import { describeIssue, invalidBuild, type Build } from "./build.ts";
 
 const object = z.custom<Record<string, unknown>>(isObject, "must be an object");
@@ -121,6 +122,17 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
       cause: error,
     });
   }
+}
+
+/** Resource templates of a build that fit what another of these servlets has, and the reverse, for the person who approves it. */
+export function overlapsOf(build: Build, servlets: readonly PreparedServlet[]): string[] {
+  const others = servlets.filter(({ name }) => name !== build.name);
+  const all = [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NONE }));
+  const found = overlapsIn(
+    merge(all, () => {}),
+    build.name,
+  );
+  return found.map((one) => printable(`Beware: ${one.text}.`));
 }
 
 const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };

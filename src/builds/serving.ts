@@ -5,7 +5,14 @@ import { stateful } from "../durable/servlet-states.ts";
 import type { TaskObject } from "../durable/task-object.ts";
 import { tasksOf } from "../durable/tasks.ts";
 import { sealerOf } from "../durable/vault.ts";
-import { deploymentOf, namespaceOf, type Settings } from "../env.ts";
+import {
+  apiKeysOf,
+  deploymentOf,
+  namespaceOf,
+  ownNamesOf,
+  variablesOf,
+  type Settings,
+} from "../env.ts";
 import { Fault, report } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Principal } from "../model.ts";
@@ -34,6 +41,8 @@ export class Serving {
   readonly counting: ReturnType<typeof countingIn>;
   /** Where callers have accounts, by name. */
   readonly providers: ReadonlyMap<string, Provider>;
+  /** The scopes of API keys, by name. */
+  readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
   readonly #bundle: Bundle;
   #known: { registry: Registry; generation: number; at: number };
   #isAsking = false;
@@ -42,8 +51,9 @@ export class Serving {
   constructor(bundle: Bundle, settings: Settings, env: object) {
     const hasPages = settings.LINKS === "on";
     this.counting = countingIn(env);
+    this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };
-    this.providers = providersOf(settings, configured.variables);
+    this.providers = providersOf(settings, variablesOf(env));
     const names = new Set(this.providers.keys());
     const profiles = hasPages ? profilesOf(env, sealerOf(settings, env), names) : undefined;
     this.profiles = profiles;
@@ -57,7 +67,10 @@ export class Serving {
     if (isolates && bucket && installs && runner) {
       const loader = new ServletLoader({ loader: isolates, bucket, runner }, plain);
       const tasks = namespaceOf<TaskObject>(env, "TASKS");
-      this.installer = new Installer({ bucket, installs, loader, registry, tasks });
+      this.installer = new Installer({
+        ...{ bucket, installs, loader, registry, tasks },
+        ownNames: ownNamesOf(settings, env),
+      });
       this.loader = loader;
       const runLoaded = loader.run.bind(loader);
       installing = { runLoaded, oldBuild: this.#oldBuild.bind(this) };

@@ -81,7 +81,7 @@ const installServlet = (installer: Installer): OwnTool => ({
   },
   async run(args, call) {
     const build = await publishedBuild(installer, String(args["name"]));
-    const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${permissionsOf(build).join("\n")}`;
+    const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${[...permissionsOf(build), ...(await installer.warnings(build))].join("\n")}`;
     const agreed = await agreement(question, build.hash, call);
     if (agreed instanceof Suspended) return agreed;
     if (agreed !== true) return errorOf(`${build.name} was not installed: ${agreed}`);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { Lists, ToolDefinition } from "../model.ts";
 import { define } from "../otc/definitions.ts";
-import { merge, type Catalog } from "../servlets/catalog.ts";
+import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { fuelOf, keepsState } from "../servlets/manifest.ts";
 import { memoryBytes } from "../text.ts";
@@ -126,7 +126,13 @@ export async function bundleAll(
     members.push({ ...member, warnings });
   }
   refusals.throwAll();
-  refuseClashes(members, catalogOf(members));
+  const catalog = catalogOf(members);
+  refuseClashes(members, catalog);
+  for (const {
+    servlets: [name],
+    text,
+  } of overlapsIn(catalog))
+    members.find(({ found }) => found.name === name)!.warnings.push(text);
   return members;
 }
 

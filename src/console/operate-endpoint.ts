@@ -77,9 +77,11 @@ async function act(
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   switch (field("do")) {
     case "ask-install": {
-      const build = await publishedBuild(installerIn(serving), name, field("hash"));
+      const installer = installerIn(serving);
+      const build = await publishedBuild(installer, name, field("hash"));
       const of = { do: "install", name, hash: build.hash };
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
+      lines.push(...(await installer.warnings(build)));
       const asked = { token, label: `Install ${name}`, of };
       return { status: 200, body: confirmPage(`Install ${name}?`, lines, asked) };
     }

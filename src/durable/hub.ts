@@ -8,12 +8,14 @@ import { Connection, KEEP_ALIVE } from "../mcp/wire/connection.ts";
 import { eventText } from "../mcp/wire/reply.ts";
 import { tagged, matches, type Filter, type Subscription } from "../mcp/wire/subscription.ts";
 import { isChange, type Notification } from "../model.ts";
+import { mayBy, type May } from "../servlets/scopes.ts";
 import { textBytes } from "../shape.ts";
 import type { SessionObject } from "./session-object.ts";
 import { hasTable } from "./tables.ts";
 
 /** An open stream, and the keys that it is counted under. */
 interface Open extends Pick<Subscription, "id" | "filter"> {
+  may: May | undefined;
   caller: string;
   keys: readonly string[];
   filterBytes: number;
@@ -39,7 +41,7 @@ export class Hub extends DurableObject {
 
   /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
-    const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
+    const { id, caller = "", filter, patterns, opening, ending, lifeMs } = subscription;
     await this.#join();
     const counted = countedBy(caller);
     const filterBytes = bytesOf(filter);
@@ -54,7 +56,8 @@ export class Hub extends DurableObject {
       onOver: () => this.#streams.delete(stream),
     });
     const keys = counted.map(({ key }) => key);
-    this.#streams.set(stream, { id, caller, filter, filterBytes, keys });
+    const may = patterns && mayBy(patterns, {});
+    this.#streams.set(stream, { id, caller, filter, may, filterBytes, keys });
     stream.write(eventText(opening));
     this.#relieve();
     return stream.body;
@@ -84,9 +87,9 @@ export class Hub extends DurableObject {
   async publish(notifications: Notification[]): Promise<void> {
     const isForAll = ({ audience }: Notification) =>
       audience !== undefined && "everybody" in audience;
-    const forAll = notifications
-      .filter(isForAll)
-      .map(({ method, params }) => ({ method, ...(params && { params }) }));
+    const forAll = notifications.filter(isForAll).map(({ method, params, servlet }) => ({
+      ...{ method, ...(params && { params }), ...(servlet !== undefined && { servlet }) },
+    }));
     if (forAll.length > 0) await this.#hubs?.getByName(ALL_HUBS).publish(forAll);
     const own = notifications.filter((one) => !isForAll(one));
     this.#write(own.filter((one) => !isChange(one)));
@@ -160,9 +163,11 @@ export class Hub extends DurableObject {
   }
 
   #write(notifications: readonly Notification[]): void {
-    for (const [stream, { filter, id, caller }] of this.#streams) {
+    for (const [stream, { filter, id, caller, may }] of this.#streams) {
       for (const notification of notifications) {
+        const { servlet, params = {} } = notification;
         if (!reaches(notification, { caller })) continue;
+        if (servlet !== undefined && may?.(servlet, String(params["uri"])) === false) continue;
         if (matches(filter, notification)) stream.write(eventText(tagged(notification, id)));
       }
     }

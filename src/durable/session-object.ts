@@ -27,7 +27,11 @@ export interface SessionObject extends Rpc.DurableObjectBranded {
   create(principal: Principal, client: Introduced): Promise<void>;
   post(principal: string, post: Post): Promise<Response | Reply | undefined>;
   /** Opens the session's own stream, or the one of the event with this id. */
-  listen(principal: string, lastEventId?: string): Promise<Response | Reply | undefined>;
+  listen(
+    principal: string,
+    lastEventId?: string,
+    scopes?: readonly string[],
+  ): Promise<Response | Reply | undefined>;
   end(principal: string): Promise<true | undefined>;
   /** Receives notification number `nth` of a task's call; false if no call waits for the task. */
   notified(task: string, nth: number, notice: Notification): Promise<boolean>;

@@ -14,6 +14,8 @@ import type { Sealer } from "./vault.ts";
 /** Of an id that a servlet has chosen, which may say something. */
 const digestOf = (id: string): string => bytesToHex(sha256(utf8ToBytes(id)));
 
+const NARROW = "narrow";
+
 /** The tables of one session, except its events. */
 export class SessionStore {
   readonly rows: SealedRows;
@@ -24,6 +26,8 @@ export class SessionStore {
   #storedUse = 0;
   #client: Promise<Introduced> | undefined;
   #principal: Principal | undefined;
+  /** After a first text, the scopes; empty if they are not narrowed. */
+  #scopes: Promise<readonly string[]> | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
     this.#storage = storage;
@@ -75,6 +79,24 @@ export class SessionStore {
     for (const [column, value] of Object.entries(change)) {
       this.#storage.sql.exec(`UPDATE session SET ${column} = ?`, value);
     }
+  }
+
+  /** The scopes of the newest request; undefined if they were not narrowed. */
+  async scopes(): Promise<readonly string[] | undefined> {
+    this.#scopes ??= this.rows.text("scopes").then((all) => (all as string[] | undefined) ?? []);
+    const [isNarrow, ...scopes] = await this.#scopes;
+    return isNarrow === undefined ? undefined : scopes;
+  }
+
+  /** Records the scopes of a request. */
+  async sees(scopes: readonly string[] | undefined): Promise<void> {
+    const known = await this.scopes();
+    if (JSON.stringify(known) === JSON.stringify(scopes)) return;
+    const list = scopes === undefined ? [] : [NARROW, ...scopes];
+    const write = await this.rows.prepare({ texts: { scopes: list } });
+    if (!this.exists) return;
+    write();
+    this.#scopes = Promise.resolve(list);
   }
 
   /** Records that the client sent something. */

@@ -59,6 +59,7 @@ export function sessionObject(bundle: Bundle, share: Share) {
           });
         },
         hub: this.#hub,
+        scopesOf: (name) => serving.keyScopes.get(name),
         enlist: () => this.#enlist(),
       });
       state.waitUntil(this.#protocol.calls.recover());
@@ -96,6 +97,8 @@ export function sessionObject(bundle: Bundle, share: Share) {
 
     async post(principal: string, post: Post) {
       if (!(await this.#isThereFor(principal))) return undefined;
+      await this.#store.sees(post.scopes);
+      if (!this.#store.exists) return undefined;
       try {
         return await this.#protocol.post(post);
       } catch (error) {
@@ -104,8 +107,10 @@ export function sessionObject(bundle: Bundle, share: Share) {
       }
     }
 
-    async listen(principal: string, lastEventId?: string) {
+    async listen(principal: string, lastEventId?: string, scopes?: readonly string[]) {
       if (!(await this.#isThereFor(principal))) return undefined;
+      await this.#store.sees(scopes);
+      if (!this.#store.exists) return undefined;
       await this.#enlist();
       return this.#protocol.listen(lastEventId);
     }

@@ -1,6 +1,6 @@
 import type { Provider } from "../accounts/provider.ts";
 import { documentOf, type Markup, type Site } from "../document.ts";
-import { textWithin } from "../body.ts";
+import { requestTextWithin } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
 import type { Profiles } from "../durable/profiles.ts";
 import type { Tasks } from "../durable/tasks.ts";
@@ -166,7 +166,7 @@ async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
       "unsupported_media_type",
       "This was not sent by the form of this page. Open the link again.",
     );
-  const text = await textWithin(body, limits.bodyBytes);
+  const text = await requestTextWithin(body, limits.bodyBytes);
   if (text !== undefined) {
     if (text.length - text.replaceAll("&", "").length < limits.formFields)
       // Browsers send each line break as two characters, also those of hidden fields.

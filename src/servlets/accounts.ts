@@ -54,6 +54,7 @@ export function withAccounts(
     const grant = grantOf(servlet, account);
     if (grant === undefined) throw new GuestError(notNamed(account));
     demandHost(new URL(request.url), grant);
+    demandWhole(request.headers, account);
     const token = async (refused?: string) => {
       const isKnown = accounts !== undefined && caller !== undefined && !isAnonymous(caller);
       const found = isKnown
@@ -91,6 +92,24 @@ function demandHost(url: URL, { account, hosts }: AccountGrant): void {
     throw new GuestError(`Requests with the account ${account} must use https.`);
 }
 
+/**
+ * Headers that ask for a part of the response, for changes of it, or for one in which proxies answer. A host that answers with
+ * what it was sent would give the token in pieces, which no search finds. `Content-Range` is of what is sent.
+ */
+const PARTIAL = /^((?!content-)([\w.-]+-)?range|a-im|te|trailer|max-forwards)$/i;
+
+/** Headers by which some frameworks take another method: `TRACE` answers with the request. */
+const OVERRIDE = /^(x-)?http-method(-override)?$|^x-method-override$/i;
+
+function demandWhole(headers: Headers, account: string): void {
+  for (const [name, value] of headers) {
+    if (!PARTIAL.test(name) && !(OVERRIDE.test(name) && /trac[ek]|connect/i.test(value))) continue;
+    throw new GuestError(
+      `Requests with the account ${account} may not have the header ${name.slice(0, 80)}: it could give the access token in pieces. Ask for the whole response.`,
+    );
+  }
+}
+
 function unreachable(error: unknown): never {
   throw new GuestError(Fault.from(error).message, { cause: error });
 }
@@ -100,6 +119,7 @@ function authorized(request: Request, token: string): Request {
   const sent = new Request(request.clone());
   sent.headers.set("authorization", `Bearer ${token}`);
   sent.headers.set("accept-encoding", "gzip, br");
+  sent.headers.delete("accept-charset");
   return sent;
 }
 
@@ -116,6 +136,10 @@ function guarded(response: Response, account: string, token: string): Response {
     throw new GuestError(
       `The response to a request with the account ${account} was compressed in another way than gzip or br, so the servlet does not get the response.`,
     );
+  if (response.status === 206 || response.headers.has("content-range"))
+    throw new GuestError(
+      `The response to a request with the account ${account} was a part of one, so the servlet does not get the response.`,
+    );
   const demandNone = (text: string) => {
     const searched = text.toLowerCase();
     if (!forms.some((form) => searched.includes(form))) return;
@@ -130,7 +154,8 @@ function guarded(response: Response, account: string, token: string): Response {
   let before = "";
   const check = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      const text = before + decoder.decode(chunk);
+      // Without the zeros that UTF-16 and UTF-32 have between letters.
+      const text = before + decoder.decode(chunk).replaceAll("\0", "");
       demandNone(text);
       before = text.slice(-longest + 1);
       controller.enqueue(chunk);

@@ -8,7 +8,7 @@ import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import type { May } from "./scopes.ts";
-import { templateMatcher, type TemplateMatcher } from "./templates.ts";
+import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
 /** The servlet that an entry comes from. */
@@ -85,8 +85,12 @@ export function merge(
       entry: T,
     ): void => {
       const first = into.get(name);
-      if (first === undefined) into.set(name, entry);
-      else onClash({ kind, name, servlets: [first.servlet.name, servlet.name] });
+      if (first !== undefined && !isBefore(servlet, first.servlet)) {
+        return onClash({ kind, name, servlets: [first.servlet.name, servlet.name] });
+      }
+      into.set(name, entry);
+      if (first !== undefined)
+        onClash({ kind, name, servlets: [servlet.name, first.servlet.name] });
     };
 
     const skipsTool = wholeMatch(manifest.skip_tools);
@@ -135,6 +139,18 @@ export function merge(
     templates: [...templates.values()],
   };
 }
+
+/**
+ * True if a servlet that comes later has a name, rather than the earlier one. Of lists that are known before, two with the
+ * same name are refused; a list that is asked for at run time never takes a name of those.
+ */
+const isBefore = (later: PreparedServlet, earlier: PreparedServlet): boolean =>
+  earlier.lists === undefined && (later.lists !== undefined || comparePlaces(later, earlier) < 0);
+
+/** The bundle comes before what is installed; in each, servlets are in the order of their names. */
+const comparePlaces = (one: PreparedServlet, other: PreparedServlet): number =>
+  Number(one.module === undefined) - Number(other.module === undefined) ||
+  (one.name < other.name ? -1 : 1);
 
 /** Both catalogs as one. Entries of the first hide those of the second. */
 export function joined(first: Catalog, second: Catalog): Catalog {
@@ -206,14 +222,22 @@ function checksOf({ lists }: PreparedServlet, { name, inputSchema, outputSchema 
   };
 }
 
-/** The first template that matches a URI. Throws `invalid_params` if matching takes too many steps. */
-export function templateFor(
-  uri: string,
-  templates: readonly TemplateEntry[],
-): TemplateEntry | undefined {
+/** Templates in an order that depends on no folder's: the most specific first. */
+const bySpecificity = oncePer((templates: readonly TemplateEntry[]) =>
+  templates.toSorted(
+    (one, other) =>
+      compareTemplates(one.template.uriTemplate, other.template.uriTemplate) ||
+      comparePlaces(one.servlet, other.servlet),
+  ),
+);
+
+/** The most specific template that matches a URI. Throws `invalid_params` if matching takes too many steps. */
+function templateFor(uri: string, templates: readonly TemplateEntry[]): TemplateEntry | undefined {
   const steps = new Steps(limits.checkSteps);
   try {
-    return templates.find(({ matches }) => matches(uri, steps));
+    return bySpecificity(templates).find(
+      ({ matches, servlet }) => matches(uri, steps) && !isSkipped(servlet, uri),
+    );
   } catch (error) {
     if (!(error instanceof StepsExceeded)) throw error;
     const text = `The URI of ${uri.length} characters ${error.message} against the resource templates. Use a shorter one.`;
@@ -229,7 +253,10 @@ export interface FoundResource extends Partial<Source> {
   subject: string;
 }
 
-/** The listed resource with this URI, or the first template that matches it. */
+/**
+ * The servlet that a URI belongs to: the one that lists it, or else the one with the most specific template that matches it.
+ * Whatever a servlet is asked about a URI, this says which.
+ */
 export function findResource(
   { resources, templates }: Catalog,
   uri: string,
@@ -238,6 +265,50 @@ export function findResource(
   if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
   const found = templateFor(uri, templates);
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
+}
+
+/** The servlet of a completion's URI, which can be a template itself. */
+export function findCompleted(catalog: Catalog, uri: string): FoundResource | undefined {
+  const listed = catalog.templates.find(({ template }) => template.uriTemplate === uri);
+  return listed ? { servlet: listed.servlet, own: uri, subject: uri } : findResource(catalog, uri);
+}
+
+/** A template that fits URIs of another servlet, for people. */
+export interface Overlap {
+  /** The servlets' names. */
+  servlets: readonly [string, string];
+  text: string;
+}
+
+/**
+ * Templates of one servlet that fit resources or templates of another; with `about`, those that concern the servlet of this
+ * name. It stops where that takes too many steps.
+ */
+export function overlapsIn({ resources, templates }: Catalog, about?: string): Overlap[] {
+  const steps = new Steps(limits.checkSteps);
+  const others = [
+    ...templates.map(({ servlet, template: { uriTemplate: uri } }) => ({
+      ...{ servlet, uri, sample: sampleOf(uri) },
+    })),
+    ...[...resources].map(([uri, { servlet }]) => ({ servlet, uri, sample: uri })),
+  ];
+  const found: Overlap[] = [];
+  try {
+    for (const { servlet, template, matches } of templates) {
+      for (const other of others) {
+        const names = [servlet.name, other.servlet.name];
+        if (about !== undefined && !names.includes(about)) continue;
+        if (other.servlet === servlet || !matches(other.sample, steps)) continue;
+        found.push({
+          servlets: [servlet.name, other.servlet.name],
+          text: `the resource template ${template.uriTemplate} of ${servlet.name} also fits ${other.uri} of ${other.servlet.name}: a URI of both belongs to the more specific, so give ${servlet.name} a longer one, or skip one of them`,
+        });
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof StepsExceeded)) throw error;
+  }
+  return found;
 }
 
 /** A URI that matches no list entry: only its scheme goes to the log. */

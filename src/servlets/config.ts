@@ -2,11 +2,17 @@ import { Fault } from "../errors.ts";
 import type { CallCredentials } from "../call-context.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
+import { isServersOwn } from "../own-names.ts";
 import { hiding } from "./redaction.ts";
+import { REFERENCE, variableOf } from "./variables.ts";
 
 /** Config, secrets and tokens of a servlet, from the deployment and from callers. */
 
 type Variables = Readonly<Record<string, string>>;
+
+/** The value of a variable that servlets may use; undefined if it is not set, or is the server's own. */
+const valueOf = (variables: Variables, name: string): string | undefined =>
+  isServersOwn(name) || Object.hasOwn(Object.prototype, name) ? undefined : variables[name];
 
 /** The servlet's config, with the Worker's variables in it. */
 export function configOf(
@@ -15,14 +21,14 @@ export function configOf(
 ): Record<string, string> {
   const expand = (text: string) =>
     text.replace(
-      /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+      REFERENCE,
       (whole, variable: string | undefined, otherwise: string | undefined) => {
         if (variable === undefined) return "${";
-        const value = variables[variable] || otherwise;
-        if (value !== undefined) return value;
+        const value = valueOf(variables, variable) || otherwise;
+        if (value !== undefined && !isServersOwn(variable)) return value;
         throw new Fault(
           "servlet_failed",
-          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set. Set it, and deploy again.`,
+          `The servlet ${name} is not configured: the Worker's variable or secret ${variable} is not set, or is the server's own. Set one of another name, name it in env_vars, and deploy again.`,
           { cause: whole },
         );
       },
@@ -40,10 +46,6 @@ interface Asked {
 const allowedTo = ({ manifest }: Pick<PreparedServlet, "manifest">, { service, user }: Asked) =>
   manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
 
-/** The Worker secret that holds an entry of the keyring by default. */
-export const variableOf = ({ service, user }: Asked): string =>
-  `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-
 /** A secret of the deployment, if the manifest allows it to the servlet. */
 export function secretOf(
   servlet: PreparedServlet,
@@ -51,7 +53,7 @@ export function secretOf(
   asked: Asked,
 ): string | undefined {
   const allowed = allowedTo(servlet, asked);
-  return allowed && variables[allowed.variable ?? variableOf(asked)];
+  return allowed && valueOf(variables, variableOf(allowed));
 }
 
 /** A caller's credentials, as the servlet looks them up. */
@@ -64,8 +66,7 @@ export function guestCredentials(
     config: (key) => tokens.get(key) ?? secrets.get(key) ?? (key === USER_ID ? userId : undefined),
     secret: (service, user) => {
       const asked = { service, user };
-      const variable = allowedTo(servlet, asked)?.variable ?? variableOf(asked);
-      return secrets.get(variable) ?? secrets.get(service);
+      return secrets.get(variableOf(allowedTo(servlet, asked) ?? asked)) ?? secrets.get(service);
     },
     token: (id) => tokens.get(id),
     hide: hiding(credentials),

@@ -1,4 +1,5 @@
 import { Fault } from "../errors.ts";
+import { isUpdate, type Notification } from "../model.ts";
 import { JOURNAL_VERSION, type Head } from "../record.ts";
 import { Suspended, type Outcome } from "../suspension.ts";
 import { callExport, type Program } from "../wasm/call.ts";
@@ -37,7 +38,10 @@ export function connected(bundled: PreparedServlet, deployment: Deployment): Ser
   return dialects[bundled.dialect].connect({
     exports,
     idsAsGiven: manifest.request_ids === "as-given",
-    run: (name, input, made) => {
+    run: (name, input, given) => {
+      const notify = (notice: Notification) =>
+        given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
+      const made = { ...given, notify };
       const secrets = { ...made, ask: secretAsker(bundled.name, made, deployment) };
       const call = { ...made, ask: accountAsker(bundled, secrets, deployment) };
       const { recorded, keeper } = call;

@@ -4,6 +4,7 @@ import { limits } from "../limits.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { dialectNames } from "./dialects.ts";
 import { memoryBytes } from "../text.ts";
+import { ownVariablesIn } from "./variables.ts";
 
 const identified = { id: z.string().min(1) };
 
@@ -115,7 +116,7 @@ export const manifestSchema = z
     env_vars: z
       .record(z.string(), z.string())
       .describe(
-        "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets; `$${` is a literal `${`.",
+        "Its config. `${NAME}` and `${NAME:-default}` are replaced by the Worker's variables and secrets, except those of the server itself; `$${` is a literal `${`.",
       ),
     memory_limit: size.describe(
       'The most memory of one instance, for example "16Mi"; 64Mi by default. It bounds the memory that its state keeps, too.',
@@ -211,7 +212,9 @@ export const manifestSchema = z
       .describe("Resource templates that are not offered, by URI template."),
   })
   .partial()
-  .superRefine(({ accounts = {}, allowed_hosts = [] }, { addIssue }) => {
+  .superRefine((manifest, { addIssue }) => {
+    for (const problem of ownVariablesIn(manifest)) addIssue(problem);
+    const { accounts = {}, allowed_hosts = [] } = manifest;
     for (const [account, { hosts }] of Object.entries(accounts)) {
       const missing = hosts.find((host) => !allowed_hosts.some((one) => fits(one, host, "?")));
       if (missing !== undefined)

@@ -14,9 +14,9 @@ import { Suspended, type Outcome } from "../suspension.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import {
   demandArguments,
+  findCompleted,
   findResource,
   isSkipped,
-  templateFor,
   unlistedResource,
 } from "./catalog.ts";
 import type { Catalog, FoundResource, PromptEntry, Source, ToolEntry } from "./catalog.ts";
@@ -25,7 +25,7 @@ import { connected, interrupted, outdated } from "./connect.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
 import { keepsState } from "./manifest.ts";
-import { mayBy, scopeFor, type May } from "./scopes.ts";
+import { mayBy, patternsBy, scopeFor, SERVER_SERVLET, type May } from "./scopes.ts";
 import type { CompletionRequest, Servlet } from "./servlet.ts";
 import { newest } from "./toolkit.ts";
 
@@ -33,7 +33,7 @@ import { newest } from "./toolkit.ts";
 type Completer = { servlet: PreparedServlet; request: CompletionRequest };
 
 /** The full registry and the filter of a narrowed one. */
-type Narrower = { all: Registry; may: May };
+type Narrower = { all: Registry; may: May; patterns: readonly string[] };
 
 /** Another registry, whose lists these are, and the caller that they are for. */
 type View = { viewer: Viewer | undefined; of: Registry };
@@ -90,8 +90,10 @@ export class Registry {
     const key = JSON.stringify(scopes.toSorted());
     let narrow = this.#narrow.get(key);
     if (narrow === undefined) {
-      const may = mayBy(scopes, this.#deployment.scopes ?? {});
-      narrow = new Registry(this.#bundle, this.#deployment, { all: this, may });
+      const { scopes: configured = {} } = this.#deployment;
+      const may = mayBy(scopes, configured);
+      const patterns = patternsBy(scopes, configured);
+      narrow = new Registry(this.#bundle, this.#deployment, { all: this, may, patterns });
       if (this.#narrow.size >= limits.narrowRegistries) this.#narrow.clear();
       this.#narrow.set(key, narrow);
     }
@@ -188,13 +190,49 @@ export class Registry {
     return result;
   }
 
-  /** The servlet that lists this URI, or a template for it. Throws `insufficient_scope`. */
+  /** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
   async resource(uri: string): Promise<FoundResource> {
-    const found = await this.#find(
+    const found = await this.#ownerOf(uri);
+    this.demand(found);
+    return found ?? unlistedResource(uri);
+  }
+
+  async #ownerOf(uri: string): Promise<FoundResource | undefined> {
+    const all = this.isNarrow ? this.whole : this;
+    return all.#find(
       (catalog) => findResource(catalog, uri),
       (shared) => (shared.resources.has(uri) ? findResource(shared, uri) : undefined),
     );
-    return found ?? unlistedResource(uri);
+  }
+
+  /**
+   * True if the caller may hear of changes of the resource with this URI, which `teller`, a servlet, tells of. One that no
+   * servlet lists could be of any that the scopes grant.
+   */
+  async hears(uri: string, teller?: string): Promise<boolean> {
+    const may = this.#narrower?.may;
+    if (may === undefined) return true;
+    if (teller !== undefined && !may(teller, uri)) return false;
+    const { servlet } = (await this.#ownerOf(uri)) ?? {};
+    if (servlet !== undefined) return may(servlet.name, uri);
+    return this.servlets.some(({ name }) => may(name, uri) && name !== SERVER_SERVLET);
+  }
+
+  /** Throws `insufficient_scope` where the caller may not hear of changes of this resource. */
+  async demandHearing(uri: string): Promise<void> {
+    await this.resource(uri);
+    if (await this.hears(uri)) return;
+    const scope = `*:${uri}`;
+    throw new Fault(
+      "insufficient_scope",
+      `The token lacks a scope for the resource ${uri}. Request a token with one, such as ${scope}.`,
+      { data: { scope } },
+    );
+  }
+
+  /** What the caller's scopes grant, as patterns; undefined if they grant everything. */
+  get patterns(): readonly string[] | undefined {
+    return this.#narrower?.patterns;
   }
 
   /** Reads a resource by the servlet that lists it, or else by each that can read, until one succeeds. */
@@ -243,12 +281,13 @@ export class Registry {
       const { servlet, own } = await this.prompt(ref.name);
       return { servlet, request: { ...request, ref: { ...ref, name: own } } };
     }
-    const { templates, resources } = await this.catalog();
-    const found =
-      templates.find(({ template }) => template.uriTemplate === ref.uri) ??
-      templateFor(ref.uri, templates) ??
-      resources.get(ref.uri);
-    if (found !== undefined) return { servlet: found.servlet, request };
+    const all = this.isNarrow ? this.whole : this;
+    const found = await all.#find(
+      (catalog) => findCompleted(catalog, ref.uri),
+      () => undefined,
+    );
+    this.demand(found);
+    if (found?.servlet !== undefined) return { servlet: found.servlet, request };
     throw new Fault(
       "invalid_params",
       `Unknown resource template: ${ref.uri}. See resources/templates/list.`,

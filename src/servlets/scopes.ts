@@ -29,9 +29,13 @@ export const RESERVED_TOOLS = [
 /** The grants of a caller without scopes: all but what needs one. */
 export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
 
+/** The patterns of these scopes, as configured. */
+export const patternsBy = (scopes: readonly string[], configured: Scopes): string[] =>
+  scopes.flatMap((scope) => patternsOf(scope, configured));
+
 /** The grants of these scopes, as configured; a scope may be a pattern itself. */
 export function mayBy(scopes: readonly string[], configured: Scopes): May {
-  const patterns = scopes.flatMap((scope) => patternsOf(scope, configured));
+  const patterns = patternsBy(scopes, configured);
   return (servlet, name) =>
     servlet === SERVER_SERVLET ||
     (servlet === OPERATOR_SERVLET

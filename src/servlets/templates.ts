@@ -11,15 +11,43 @@ export type TemplateMatcher = (uri: string, steps: Steps) => boolean;
  */
 export function templateMatcher(template: string): TemplateMatcher {
   if (template.length > limits.templateCharacters) return () => false;
-  const [start = "", ...rest] = template.split(/(\{[^{}]*\})/);
+  const [start = "", ...rest] = partsOf(template);
   const pattern = new Pattern(`^${rest.map(sourceOf).join("")}$`);
   return (uri, steps) => uri.startsWith(start) && pattern.test(uri.slice(start.length), steps);
 }
 
+const partsOf = (template: string): string[] => template.split(/(\{[^{}]*\})/);
+const isExpression = (part: string) => part.startsWith("{") && part.endsWith("}");
+
+/**
+ * Negative if URIs that fit both templates belong to the first: the one with the longer literal prefix, else with more literal
+ * characters, else with fewer expressions that take slashes.
+ */
+export function compareTemplates(first: string, second: string): number {
+  const ranks = [first, second].map((template) => {
+    const parts = partsOf(template);
+    const expressions = parts.filter(isExpression);
+    const wide = expressions.filter((one) => /^.[+#/?&]/.test(one)).length;
+    return [parts[0]!.length, template.length - expressions.join("").length, -wide];
+  });
+  const [one, other] = ranks as [number[], number[]];
+  const at = one.findIndex((rank, index) => rank !== other[index]);
+  return at < 0 ? 0 : other[at]! - one[at]!;
+}
+
+/** A short URI that fits the template. */
+export const sampleOf = (template: string): string =>
+  partsOf(template)
+    .map((part) => {
+      if (!isExpression(part)) return part;
+      const [, sign = ""] = /^\{([#/?&.;]?)/.exec(part) ?? [];
+      return `${sign}x`;
+    })
+    .join("");
+
 /** A part of a template, an expression or not, as a regular expression. */
 function sourceOf(part: string): string {
-  if (!part.startsWith("{") || !part.endsWith("}"))
-    return part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  if (!isExpression(part)) return part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   switch (part[1]) {
     case "+":
       return ".+";

@@ -1,3 +1,4 @@
+import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Guest } from "./guest.ts";
 import type { Body, Patched } from "./image.ts";
@@ -44,12 +45,44 @@ interface Links {
   suspends: boolean;
 }
 
+/** Exports that the preparation leaves in each module, by their kinds. */
+const MARKS: Readonly<Record<string, string>> = {
+  edge_fuel: "global",
+  edge_memory: "memory",
+  edge_alloc: "function",
+  edge_free: "function",
+  edge_input: "function",
+  edge_length: "function",
+};
+/** Those of a module that has a memory of its own. */
+const MEMORY_MARKS = { memory: "memory", edge_pages: "global" };
+
+/** Throws `invalid_params` for a module that was not prepared: nothing would count what it computes, or bound its memory. */
+export function demandPrepared(module: WebAssembly.Module): void {
+  const exports = new Map<string, string>(
+    WebAssembly.Module.exports(module).map(({ name, kind }) => [name, kind]),
+  );
+  const own = ["memory", "edge_pages", "edge_marks"].some((name) => exports.has(name));
+  for (const [name, kind] of Object.entries({ ...MARKS, ...(own && MEMORY_MARKS) }))
+    if (exports.get(name) !== kind) throw notPrepared(`it does not export the ${kind} ${name}`);
+  for (const { module: from, name, kind } of WebAssembly.Module.imports(module))
+    if (kind !== "function") throw notPrepared(`it imports the ${kind} ${from}.${name}`);
+}
+
+/** The fault of a module that lacks a mark of the preparation. */
+export const notPrepared = (why: string) =>
+  new Fault(
+    "invalid_params",
+    `The servlet's module was not prepared: ${why}. Prepare and send it with \`npm run servlets -- install\`.`,
+  );
+
 const AsyncFunction = (async () => {}).constructor;
 const knownLinks = new WeakMap<WebAssembly.Module, Links>();
 
 function linksOf({ module, userFunctions }: Code): Links {
   let found = knownLinks.get(module);
   if (found === undefined) {
+    demandPrepared(module);
     const offered: Readonly<Record<string, HostFunctions>> = hostFunctions(userFunctions);
     const functions = WebAssembly.Module.imports(module).map(({ module: namespace, name }) => {
       const call = offered[namespace]?.[name];

@@ -1,9 +1,8 @@
 /** Describes builds for the person who decides about them: permissions, tools, and changes. */
 import type { Build } from "../../builds/build.ts";
-import { boundsOf, keptFor } from "../../builds/permissions.ts";
+import { accountsOf, boundsOf, keptFor, secretsOf } from "../../builds/permissions.ts";
 import { printable } from "../../text.ts";
 import { merge } from "../../servlets/catalog.ts";
-import { variableOf } from "../../servlets/config.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
 import { compare, viewOf } from "../differences.ts";
 import { row } from "./report.ts";
@@ -32,13 +31,11 @@ const DYNAMIC_LISTS: Row = [
 const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "none");
 
 function permissionRows(manifest: Manifest): Row[] {
-  const { allowed_hosts = [], allowed_secrets = [], allowed_paths = [], env_vars = {} } = manifest;
-  const secrets = allowed_secrets.map(
-    (one) => `${one.service}/${one.user} (the Worker's ${one.variable ?? variableOf(one)})`,
-  );
+  const { allowed_hosts = [], allowed_paths = [], env_vars = {} } = manifest;
   return [
     ["hosts", some(allowed_hosts)],
-    ["secrets", some(secrets)],
+    ["secrets", some(secretsOf(manifest))],
+    ["accounts", some(accountsOf(manifest))],
     ["paths", some(allowed_paths)],
     ["keeps state", some(keptFor(manifest).map((whom) => `for ${whom}`))],
     ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],

@@ -43,7 +43,9 @@ export async function install(
     return `${name} was not installed.`;
   }
   const path = changePath(name, current);
-  const { version } = await send(files, { server, path, schema: servedSchema }, options);
+  const to = { server, path, schema: servedSchema };
+  const { version, warnings = [] } = await send(files, to, options);
+  for (const one of warnings) console.error(printableLines(`warning: ${one}`));
   return isKnown
     ? `${name} is installed already, as version ${version}.`
     : `${name} is installed as version ${version}, and served everywhere within five seconds.`;
@@ -97,7 +99,7 @@ function warn(members: readonly Member[]): void {
 }
 
 const missingSchema = z.object({ missing: z.array(z.string()).min(1) });
-const servedSchema = z.object({ version: z.number() });
+const servedSchema = z.object({ version: z.number(), warnings: z.optional(z.array(z.string())) });
 const replayedSchema = z.object({
   waiting: z.number(),
   goOn: z.number(),

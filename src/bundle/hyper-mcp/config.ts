@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { Refusal } from "../refusal.ts";
 import { parseConfig } from "./parse.ts";
-import { referencesIn, replaceReferences } from "./references.ts";
+import { referencesIn, replaceReferences, type Reference } from "./references.ts";
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
@@ -73,10 +73,11 @@ const others = (value: object, known: object) =>
   Object.keys(value).filter((key) => !Object.hasOwn(known, key));
 
 /**
- * Reads a config, and replaces its references by values from `environment`. References in the values of `env_vars` stay:
- * their variables become secrets of the Worker, and need no value here.
+ * Reads a config. References to the environment stay in the values of `env_vars`: their variables become secrets of the
+ * Worker. Elsewhere a config could send them to a host or have them written, so there only defaults and `true` and `false`
+ * are filled in, and HOME in the path of a file.
  *
- * Throws a `Refusal` for a config that is not valid, for variables without a value, and for a source with a secret.
+ * Throws a `Refusal` for a config that is not valid, for references elsewhere, and for a source with a password.
  */
 export function readConfig(
   file: string,
@@ -87,28 +88,34 @@ export function readConfig(
   const nonce = randomUUID();
   const marked = new RegExp(`<${nonce}:(\\d+)>`, "g");
   const mark = (at: number) => `<${nonce}:${at}>`;
-  const valueOf = (at: number) => environment[references[at]!.name] || references[at]!.fallback;
-  /** The config with marks in place of the references in `kept`, and of those without a value. */
+  const fallbackOf = ({ name, fallback }: Reference) => (environment[name] ? undefined : fallback);
+  /** What may stand for a reference anywhere: it says nothing about the environment. */
+  const plain = references.map((one) => {
+    const value = environment[one.name] ?? "";
+    return ["true", "false"].includes(value) ? value : fallbackOf(one);
+  });
+  /** The config with marks in place of the references in `kept`, and of those that have no plain value. */
   const read = (kept: ReadonlySet<number>) =>
     checked(
       file,
       parseConfig(
         file,
-        replaceReferences(text, (at) => (kept.has(at) ? undefined : valueOf(at)) ?? mark(at)),
+        replaceReferences(text, (at) => (kept.has(at) ? undefined : plain[at]) ?? mark(at)),
       ),
     );
-  const unset = references.filter((_, at) => valueOf(at) === undefined);
-  const refuseUnset = (names: readonly string[]) => {
-    const list = [...new Set(names)].toSorted().join(", ");
-    throw new Refusal(
-      `${file}: it needs environment variables that are not set: ${list}. Set them and try again`,
-    );
-  };
 
-  const config = unlessRefused(() => read(new Set()));
-  if (config === undefined) {
-    if (unset.length > 0) refuseUnset(unset.map(({ name }) => name));
-    return read(new Set());
+  let config: HyperConfig;
+  try {
+    config = read(new Set());
+  } catch (error) {
+    const names = references.flatMap(({ name }, at) => (plain[at] === undefined ? name : []));
+    if (!(error instanceof Refusal) || names.length === 0) throw error;
+    const message = error.message.replace(marked, (_, at) =>
+      referenceText(references[Number(at)]!),
+    );
+    throw new Refusal(
+      `${message}; outside of env_vars, replace environment variables by their values, where it has some of ${listed(names)}`,
+    );
   }
   // A reference can also stand for a number, a name or several lines. It is part of a value if a mark in its place leaves
   // all names the same.
@@ -118,26 +125,54 @@ export function readConfig(
   };
   const written = read(new Set(references.keys().filter(isInValue)));
 
-  for (const [name, { runtime_config: runtime }] of Object.entries(config.plugins)) {
-    if (!runtime?.env_vars) continue;
-    const original = written.plugins[name]?.runtime_config?.env_vars ?? {};
-    for (const [key, expanded] of Object.entries(runtime.env_vars)) {
-      const literal = (part: string) => part.replaceAll("${", () => "$${");
-      const whole = (original[key] ?? expanded).split(marked);
-      runtime.env_vars[key] = whole
-        .map((part, at) =>
-          at % 2 === 0 ? literal(part) : referenceText(references[Number(part)]!),
-        )
-        .join("");
-    }
+  const refused: string[] = [];
+  const fill = (value: unknown, place: readonly string[]): unknown => {
+    if (typeof value === "string") return filled(value, place);
+    if (Array.isArray(value)) return value.map((one, at) => fill(one, [...place, String(at)]));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => {
+        const name = filled(key, place);
+        return [name, fill(one, [...place, name])];
+      }),
+    );
+  };
+  const filled = (value: string, place: readonly string[]): string => {
+    const [first, , third, fourth] = place;
+    const isConfig = third === "runtime_config" && fourth === "env_vars" && place.length === 5;
+    const parts = value.split(marked).map((part, at) => {
+      if (at % 2 === 0) return isConfig ? part.replaceAll("${", () => "$${") : part;
+      const reference = references[Number(part)]!;
+      // Credentials in `auths` are not used.
+      if (isConfig || (first === "auths" && place.length > 2)) return referenceText(reference);
+      const isFile =
+        ["url", "path"].includes(third ?? "") &&
+        place.length === 3 &&
+        isLocal(value.replace(marked, "/"));
+      const home = isFile && reference.name === "HOME" ? environment["HOME"] : undefined;
+      const stand = home || fallbackOf(reference);
+      if (stand === undefined) refused.push(`${place.join(".") || "a name"}: ${reference.name}`);
+      return stand ?? "";
+    });
+    return parts.join("");
+  };
+  const whole = fill(written, []);
+  if (refused.length > 0) {
+    throw new Refusal(
+      `${file}: environment variables may hold a secret, and are read in env_vars only: replace them by their values (${listed(refused)})`,
+    );
   }
-  const missing = [...JSON.stringify(config).matchAll(marked)];
-  if (missing.length > 0) refuseUnset(missing.map(([, at]) => references[Number(at)]!.name));
-  refuseSecretSources(file, config, written, marked);
-  return config;
+  const result = checked(file, whole);
+  refusePasswords(file, result);
+  return result;
 }
 
-const referenceText = ({ name, fallback }: { name: string; fallback: string | undefined }) =>
+const listed = (names: readonly string[]) => [...new Set(names)].toSorted().join(", ");
+
+/** True for a source on this machine. */
+const isLocal = (source: string) => /^(file:\/\/\/|[^:]*$)/i.test(source);
+
+const referenceText = ({ name, fallback }: Reference) =>
   fallback === undefined ? `\${${name}}` : `\${${name}:-${fallback}}`;
 
 function checked(file: string, value: unknown): HyperConfig {
@@ -147,21 +182,13 @@ function checked(file: string, value: unknown): HyperConfig {
   throw new Refusal(`${file}: it is not a config of hyper-mcp: ${messages.join("; ")}`);
 }
 
-/** A source is written into `servlet.json`, so it must not have a password, nor a query with the value of a variable. */
-function refuseSecretSources(
-  file: string,
-  { plugins }: HyperConfig,
-  written: HyperConfig,
-  marked: RegExp,
-): void {
+/** A source is written into `servlet.json`, so it must not have a password. */
+function refusePasswords(file: string, { plugins }: HyperConfig): void {
   for (const [name, plugin] of Object.entries(plugins)) {
-    const source = sourceOf(plugin);
-    const query = sourceOf(written.plugins[name]!).replace(/^[^?#]*/, "");
-    if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(source) || query.search(marked) >= 0) {
-      throw new Refusal(
-        `${file}: plugins.${name}.url: it may hold a secret, and servlet.json names the source: write it without a user, a password and variables after "?"`,
-      );
-    }
+    if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(sourceOf(plugin))) continue;
+    throw new Refusal(
+      `${file}: plugins.${name}.url: it may hold a secret, and servlet.json names the source: write it without a user and a password`,
+    );
   }
 }
 

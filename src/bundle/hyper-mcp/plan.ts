@@ -1,7 +1,7 @@
 /** Turns a hyper-mcp config into servlets' manifests, and lists what has no counterpart. */
 import { limits } from "../../limits.ts";
 import { isPrivate } from "../../private-hosts.ts";
-import { variableOf } from "../../servlets/config.ts";
+import { variableOf } from "../../servlets/variables.ts";
 import { manifestSchema, type Manifest } from "../../servlets/manifest.ts";
 import { memoryBytes } from "../../text.ts";
 import { Refusal } from "../refusal.ts";

@@ -1,10 +1,10 @@
+import { REFERENCE } from "../../servlets/variables.ts";
+
 /** A reference to an environment variable: `${NAME}` or `${NAME:-default}`. */
 export interface Reference {
   name: string;
   fallback: string | undefined;
 }
-
-const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 const unescaped = (text: string) => text.replaceAll("$${", "${");
 

@@ -1,34 +1,6 @@
-import { variableOf } from "../../servlets/config.ts";
+import { isServersOwn } from "../../own-names.ts";
 import type { Manifest } from "../../servlets/manifest.ts";
-import { referencesIn } from "./references.ts";
-
-/** The server's own variables (src/env.ts), which no servlet's secret may change. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  "SERVER_NAME",
-  "SERVER_TITLE",
-  "SERVER_VERSION",
-  "SERVER_DESCRIPTION",
-  "SERVER_INSTRUCTIONS",
-  "SERVER_WEBSITE",
-  "SERVER_ICONS",
-  "LOG_LEVEL",
-  "ISOLATION",
-  "ALLOWED_ORIGINS",
-  "ALLOWED_HOSTS",
-  "STATE_KEY",
-  "OAUTH_ISSUERS",
-  "OWNER_PASSPHRASE",
-  "API_KEYS",
-  "SCOPES",
-  "RUN_LOG",
-  "AUTH",
-  "LIMITS",
-  "ENTERPRISE_ISSUERS",
-  "LINKS",
-  "ACCOUNTS",
-  "OTC_JWT_SECRET",
-  "OTC_JWT_AUDIENCE",
-]);
+import { namesIn, variableOf } from "../../servlets/variables.ts";
 
 /** Chooses names for the Worker's secrets, so that each name stands for one secret. */
 export class SecretNames {
@@ -39,9 +11,9 @@ export class SecretNames {
   constructor(manifests: readonly Manifest[]) {
     for (const { allowed_secrets: entries = [], env_vars: config = {} } of manifests) {
       for (const entry of entries) {
-        this.#meanings.set(entry.variable ?? variableOf(entry), keyring(entry));
+        this.#meanings.set(variableOf(entry), keyring(entry));
       }
-      for (const { name } of Object.values(config).flatMap(referencesIn)) {
+      for (const name of Object.values(config).flatMap(namesIn)) {
         this.#meanings.set(name, variable(name));
       }
     }
@@ -54,7 +26,7 @@ export class SecretNames {
 
   /** The name for an environment variable: its own, where the server does not use that itself. */
   ofVariable(name: string): string {
-    return this.#take(SETTINGS.has(name) ? `PLUGIN_${name}` : name, variable(name));
+    return this.#take(isServersOwn(name) ? `PLUGIN_${name}` : name, variable(name));
   }
 
   /** The name for a plugin's value in `env_vars`. */
@@ -67,7 +39,7 @@ export class SecretNames {
     for (let count = 1; ; count++) {
       const name = count === 1 ? first : `${first}_${count}`;
       const other = this.#meanings.get(name);
-      if (SETTINGS.has(name) || (other !== undefined && other !== meaning)) continue;
+      if (isServersOwn(name) || (other !== undefined && other !== meaning)) continue;
       this.#meanings.set(name, meaning);
       return name;
     }

@@ -1,5 +1,6 @@
 /** Compares pinned servlets with the current content of their sources. */
 import { dirname, resolve } from "node:path";
+import { accountsOf, secretsOf, settingsOf } from "../../builds/permissions.ts";
 import { printable } from "../../text.ts";
 import { bundleAll } from "../bundle.ts";
 import { compare, offered, type View } from "../differences.ts";
@@ -96,10 +97,11 @@ async function viewOf(found: Found, wasm: Uint8Array, options: Options): Promise
 /** The permissions in a servlet's manifest, which an update does not change. */
 function permissionLines({ manifest }: Found): string[] {
   const hosts = manifest.allowed_hosts ?? [];
-  const secrets = (manifest.allowed_secrets ?? []).map(({ service, user }) => `${service}/${user}`);
   const paths = manifest.allowed_paths ?? [];
+  const [secrets, settings] = [secretsOf(manifest), settingsOf(manifest)];
   const some = (all: string[]) => (all.length > 0 ? all.join(", ") : "none");
   return [
     `  It may reach as before: hosts ${some(hosts)}; secrets ${some(secrets)}; paths ${some(paths)}`,
+    `  It gets as before: accounts ${some(accountsOf(manifest))}; settings ${some(settings)}`,
   ];
 }

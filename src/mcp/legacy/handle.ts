@@ -93,8 +93,9 @@ export async function handleSession(method: string, exchange: Exchange): Promise
       "The response is a stream, which the Accept header does not allow. Add text/event-stream to it.",
     );
   }
+  const { name, scopes } = exchange.principal;
   const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  return responseOf(known(await session.listen(exchange.principal.name, lastEventId)));
+  return responseOf(known(await session.listen(name, lastEventId, scopes)));
 }
 
 const SESSION_HEADER = "mcp-session-id";

@@ -174,10 +174,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   async #runFound(call: Call, request: FoundRequest, meta: Json): Promise<Json | undefined> {
     const { params, row, target } = request;
     if (row.session) {
-      const { store, enlist } = this.#parts;
+      const { store, enlist, registry } = this.#parts;
       const tasks = () => this.#parts.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
-      return row.session(params, { store, tasks, enlist, awaitTask }, call);
+      return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
     if (target === undefined) throw methodNotFound(request.method);
     if (target instanceof Fault) throw target;

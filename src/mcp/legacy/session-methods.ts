@@ -22,8 +22,14 @@ export function setLevel(params: Json, { store }: SessionParts): Json {
   return {};
 }
 
-export async function subscribe(params: Json, { store, enlist }: SessionParts): Promise<Json> {
-  if (!store.subscribe(uriIn(params))) {
+export async function subscribe(
+  params: Json,
+  { store, enlist, registry }: SessionParts,
+  { scopes }: SessionCall,
+): Promise<Json> {
+  const uri = uriIn(params);
+  await (await registry()).within(scopes).demandHearing(uri);
+  if (!store.subscribe(uri)) {
     const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
     throw new Fault("too_many", message);
   }

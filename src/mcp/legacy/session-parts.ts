@@ -1,6 +1,7 @@
 import type { Tasks } from "../../durable/tasks.ts";
 import type { DetailedTask } from "../../durable/task-object.ts";
 import type { Notification } from "../../model.ts";
+import type { Registry } from "../../servlets/registry.ts";
 import type { SessionStore } from "../../durable/session-store.ts";
 import type { StoredCall } from "../../durable/session-rows.ts";
 import type { Post } from "../../durable/session-object.ts";
@@ -12,6 +13,7 @@ export interface SessionParts {
   store: SessionStore;
   /** The principal's tasks with these scopes. */
   tasks: (scopes?: Post["scopes"]) => Tasks;
+  registry: () => Promise<Registry>;
   /** Subscribes the session to change notifications. */
   enlist(): Promise<void>;
   /** Answers the call with the task's end. */

@@ -1,7 +1,6 @@
 import type { Hub } from "../../durable/hub.ts";
 import { httpStatus, report, type Fault } from "../../errors.ts";
 import type { Notification } from "../../model.ts";
-import type { Registry } from "../../servlets/registry.ts";
 import { ROOTS_CHANGED } from "../methods.ts";
 import { errorMessage, readable, type Message, type RequestId } from "../wire/message.ts";
 import type { Reply } from "../wire/reply.ts";
@@ -17,8 +16,9 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
   /** State of the session's Durable Object. */
   state: DurableObjectState;
-  registry: () => Promise<Registry>;
   hub: () => DurableObjectStub<Hub>;
+  /** The scopes that are configured for the API key of this name; undefined if they are not narrowed. */
+  scopesOf(principal: string): readonly string[] | undefined;
 }
 
 /**
@@ -113,9 +113,20 @@ export class SessionProtocol {
 
   /** Sends change notifications; those of resources only if the client is subscribed. */
   async changed(changes: readonly Notification[]): Promise<void> {
-    for (const { method, params = {} } of changes) {
+    for (const { method, params = {}, servlet } of changes) {
       const { uri } = params;
-      if (typeof uri === "string" && !this.#parts.store.isSubscribed(uri)) continue;
+      if (typeof uri === "string") {
+        const { store, registry, scopesOf } = this.#parts;
+        if (!store.isSubscribed(uri)) continue;
+        const all = await registry();
+        // Those of the newest request, and those that its key has by now.
+        const granted = await Promise.all(
+          [await store.scopes(), scopesOf(store.row.principal)].map((scopes) =>
+            all.within(scopes).hears(uri, servlet),
+          ),
+        );
+        if (granted.includes(false) || !store.exists) continue;
+      }
       await this.#notify({ method, params });
     }
   }

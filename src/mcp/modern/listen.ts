@@ -37,6 +37,7 @@ export async function listen(
     id,
     caller: callerKey(exchange.principal),
     filter,
+    patterns: exchange.registry.patterns,
     opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
     ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
     lifeMs: limits.listenMs,
@@ -95,18 +96,20 @@ function filterOf(params: Json, client: Client): AskedFilter {
   return filter;
 }
 
-/** The part of the filter that is served: own tasks, and lists that are declared as capabilities. */
+/** The part of the filter that is served: own tasks, lists that are declared as capabilities, resources that scopes grant. */
 async function agreed(filter: AskedFilter, { registry, tasks }: Exchange): Promise<Filter> {
   const { prompts, resources } = await capabilities(registry, { listens: true });
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
-  const { resourceSubscriptions, taskIds = [] } = filter;
+  const { resourceSubscriptions: uris = [], taskIds = [] } = filter;
+  const heard: string[] = [];
+  for (const uri of uris) if (await registry.hears(uri)) heard.push(uri);
   const owned = await Promise.all(taskIds.map(async (id) => (await tasks?.get(id)) !== undefined));
   const own = taskIds.filter((_id, at) => owned[at]);
   return {
     ...(toolsListChanged && { toolsListChanged }),
     ...(prompts !== undefined && promptsListChanged && { promptsListChanged }),
     ...(resources !== undefined && resourcesListChanged && { resourcesListChanged }),
-    ...(resources !== undefined && resourceSubscriptions && { resourceSubscriptions }),
+    ...(resources !== undefined && heard.length > 0 && { resourceSubscriptions: heard }),
     ...(own.length > 0 && { taskIds: own }),
   };
 }

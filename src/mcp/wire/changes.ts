@@ -37,7 +37,12 @@ export function changes(
   };
 }
 
-function changeOf({ method, params = {}, audience }: Notification): Notification | undefined {
+function changeOf({
+  method,
+  params = {},
+  audience,
+  servlet,
+}: Notification): Notification | undefined {
   const to = audience && { audience };
   switch (method) {
     case "notifications/tools/list_changed":
@@ -46,7 +51,12 @@ function changeOf({ method, params = {}, audience }: Notification): Notification
       return { method, ...to };
     case "notifications/resources/updated":
       return typeof params["uri"] === "string"
-        ? { method, params: { uri: params["uri"] }, ...to }
+        ? {
+            method,
+            params: { uri: params["uri"] },
+            ...to,
+            ...(servlet !== undefined && { servlet }),
+          }
         : undefined;
     default:
       return undefined;

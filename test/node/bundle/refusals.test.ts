@@ -63,6 +63,16 @@ describe("manifests", () => {
     ['{"dialect": "v3"}', /dialect/],
     ['{"prefix": "a b"}', /prefix/],
     ['{"env_vars": {"a": 1}}', /env_vars\.a/],
+    ['{"env_vars": {"region": "${STATE_KEY}|${API_KEYS}"}}', /region names STATE_KEY.*API_KEYS/],
+    ['{"envVars": {"a": "${OWNER_PASSPHRASE:-x}"}}', /env_vars\.a names OWNER_PASSPHRASE/],
+    [
+      '{"allowed_secrets": [{"service": "state", "user": "key"}]}',
+      /names STATE_KEY, which belongs to the server itself/,
+    ],
+    [
+      '{"allowed_secrets": [{"service": "a", "user": "b", "variable": "OTC_JWT_SECRET"}]}',
+      /names OTC_JWT_SECRET/,
+    ],
     ['{"allowed_paths": ["ro:files"]}', /needs "state", also where all folders are read-only/],
     ['{"state": "server", "files_limit": "much"}', /files_limit.*64Mi/],
     [
@@ -92,6 +102,22 @@ describe("manifests", () => {
 });
 
 describe("lists", () => {
+  test("a resource template that fits another servlet's is told of", async () => {
+    const templates = (uriTemplate: string) =>
+      servlet(JSON.stringify({ resourceTemplates: [{ uriTemplate, name: "t" }] })).replace(
+        "list_tools",
+        "list_resource_templates",
+      );
+    const [any, docs] = await bundle({
+      "any.wat": templates("{+any}"),
+      "docs.wat": templates("docs://{id}"),
+    });
+    expect(any!.warnings).toEqual([
+      expect.stringMatching(/\{\+any\} of any also fits docs:\/\/\{id\} of docs/),
+    ]);
+    expect(docs!.warnings).toEqual([]);
+  });
+
   test("two servlets with the same tool: both are named, and prefix is suggested", async () => {
     const both = { "a.wat": lists("same"), "b.wat": lists("same") };
     await expect(bundle(both)).rejects.toThrow(

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { hashOf, type Build } from "../../../src/builds/build.ts";
 import { limits } from "../../../src/limits.ts";
 import type { CallToolResult } from "../../../src/model.ts";
+import { assembled } from "../bundle/wasm/wat-guests.ts";
 import { built, Operator, request, serveInstalling } from "./installing.ts";
 
 /** Each is refused with a message that says what to do, changes nothing, and others are still served. */
@@ -185,6 +186,52 @@ describe("code is refused", () => {
     for (const path of ["servlet/other", "build/other"]) {
       for (const [digest, bytes] of code) await operator.json("PUT", `part/${digest}`, bytes);
       expect(await refused("PUT", path, build)).toMatch(error);
+    }
+  });
+});
+
+describe("code that was not prepared is refused", () => {
+  const FUNCTIONS = ["edge_alloc", "edge_free", "edge_input", "edge_length"]
+    .map((name) => `(func (export "${name}"))`)
+    .join(" ");
+  const KERNEL = `${FUNCTIONS} (memory (export "edge_memory") 1)`;
+  const FUEL = '(global (export "edge_fuel") (mut i64) (i64.const 0))';
+  const CALL = '(func (export "call") (result i32) (i32.const 0))';
+  test.each([
+    ["a plugin as it was built", `(memory (export "memory") 1) ${CALL}`, /global edge_fuel/],
+    ["one that counts, and has no kernel", `${FUEL} ${CALL}`, /memory edge_memory/],
+    ["one whose fuel is a function", `${KERNEL} (func (export "edge_fuel")) ${CALL}`, /edge_fuel/],
+    [
+      "one whose fuel is constant",
+      `${KERNEL} (global (export "edge_fuel") i64 (i64.const 0)) ${CALL}`,
+      /edge_fuel is not a mutable i64/,
+    ],
+    [
+      "one whose fuel is an i32",
+      `${KERNEL} (global (export "edge_fuel") (mut i32) (i32.const 0)) ${CALL}`,
+      /edge_fuel is not a mutable i64/,
+    ],
+    [
+      "one whose memory has no bound",
+      `${KERNEL} ${FUEL} (memory (export "memory") 1) ${CALL}`,
+      /global edge_pages/,
+    ],
+    [
+      "one that computes as it is loaded",
+      `${KERNEL} ${FUEL} ${CALL} (func $begin (loop (br 0))) (start $begin)`,
+      /has a start function/,
+    ],
+  ])("%s", async (_, fields, error) => {
+    const { build, code } = await buildWith(await assembled(fields, "multimemory"));
+    for (const [digest, bytes] of code) await operator.json("PUT", `part/${digest}`, bytes);
+    for (const [method, path] of [
+      ["PUT", "servlet/other"],
+      ["PUT", "build/other"],
+      ["POST", "replay/other"],
+    ] as const) {
+      const said = await refused(method, path, build);
+      expect(said).toMatch(/^400 .*was not prepared/);
+      expect(said).toMatch(error);
     }
   });
 });

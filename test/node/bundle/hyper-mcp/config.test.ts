@@ -23,7 +23,7 @@ const envVars = (text: string, environment?: Record<string, string>, file?: stri
   read(text, environment, file).plugins["demo"]!.runtime_config!.env_vars;
 
 describe("references", () => {
-  test("are replaced outside of env_vars, by their defaults where unset or empty", () => {
+  test("are replaced in paths of files by HOME, and by their defaults where unset or empty", () => {
     const text = json({
       url: "file://${HOME}/${DIR:-wasm}/${EMPTY:-demo}.wasm",
       description: "costs $5, $HOME, $${HOME}",
@@ -61,13 +61,75 @@ describe("references", () => {
     expect(envVars(configOf(config), { SET: "hidden-value" })).toEqual(config);
   });
 
-  test("that are unset are refused outside of env_vars, all of them by name", () => {
-    const text = json({
-      url: "file:///${B}/${A}/${B}",
-      runtime_config: { env_vars: { K: "${C}" } },
-    });
-    expect(() => read(text)).toThrow(/variables that are not set: A, B\. /);
-    expect(() => read('{"plugins": ${ALL}}')).toThrow(/not set: ALL\. /);
+  test.each<Record<string, string>>([{}, { A: "hush", B: "hush", C: "hush", ALL: "{}" }])(
+    "are refused elsewhere, all of them by name and place: %o",
+    (environment) => {
+      const text = json({
+        url: "file:///${B}/${A}/${B}",
+        runtime_config: { env_vars: { K: "${C}" } },
+      });
+      const refused = /in env_vars only: [^:]*\(plugins\.demo\.url: A, plugins\.demo\.url: B\)$/;
+      expect(() => read(text, environment)).toThrow(refused);
+      expect(() => read('{"plugins": ${ALL}}', environment)).toThrow(/some of ALL$/);
+    },
+  );
+
+  const SECRET = "AWS_SECRET_ACCESS_KEY";
+  const SET = { [SECRET]: "hush", HOME: "/home/hush", TRUE: "true" };
+  test.each([
+    ["a URL's path", { url: "https://evil.example/${X}/a.wasm" }],
+    ["a URL's host", { url: "https://${X}.evil.example/a.wasm" }],
+    ["an image's tag", { url: "oci://evil.example/a:${X}" }],
+    ["a bucket", { url: "s3://${X}/a.wasm" }],
+    ["a URL's query", { url: "https://evil.example/a.wasm?${X}" }],
+    ["a URL with a default", { url: "https://evil.example/${X:-a}.wasm" }],
+    ["a whole URL", { url: "${X}" }],
+    ["a path", { url: undefined, path: "/plugins/${X}.wasm" }],
+    ["the home in a URL", { url: "https://evil.example/${HOME}/a.wasm" }],
+    ["the home in a file's host", { url: "file://evil${HOME}/a.wasm" }],
+    ["the home in a description", { description: "${HOME}" }],
+    ["true in a URL", { url: "https://evil.example/${TRUE}/a.wasm" }],
+    ["a description", { description: "see ${X}" }],
+    ["a host", { runtime_config: { allowed_hosts: ["${X}.evil.example"] } }],
+    ["a folder", { runtime_config: { allowed_paths: ["/${X}"] } }],
+    ["a name in env_vars", { runtime_config: { env_vars: { "A_${X}": "x" } } }],
+    [
+      "a name of a secret",
+      { runtime_config: { allowed_secrets: [{ service: "${X}", user: "u" }] } },
+    ],
+    ["a skipped tool", { runtime_config: { skip_tools: ["${X}"] } }],
+    ["a limit", { runtime_config: { memory_limit: "${X}" } }],
+    ["the name of a member", { "x_${X}": 1 }],
+  ])("are refused in %s", (_, plugin) => {
+    const text = json(plugin).replaceAll("${X", `\${${SECRET}`);
+    for (const file of ["config.json", "config.yaml"]) {
+      expect(() => read(text, SET, file)).toThrow(/in env_vars only/);
+      expect(() => read(text, SET, file)).not.toThrow(/hush/);
+    }
+  });
+
+  test.each([
+    ["a plugin's name", '{"plugins": {"${X}": {"url": "file:///a"}}}'],
+    ["an identity", '{"oci": {"cert_email": "${X}"}, "plugins": {}}'],
+    [
+      "a registry's name",
+      '{"auths": {"https://${X}": {"type": "token", "token": "t"}}, "plugins": {}}',
+    ],
+    ["a whole block", '{"plugins": ${X}}'],
+    ["a member", '{"plugins": {"a": {"url": "file:///a", ${X}}}}'],
+    ["the value of an unknown member", '{"other": ["${X}"], "plugins": {}}'],
+  ])("are refused in %s", (_, text) => {
+    for (const value of ["hush", '{"hush": {"url": "file:///hush"}}', '"hush": 1']) {
+      const problem = () => read(text.replace("${X", `\${${SECRET}`), { [SECRET]: value });
+      expect(problem).toThrow(SECRET);
+      expect(problem).not.toThrow(/hush/);
+    }
+  });
+
+  test("of credentials need no value, and get none", () => {
+    const auths = { "https://a.example": { type: "token", token: "${X}" } };
+    const config = read(json({}, { auths }), { X: "hush" });
+    expect(JSON.stringify(config)).not.toContain("hush");
   });
 });
 

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import { bundle } from "../../bundle.gen.ts";
+import { prepare, send, serverOf } from "../durable/client.ts";
+import { listen, prepareHubs, server as hubServer, serveAs } from "../durable/hub-client.ts";
+import { steps } from "../durable/plans.ts";
+import { resultIn, type SessionClient } from "../durable/session-client.ts";
+import { begin, listened } from "../durable/session-steps.ts";
+import { post } from "../server.ts";
+
+/** Clients hear of resources that their scopes grant, at the time of the change too. */
+prepare();
+prepareHubs();
+
+const OWNED = "http-status://404";
+/** No servlet lists it; `durable` tells of it. */
+const UNLISTED = "test://a";
+const DURABLE = ["durable:*"];
+/** Of another servlet, of the owner but another resource, and of a scope that the settings define. */
+const OTHERS = [["hello:*"], ["http-status:http-status://500", "hello:greet"], ["greeter"]];
+
+const hashOf = async (key: string) =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))).toHex();
+
+/** The variables of a server where the holder of this key has these scopes. */
+const variablesFor = async (key: string, scopes?: readonly string[]) => ({
+  API_KEYS: JSON.stringify({ [key]: { hash: await hashOf(key), ...(scopes && { scopes }) } }),
+  SCOPES: JSON.stringify({ greeter: ["hello:greet"] }),
+});
+
+function held() {
+  const key = crypto.randomUUID();
+  const headers = { authorization: `Bearer ${key}` };
+  const server = async (scopes?: readonly string[]) =>
+    serverOf(bundle, await variablesFor(key, scopes));
+  const session = async (scopes?: readonly string[]) =>
+    begin({ headers, server: await server(scopes) });
+  /** Changes these resources, then a list, by a key that may do everything. */
+  const change = async (...uris: string[]) => {
+    const plan = steps(...uris.map((url) => ({ do: "updated", url })), { do: "changed" });
+    const params = { name: "plan", arguments: plan };
+    await send("tools/call", params, { server: await server(), headers });
+  };
+  return { key, headers, server, session, change };
+}
+
+const subscribe = async (client: SessionClient, uri: string) =>
+  resultIn(await client.request("resources/subscribe", { uri }));
+
+describe("a session", () => {
+  test.each(OTHERS)("subscribes to nothing beyond its scopes: %s", async (...scopes) => {
+    const client = await held().session(scopes);
+    const { error } = await subscribe(client, OWNED);
+    expect(error).toMatchObject({ message: expect.stringContaining("lacks") });
+    expect((await subscribe(client, OWNED))["result"]).toBeUndefined();
+  });
+
+  test("subscribes to what its scopes grant, and to unlisted URIs of servlets that they grant", async () => {
+    const client = await held().session(["http-status:http-status://404", "durable:test://a"]);
+    expect((await subscribe(client, OWNED))["result"]).toEqual({});
+    expect((await subscribe(client, UNLISTED))["result"]).toEqual({});
+    expect((await subscribe(client, "test://b"))["error"]).toMatchObject({
+      message: expect.stringContaining("lacks"),
+    });
+  });
+
+  test.each([["hello:*"], ["http-status:*"], ["durable:plan"]])(
+    "hears nothing more once its key is narrowed, until it is widened: %s",
+    async (...scopes) => {
+      const { session, server, headers, change } = held();
+      const client = await session();
+      for (const uri of [UNLISTED, "test://b"]) await subscribe(client, uri);
+      const { id, version } = client;
+      const own = { ...headers, "mcp-session-id": id, "mcp-protocol-version": version };
+      const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+      const events = await listened(client);
+      await (await post(ping, own, await server(scopes))).text();
+      await change(UNLISTED, "test://b");
+      expect((await events.message())["method"]).toBe("notifications/resources/list_changed");
+      await (await post(ping, own, await server())).text();
+      await change(UNLISTED);
+      expect((await events.message())["params"]).toEqual({ uri: UNLISTED });
+      await events.drop();
+    },
+  );
+
+  test("hears by the scopes with which it listens again", async () => {
+    const { session, server, headers, change } = held();
+    const client = await session();
+    await subscribe(client, UNLISTED);
+    const response = await (
+      await server(["hello:*"])
+    ).request("http://localhost:8787/mcp", {
+      headers: {
+        ...headers,
+        accept: "text/event-stream",
+        "mcp-session-id": client.id,
+      },
+    });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    await change(UNLISTED);
+    let text = "";
+    while (!text.includes("list_changed")) text += (await reader.read()).value;
+    expect(text).not.toContain("resources/updated");
+    await reader.cancel();
+  });
+});
+
+describe("a stream", () => {
+  const streamOf = async (scopes: readonly string[] | undefined, uris: string[]) => {
+    const { key, headers } = held();
+    serveAs(bundle, await variablesFor(key, scopes));
+    const filter = { resourceSubscriptions: uris, resourcesListChanged: true };
+    const listener = await listen(filter, { headers });
+    const { resourceSubscriptions } = listener.acknowledged.params.notifications;
+    const change = async () => {
+      serveAs(bundle, await variablesFor(key));
+      const plan = steps({ do: "updated", url: UNLISTED }, { do: "changed" });
+      await send("tools/call", { name: "plan", arguments: plan }, { server: hubServer, headers });
+    };
+    return { ...listener, agreed: resourceSubscriptions, change };
+  };
+
+  test.each(OTHERS)("is of nothing beyond its scopes: %s", async (...scopes) => {
+    expect((await streamOf(scopes, [OWNED])).agreed).toBeUndefined();
+  });
+
+  test("is of the part of a filter that its scopes grant", async () => {
+    const { agreed } = await streamOf(DURABLE, [OWNED, UNLISTED]);
+    expect(agreed).toEqual([UNLISTED]);
+  });
+
+  test("tells of a resource where its scopes grant the servlet that does", async () => {
+    const granted = await streamOf(DURABLE, [UNLISTED]);
+    await granted.change();
+    expect(await granted.next()).toMatchObject({ params: { uri: UNLISTED } });
+    const other = await streamOf(["hello:*"], [UNLISTED]);
+    await other.change();
+    expect((await other.next()).method).toBe("notifications/resources/list_changed");
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import { demandServable } from "../../../src/builds/servable.ts";
+import { Installer, type InstallerParts } from "../../../src/builds/installer.ts";
+import { permissionsOf } from "../../../src/builds/permissions.ts";
+import { deploymentOf, ownNamesOf, readSettings, SETTING_NAMES } from "../../../src/env.ts";
+import type { Manifest } from "../../../src/servlets/manifest.ts";
+import { configOf, secretOf } from "../../../src/servlets/config.ts";
+import { bundled } from "../builds/installed.ts";
+
+/** A servlet with this manifest, as it could be in a bundle or a bucket since before it was checked. */
+const withManifest = (manifest: Manifest) => ({ ...bundled("hello"), manifest });
+
+const KEY = "ab".repeat(32);
+const provider = {
+  authorization_endpoint: "https://id.example/authorize",
+  token_endpoint: "https://id.example/token",
+  client_id: "me",
+  client_secret: "PROVIDER_SECRET",
+};
+const env = {
+  STATE_KEY: KEY,
+  API_KEYS: JSON.stringify({ ada: KEY }),
+  SCOPES: "{}",
+  ACCOUNTS: JSON.stringify({ example: provider }),
+  OAUTH_ISSUERS: JSON.stringify([
+    { issuer: "https://id.example", client: { client_id: "me", client_secret: "ISSUER_SECRET" } },
+  ]),
+  PROVIDER_SECRET: "hush-provider",
+  ISSUER_SECRET: "hush-issuer",
+  OTEL_EXPORTER_OTLP_HEADERS: "authorization=hush-collector",
+  TASKS: { binding: true },
+  REGION: "eu",
+};
+const { variables } = deploymentOf(readSettings(env), env);
+
+const OWN = [
+  ...["STATE_KEY", "API_KEYS", "SCOPES", "ACCOUNTS", "OAUTH_ISSUERS", "TASKS"],
+  ...["PROVIDER_SECRET", "ISSUER_SECRET", "OTEL_EXPORTER_OTLP_HEADERS"],
+];
+
+describe("the server's own variables, secrets and bindings", () => {
+  test.each(OWN)("%s reaches no servlet at run time", (name) => {
+    for (const text of [`\${${name}}`, `\${REGION}|\${${name}}`, `$$\{x}\${${name}}`]) {
+      const config = () => configOf(withManifest({ env_vars: { region: text } }), variables);
+      expect(config).toThrow(/ is the server's own\./);
+    }
+    const entry = { service: "any", user: "one", variable: name };
+    expect(secretOf(withManifest({ allowed_secrets: [entry] }), variables, entry)).toBeUndefined();
+    const [first = "", ...rest] = name.split("_");
+    const derived = { service: first.toLowerCase(), user: rest.join("-").toLowerCase() };
+    expect(
+      secretOf(withManifest({ allowed_secrets: [derived] }), variables, derived),
+    ).toBeUndefined();
+  });
+
+  test.each([...SETTING_NAMES, "TASKS", "OAUTH_KV", "LOADER", "OTEL_EXPORTER_OTLP_HEADERS"])(
+    "%s is refused in what is installed",
+    (name) => {
+      const [first = "", ...rest] = name.split("_");
+      const manifests: Manifest[] = [
+        { env_vars: { region: `\${REGION}|\${${name}}` } },
+        { env_vars: { a: "x", region: `\${${name}:-eu}` } },
+        { allowed_secrets: [{ service: "any", user: "one", variable: name }] },
+        ...(rest.length > 0
+          ? [{ allowed_secrets: [{ service: first.toLowerCase(), user: rest.join(" ") }] }]
+          : []),
+      ];
+      for (const manifest of manifests) {
+        const build = { ...withManifest(manifest), parts: { module: KEY } };
+        expect(() => demandServable(build)).toThrow(
+          `names ${name}, which belongs to the server itself`,
+        );
+      }
+    },
+  );
+
+  test("those that its settings name are refused as a servlet is published or installed", async () => {
+    const published = new Installer({
+      ...({ loader: { check: async () => {} } } as unknown as InstallerParts),
+      ownNames: ownNamesOf(readSettings(env), env),
+    });
+    for (const name of ["PROVIDER_SECRET", "ISSUER_SECRET", "TASKS"]) {
+      const env_vars = { region: `\${REGION}\${${name}}` };
+      const build = { ...withManifest({ env_vars }), parts: { module: KEY }, exports: [] };
+      await expect(published.publish(build, "ada")).rejects.toThrow(
+        `env_vars.region names ${name}, which belongs to the server itself`,
+      );
+    }
+  });
+
+  test("other names are free, and escaped ones name nothing", () => {
+    const env_vars = {
+      a: "${REGION}",
+      b: "$${STATE_KEY}",
+      c: "${STATE_KEYS:-x}",
+      d: "${region:-y}",
+    };
+    const servlet = withManifest({ env_vars });
+    demandServable({ ...servlet, parts: { module: KEY } });
+    expect(configOf(servlet, variables)).toEqual({ a: "eu", b: "${STATE_KEY}", c: "x", d: "y" });
+  });
+
+  test.each(["constructor", "__proto__", "toString"])("%s is not set", (name) => {
+    const servlet = withManifest({ env_vars: { a: `\${${name}:-default}` } });
+    expect(configOf(servlet, variables)).toEqual({ a: "default" });
+  });
+});
+
+test("who approves a servlet sees each secret that it gets", () => {
+  const manifest: Manifest = {
+    env_vars: { plain: "x", region: "${REGION:-eu}|${DB_URL}", again: "${DB_URL}${DB_URL}" },
+    allowed_secrets: [
+      { service: "git", user: "bot" },
+      { service: "harmless", user: "me", variable: "PAYROLL_TOKEN" },
+    ],
+  };
+  const lines = permissionsOf({ manifest, lists: undefined });
+  expect(lines).toContain(
+    "It gets these settings: plain, region (from the Worker's REGION and DB_URL), again (from the Worker's DB_URL).",
+  );
+  expect(lines).toContain(
+    "It may read these secrets: git/bot (the Worker's GIT_BOT), harmless/me (the Worker's PAYROLL_TOKEN).",
+  );
+});

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "vitest";
+import { overlapsOf } from "../../../src/builds/servable.ts";
+import { deploymentOf, readSettings } from "../../../src/env.ts";
+import type { Lists } from "../../../src/model.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import type { Manifest } from "../../../src/servlets/manifest.ts";
+import { Registry } from "../../../src/servlets/registry.ts";
+import { bundled } from "../builds/installed.ts";
+
+/** A URI belongs to one servlet, whatever the order of folders and installs. */
+
+const NONE: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
+
+function servlet(
+  name: string,
+  { uris = [], templates = [] }: { uris?: string[]; templates?: string[] },
+  manifest: Manifest = {},
+): PreparedServlet {
+  const lists = {
+    ...NONE,
+    resources: uris.map((uri) => ({ uri, name: uri })),
+    resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
+  };
+  return { ...bundled("hello"), name, hash: name, manifest, lists };
+}
+
+const orders = <T>(all: readonly T[]): T[][] =>
+  all.length === 0
+    ? [[]]
+    : all.flatMap((one, at) => orders(all.toSpliced(at, 1)).map((rest) => [one, ...rest]));
+
+const deployment = deploymentOf(readSettings({}), {});
+const registryOf = (servlets: PreparedServlet[]) => new Registry({ servlets }, deployment);
+
+const ALL = [
+  servlet("any", { templates: ["{+any}"] }),
+  servlet("docs", { templates: ["docs://{+path}"], uris: ["docs://index"] }),
+  servlet("books", { templates: ["docs://books/{id}", "docs://books/{id}/pages"] }),
+  servlet("status", { templates: ["status://{code}"], uris: ["docs://books/7"] }),
+  servlet("wide", { templates: ["status://{+code}"] }),
+];
+
+const OWNERS: [string, string][] = [
+  ["x://1", "any"],
+  ["docs://index", "docs"],
+  ["docs://a/b", "docs"],
+  ["docs://books/8", "books"],
+  ["docs://books/8/pages", "books"],
+  ["docs://books/8/9", "docs"],
+  ["docs://books/7", "status"],
+  ["status://404", "status"],
+  ["status://4/04", "wide"],
+];
+
+test.each(OWNERS)("%s belongs to %s in each order", async (uri, owner) => {
+  for (const servlets of orders(ALL)) {
+    const registry = registryOf(servlets);
+    expect((await registry.resource(uri)).servlet?.name).toBe(owner);
+    const argument = { name: "x", value: "" };
+    const completer = await registry.completer({ ref: { type: "ref/resource", uri }, argument });
+    expect(completer.servlet.name).toBe(owner);
+  }
+});
+
+test("two templates that fit the same belong to a servlet of the bundle before an installed one, then by name", async () => {
+  const { module: _, ...installed } = servlet("a", { templates: ["x://{one}"] });
+  const others = [
+    servlet("c", { templates: ["x://{two}"] }),
+    servlet("b", { templates: ["x://{y}"] }),
+  ];
+  for (const servlets of orders([installed, ...others])) {
+    expect((await registryOf(servlets).resource("x://1")).servlet?.name).toBe("b");
+  }
+});
+
+test("a template that is completed belongs to the servlet that lists it", async () => {
+  for (const servlets of orders(ALL)) {
+    const ref = { type: "ref/resource", uri: "docs://books/{id}" } as const;
+    const { servlet: found } = await registryOf(servlets).completer({
+      ref,
+      argument: { name: "id", value: "" },
+    });
+    expect(found.name).toBe("books");
+  }
+});
+
+test("a resource that its servlet hides belongs to the next", async () => {
+  const hiding = servlet("a", { templates: ["x://{id}"] }, { skip_resources: ["x://7"] });
+  for (const servlets of orders([hiding, servlet("any", { templates: ["{+any}"] })])) {
+    expect((await registryOf(servlets).resource("x://7")).servlet?.name).toBe("any");
+    expect((await registryOf(servlets).resource("x://8")).servlet?.name).toBe("a");
+  }
+});
+
+test("a caller without the owner's scope gets no other servlet's answer", async () => {
+  for (const servlets of orders(ALL)) {
+    const narrow = registryOf(servlets).within(["any:*"]);
+    const refused = { code: "insufficient_scope", data: { scope: "status:status://404" } };
+    await expect(narrow.resource("status://404")).rejects.toMatchObject(refused);
+    const ref = { type: "ref/resource", uri: "status://404" } as const;
+    const completer = narrow.completer({ ref, argument: { name: "x", value: "" } });
+    await expect(completer).rejects.toMatchObject(refused);
+    expect((await narrow.resource("x://1")).servlet?.name).toBe("any");
+  }
+});
+
+test("a list of run time takes no URI that another list has", async () => {
+  const listed = servlet("static", { uris: ["x://1"], templates: ["x://{id}/more"] });
+  const given = { uris: ["x://1"], templates: ["x://{id}/more"] };
+  const { lists: stolen, ...dynamic } = servlet("dynamic", given);
+  for (const servlets of orders([listed, dynamic as PreparedServlet])) {
+    const registry = registryOf(servlets);
+    Object.assign(registry.servlet(dynamic as PreparedServlet), {
+      lists: () => true,
+      list: async (kind: keyof Lists) => stolen![kind],
+    });
+    for (const uri of ["x://1", "x://1/more"])
+      expect((await registry.resource(uri)).servlet?.name).toBe("static");
+  }
+});
+
+describe("a template that fits what another servlet has", () => {
+  const build = (one: PreparedServlet) => ({ ...one, parts: { module: "0".repeat(64) } });
+
+  test.each<[string, string[], string[]]>([
+    ["swallows all", ["{+any}"], ["docs://{+path}", "docs://index", "status://{code}"]],
+    ["has a longer prefix", ["status://4{+rest}"], ["status://4{+rest}"]],
+    ["is swallowed", ["docs://mine/{id}"], ["docs://mine/{id}"]],
+    ["has another name in it", ["status://{number}"], ["status://{number}", "status://{code}"]],
+  ])("is told of where it %s", (_, templates, named) => {
+    for (const servlets of orders([ALL[1]!, ALL[3]!])) {
+      const warnings = overlapsOf(build(servlet("new", { templates })), servlets);
+      expect(warnings.length).toBeGreaterThan(0);
+      for (const one of named) expect(warnings.join("\n")).toContain(one);
+    }
+  });
+
+  test("is not told of where it fits nothing else", () => {
+    const mine = servlet("new", {
+      templates: ["mine://{+any}", "mine://{id}"],
+      uris: ["mine://1"],
+    });
+    expect(overlapsOf(build(mine), ALL.slice(1))).toEqual([]);
+  });
+});
