@@ -295,8 +295,11 @@ export const limits = {
   sessionTasks: 1000,
   /** Pages of one session, asked for and not said to be done: the newest. Clients may wait for one or two. */
   sessionPages: 100,
-  /** Resources that one session may subscribe to. */
+  /** Resources that one session may subscribe to, and the characters of all their URIs. */
   sessionSubscriptions: 1000,
+  sessionSubscriptionCharacters: 256 * 1024,
+  /** What a session stores of its client's `initialize`, as JSON: names, versions and a dozen capabilities have some hundred bytes. */
+  clientBytes: 8 * 1024,
   /** Tasks on one page of a session's list: each costs a request to its object. */
   taskPage: 50,
   /** Messages that a session stores for a client that reconnects; the oldest notifications are dropped first. */

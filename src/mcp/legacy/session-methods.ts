@@ -24,7 +24,7 @@ export function setLevel(params: Json, { store }: SessionParts): Json {
 
 export async function subscribe(params: Json, { store, enlist }: SessionParts): Promise<Json> {
   if (!store.subscribe(uriIn(params))) {
-    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
+    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}, with ${limits.sessionSubscriptionCharacters} characters together). Unsubscribe from one first.`;
     throw new Fault("too_many", message);
   }
   await enlist();
