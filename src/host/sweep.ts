@@ -40,14 +40,17 @@ export async function sweepEnded(objects: string): Promise<number> {
 
 /** True for a database whose tables have no rows. Opening it replays its log, if its server was killed. */
 function isEmpty(path: string, Database: typeof DatabaseSync): boolean {
+  let database: DatabaseSync | undefined;
   try {
-    using database = new Database(path);
+    database = new Database(path);
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
     return tables.every(({ name }) => {
       const quoted = `"${String(name).replaceAll('"', '""')}"`;
-      return database.prepare(`SELECT 1 FROM ${quoted} LIMIT 1`).get() === undefined;
+      return database!.prepare(`SELECT 1 FROM ${quoted} LIMIT 1`).get() === undefined;
     });
   } catch {
     return false;
+  } finally {
+    database?.close();
   }
 }
