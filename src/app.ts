@@ -8,6 +8,7 @@ import { anonymousAt } from "./auth/principal.ts";
 import { readJson } from "./body.ts";
 import { callerKey } from "./callers.ts";
 import { Fault, report } from "./errors.ts";
+import { limits } from "./limits.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { jsonResponse, refusalResponse } from "./mcp/wire/reply.ts";
@@ -64,6 +65,9 @@ export function createApp(bundle: Bundle, env: object) {
     return c.json({ ...health, servlets, tools }, catalog === undefined ? 503 : 200);
   });
 
+  /** Lets a request in whose caller need not be known; it is counted by its network. */
+  const enterUnknown = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
+
   /** Answers as a page for a person. */
   const paged =
     people &&
@@ -95,20 +99,26 @@ export function createApp(bundle: Bundle, env: object) {
   });
 
   if (authorization) {
-    app.on(["GET", "POST"], "/authorize", (c) => authorization.authorize(c.req.raw));
-    app.on(["GET", "POST"], PROTOCOL_PATHS, (c) => authorization.protocol(c.req.raw));
+    const methods = ["GET", "POST"];
+    app.on(methods, "/authorize", ({ req: { raw } }) =>
+      enterUnknown(raw).until(authorization.authorize(raw)),
+    );
+    app.on(methods, PROTOCOL_PATHS, ({ req: { raw } }) =>
+      enterUnknown(raw).until(authorization.protocol(raw)),
+    );
   }
 
   app.all("/mcp", async ({ req: { raw } }) => answerMcp(raw, await authenticator.identify(raw)));
 
   async function answerMcp(raw: Request, principal: Principal): Promise<Response> {
+    const registry = (await serving.registry()).for({ principal });
     const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
     return until(
       mcpEndpoint(raw, {
         ...quota,
         challenge: (fault) => authenticator.challenge(raw, fault),
         server,
-        registry: (await serving.registry()).for({ principal }),
+        registry,
         principal,
         hub: hubs && (() => hubs.getByName(principal.name)),
         vault,
@@ -162,8 +172,8 @@ export function createApp(bundle: Bundle, env: object) {
     app.all(path, async (c) => {
       const { raw } = c.req;
       const principal = await otcPrincipal(raw, { authenticator, shared });
-      const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
       const allowed = (await serving.registry()).for({ principal });
+      const { quota, until } = rateLimiter.enter(callerKey(principal), raw);
       const pages = people?.pagesFor(principal, raw.url);
       const own = { tasks: tasks?.(principal, quota.countStored), pages, records };
       return until(answer(raw, { ...quota, ...own, registry: allowed, principal }));
@@ -172,15 +182,17 @@ export function createApp(bundle: Bundle, env: object) {
 
   app.notFound(async (c) => {
     const message = `Not found. The MCP endpoint of this server is ${new URL("/mcp", c.req.url).href}.`;
-    const body =
-      c.req.method === "POST" ? await readJson(c.req.raw).catch(() => undefined) : undefined;
-    const id = idOf(body);
-    if (id === null) return c.json({ error: message }, 404);
-    // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
-    return jsonResponse({
-      status: 200,
-      body: errorMessage(id, new Fault("invalid_request", message)),
-    });
+    const { raw } = c.req;
+    const plain = c.json({ error: message }, 404);
+    if (raw.method !== "POST") return plain;
+    const answer = async () => {
+      const id = idOf(await readJson(raw, limits.strayBodyBytes).catch(() => undefined));
+      if (id === null) return plain;
+      // A JSON-RPC client with the wrong URL. Many report a 404 as "session terminated" and hide the message.
+      const body = errorMessage(id, new Fault("invalid_request", message));
+      return jsonResponse({ status: 200, body });
+    };
+    return enterUnknown(raw).until(answer());
   });
 
   app.onError((error, c) => {

@@ -6,15 +6,16 @@ import { stringBytes } from "./text.ts";
 /**
  * Reads the JSON body of a request.
  *
- * Throws `unsupported_media_type`, `too_large` or `parse_error`; the messages quote nothing of the body.
+ * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the body.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, most = limits.bodyBytes): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
   }
-  const text = await readText(request);
-  if (stringBytes(text) > limits.bodyBytes) throw tooWide();
+  const text = await bodyText(request, most);
+  if (text === undefined) throw tooLarge(most);
+  if (stringBytes(text) > most) throw tooWide(most);
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -44,53 +45,84 @@ function checkShape(body: unknown): void {
   }
 }
 
-/** The body as text. Throws `too_large` before it is read whole, `invalid_request` where its sender leaves. */
-async function readText(request: Request): Promise<string> {
+/** Counts bytes of a request's body for its caller. Throws `too_many`, or `unavailable` where the server is full. */
+export type CountBytes = (bytes: number) => void;
+
+/** The counts of requests in flight, which `RateLimiter` keeps. */
+export const bodyCounts = new WeakMap<Request, CountBytes>();
+
+/**
+ * Reads a request's body as text: the one place that does. Its bytes are counted for the caller before they are read, or,
+ * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
+ * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` where its sender leaves.
+ */
+export async function bodyText(request: Request, most: number): Promise<string | undefined> {
+  const { body } = request;
   const announced = request.headers.get("content-length");
-  if (Number(announced) > limits.bodyBytes) throw tooLarge();
-  if (announced !== null || request.body === null) return request.text().catch(cutOff);
-  const text = await requestTextWithin(request.body, limits.bodyBytes);
-  if (text === undefined) throw tooLarge();
-  return text;
+  if (Number(announced) > most) return undefined;
+  if (body === null) return "";
+  const count = bodyCounts.get(request);
+  if (announced !== null) count?.(Number(announced));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(tooSlow()), limits.bodyMs);
+  });
+  const reading = (
+    announced === null ? textWithin(body, most, { count, late }) : request.text()
+  ).catch(cutOff);
+  try {
+    return await Promise.race([reading, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-/** A body as text; undefined where it has more than `most` bytes, of which no more are read. */
+/**
+ * A body as text; undefined where it has more than `most` bytes, of which no more are read. It is cancelled when `late`
+ * rejects, or `count` throws.
+ */
 export async function textWithin(
   body: ReadableStream<Uint8Array> | null,
   most: number,
+  { count, late }: { count?: CountBytes | undefined; late?: Promise<never> } = {},
 ): Promise<string | undefined> {
   const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  late?.catch((error: unknown) => reader?.cancel(error)).catch(() => {});
   let length = 0;
   let text = "";
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > most) return undefined;
-    text += decoder.decode(chunk, { stream: true });
+  try {
+    for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
+      length += read.value.length;
+      if (length > most) return undefined;
+      count?.(read.value.length);
+      text += decoder.decode(read.value, { stream: true });
+    }
+    return text + decoder.decode();
+  } finally {
+    void reader?.cancel().catch(() => {});
   }
-  return text + decoder.decode();
 }
-
-/** The same of a request. Throws `invalid_request` where its sender leaves. */
-export const requestTextWithin = (
-  body: ReadableStream<Uint8Array> | null,
-  most: number,
-): Promise<string | undefined> => textWithin(body, most).catch(cutOff);
 
 /** Reading a request fails only where its sender has left: no fault of the server, which the log would show. */
 function cutOff(cause: unknown): never {
+  if (cause instanceof Fault) throw cause;
   throw new Fault("invalid_request", "The body was cut off. Send it again, whole.", { cause });
 }
 
-const tooLarge = () =>
+const tooSlow = () =>
   new Fault(
-    "too_large",
-    `The body is too large (limit ${limits.bodyBytes} bytes). Send a smaller one.`,
+    "too_slow",
+    `The body came too slowly (limit ${limits.bodyMs / 1000} seconds). Send the request again on a faster connection, or with a smaller body.`,
   );
 
-const tooWide = () =>
+const tooLarge = (most: number) =>
+  new Fault("too_large", `The body is too large (limit ${most} bytes). Send a smaller one.`);
+
+const tooWide = (most: number) =>
   new Fault(
     "too_large",
-    `The body has characters beyond Latin-1, so each counts two bytes (limit ${limits.bodyBytes} bytes). Send a smaller one.`,
+    `The body has characters beyond Latin-1, so each counts two bytes (limit ${most} bytes). Send a smaller one.`,
   );
 
 /** Headers of a JSON response: not cacheable, and its type not to be guessed by browsers. */

@@ -16,6 +16,7 @@ const CODES = {
   header_mismatch: { rpc: -32020, http: 400 },
   missing_capability: { rpc: -32021, http: 400 },
   unsupported_version: { rpc: -32022, http: 400 },
+  too_slow: { rpc: -32600, http: 408 },
   too_large: { rpc: -32600, http: 413 },
   too_many: { rpc: -32600, http: 429 },
   no_session: { rpc: -32600, http: 404 },
@@ -75,7 +76,8 @@ export const clientHasLeft = () =>
 /** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);
-  if (fault.code === "internal" || fault.code === "unavailable") logError(fault.cause, redact);
+  const isLogged = fault.code === "unavailable" && fault.cause !== undefined;
+  if (fault.code === "internal" || isLogged) logError(fault.cause, redact);
   return fault;
 }
 

@@ -5,6 +5,15 @@ export const limits = {
    * several times, and where one character is beyond Latin-1 each counts two bytes.
    */
   bodyBytes: 4 * 1024 * 1024,
+  /**
+   * Bodies of all requests in flight in one isolate, from before they are read until their responses have ended: a call
+   * takes up to twenty times its body. Each caller, or /48, may have half of what the others leave.
+   */
+  bodiesBytes: 32 * 1024 * 1024,
+  /** How long a client may take to send a body: the largest takes half of it at 1 Mbit/s. */
+  bodyMs: 60_000,
+  /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
+  strayBodyBytes: 4096,
   /** How deep a body may be nested: arguments of tools are rarely deeper than ten. */
   bodyDepth: 64,
   /** Members and items of a body, all together. */
@@ -300,8 +309,11 @@ export const limits = {
   sessionTasks: 1000,
   /** Pages of one session, asked for and not said to be done: the newest. Clients may wait for one or two. */
   sessionPages: 100,
-  /** Resources that one session may subscribe to. */
+  /** Resources that one session may subscribe to, and the characters of all their URIs. */
   sessionSubscriptions: 1000,
+  sessionSubscriptionCharacters: 256 * 1024,
+  /** What a session stores of its client's `initialize`, as JSON: names, versions and a dozen capabilities have some hundred bytes. */
+  clientBytes: 8 * 1024,
   /** Tasks on one page of a session's list: each costs a request to its object. */
   taskPage: 50,
   /** Messages that a session stores for a client that reconnects; the oldest notifications are dropped first. */

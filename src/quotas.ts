@@ -17,15 +17,17 @@ export interface Count {
   most: number;
 }
 
-/** The counters of one kind of action of a caller. */
+/** The counters of one kind of action of a caller, the wider network first: what it refuses makes no counter of its own. */
 export function countsOf(
   counters: DurableObjectNamespace<Counter>,
   { action, caller, most }: { action: string; caller: string; most: number },
 ): Count[] {
-  return countedBy(caller).map(({ key, shares }) => ({
-    counter: counters.getByName(`${action} ${key}`),
-    most: most * shares,
-  }));
+  return countedBy(caller)
+    .toReversed()
+    .map(({ key, shares }) => ({
+      counter: counters.getByName(`${action} ${key}`),
+      most: most * shares,
+    }));
 }
 
 /** Counts one more in each. If one is used up, counts in none and returns the wait in ms, else 0. */

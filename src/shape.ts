@@ -28,13 +28,22 @@ export function excessOf(
   return undefined;
 }
 
-/** Bytes of all texts in a value of JSON together. */
+/** Bytes of a number, boolean or null in memory. */
+const SCALAR_BYTES = 8;
+
+/** Bytes of all texts, names of members and other values in a value of JSON together. */
 export function textBytes(value: unknown): number {
   let bytes = 0;
   const left: unknown[] = [value];
-  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+  while (left.length > 0) {
+    const one = left.pop();
     if (typeof one === "string") bytes += stringBytes(one);
-    else if (typeof one === "object" && one !== null) left.push(...Object.values(one));
+    else if (typeof one !== "object" || one === null) bytes += SCALAR_BYTES;
+    else
+      for (const [name, member] of Object.entries(one)) {
+        if (!Array.isArray(one)) bytes += stringBytes(name);
+        left.push(member);
+      }
   }
   return bytes;
 }

@@ -3,7 +3,7 @@ import {
   type AuthorizationErrorCode,
   type AuthRequest,
 } from "@cloudflare/workers-oauth-provider";
-import { requestTextWithin } from "../body.ts";
+import { bodyText } from "../body.ts";
 import { Fault, httpStatus, retryAfterOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Refusal } from "./consent-page.ts";
@@ -44,11 +44,13 @@ export function tokenError(error: unknown): Response {
         { error: "invalid_request", error_description },
         { status: 413, headers },
       );
+    case "too_slow":
     case "too_many":
-      headers.set("retry-after", retryAfterOf(error) ?? "");
+    case "unavailable":
+      headers.set("retry-after", retryAfterOf(error) ?? "1");
       return Response.json(
         { error: "temporarily_unavailable", error_description },
-        { status: 429, headers },
+        { status: httpStatus(error), headers },
       );
     default:
       throw error;
@@ -66,14 +68,14 @@ export function refusalOf(error: unknown): Refusal {
 }
 
 /** The fields of the form. */
-export async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
-  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
+export async function formOf(request: Request): Promise<URLSearchParams> {
+  if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
     throw new Fault(
       "unsupported_media_type",
       "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",
     );
   }
-  const text = await requestTextWithin(body, limits.formBytes);
+  const text = await bodyText(request, limits.formBytes);
   if (text === undefined)
     throw new Fault(
       "too_large",

@@ -1,8 +1,10 @@
+import { bodyCounts } from "../body.ts";
 import { countedBy, siteOf } from "../callers.ts";
 import { namespaceOf } from "../env.ts";
 import { limits } from "../limits.ts";
 import type { CallerQuota } from "../model.ts";
 import { storageQuota, tooMany } from "../quotas.ts";
+import { Fault } from "../errors.ts";
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/ */
 interface RateLimit {
@@ -21,12 +23,15 @@ interface Visit {
   until: (work: Promise<Response>) => Promise<Response>;
 }
 
-/** Limits the calls, concurrent requests and stored objects of each caller. */
+/** Limits the calls, concurrent requests, their bytes and stored objects of each caller. */
 export class RateLimiter {
   readonly #rateLimit: RateLimit | undefined;
   readonly #quotas: DurableObjectNamespace<Quota> | undefined;
   readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #inside = new Map<string, number>();
+  /** Bytes of the bodies of requests in flight: by caller or /48, and of all. */
+  readonly #bytes = new Map<string, number>();
+  #allBytes = 0;
 
   /** `env` may bind RATE_LIMIT, the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(env: object) {
@@ -41,22 +46,36 @@ export class RateLimiter {
     }
   }
 
-  /** Lets a request in; it counts as concurrent until its response has ended. Throws `too_many`. */
-  enter(caller: string | undefined, { signal, method }: Request): Visit {
-    if (caller === undefined) return UNCOUNTED;
+  /**
+   * Lets a request in; it, and what is read of its body, counts until its response has ended. Throws `too_many`.
+   * Callers without a key are counted by bytes only, all together.
+   */
+  enter(caller: string | undefined, request: Request): Visit {
+    const { signal, method } = request;
     const { concurrentCalls } = limits;
-    const counted = countedBy(caller);
+    const counted = caller === undefined ? [] : countedBy(caller);
     if (counted.some(({ key, shares }) => this.#requestsOf(key) >= concurrentCalls * shares))
       throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
     for (const { key } of counted) this.#inside.set(key, this.#requestsOf(key) + 1);
     let isInside = true;
+    let held = 0;
+    const owner = counted.at(-1)?.key ?? "";
+    bodyCounts.set(request, (bytes) => {
+      if (!isInside) return;
+      this.#hold(owner, bytes, held);
+      held += bytes;
+    });
     const leave = () => {
-      if (isInside) for (const { key } of counted) this.#leave(key);
+      if (!isInside) return;
       isInside = false;
+      for (const { key } of counted) lower(this.#inside, key, 1);
+      lower(this.#bytes, owner, held);
+      this.#allBytes -= held;
     };
     return {
       quota: {
-        admit: this.#counts ? (tool) => this.#count(caller, tool) : undefined,
+        admit:
+          caller !== undefined && this.#counts ? (tool) => this.#count(caller, tool) : undefined,
         countStored: (bytes) => this.#countStored(caller, bytes),
       },
       async until(work) {
@@ -105,15 +124,32 @@ export class RateLimiter {
     return this.#inside.get(key) ?? 0;
   }
 
-  #leave(key: string): void {
-    const inside = this.#requestsOf(key);
-    if (inside > 1) this.#inside.set(key, inside - 1);
-    else this.#inside.delete(key);
+  /**
+   * Counts more bytes of a body of which `held` are counted. Throws `too_many`, or `unavailable` where its caller has no
+   * other. A body that is alone always has room.
+   */
+  #hold(owner: string, bytes: number, held: number): void {
+    const own = this.#bytes.get(owner) ?? 0;
+    const most = Math.floor((limits.bodiesBytes - (this.#allBytes - own)) / 2);
+    if (own + bytes > most && this.#allBytes > held) {
+      if (own > held) throw tooMany(1000, `bytes in concurrent requests (limit ${most} now)`);
+      throw new Fault(
+        "unavailable",
+        `The server has no room for a body of ${bytes} bytes now (limit ${most}). Retry in 1 second.`,
+        { data: { retryAfter: 1 } },
+      );
+    }
+    this.#bytes.set(owner, own + bytes);
+    this.#allBytes += bytes;
   }
 }
 
-/** The visit of an unknown caller. */
-const UNCOUNTED: Visit = { quota: { countStored: async () => {} }, until: (work) => work };
+/** Lowers a number, and forgets it at zero. */
+function lower(numbers: Map<string, number>, key: string, by: number): void {
+  const left = (numbers.get(key) ?? 0) - by;
+  if (left > 0) numbers.set(key, left);
+  else numbers.delete(key);
+}
 
 /** All other responses have a complete body. */
 const isStream = ({ headers, body }: Response): boolean =>

@@ -1,4 +1,4 @@
-import { requestTextWithin } from "../body.ts";
+import { bodyText } from "../body.ts";
 import { Fault } from "../errors.ts";
 import { limits } from "../limits.ts";
 
@@ -13,27 +13,29 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
 
 export const FALLBACK_PATHS = [...FALLBACKS.keys()];
 
-/** The request at its real endpoint, without a `client_id` that only repeats Basic authentication. */
+/** The request at its real endpoint, its body read, without a `client_id` that only repeats Basic authentication. */
 export async function toEndpoint(request: Request): Promise<Request> {
   const url = new URL(request.url);
   const pathname = url.pathname.replace(/\/$/, "");
   url.pathname = FALLBACKS.get(pathname) ?? pathname;
-  if (url.pathname !== "/oauth/token" || request.method !== "POST" || !isForm(request)) {
-    return url.href === request.url ? request : new Request(url, request);
-  }
-  const text = await requestTextWithin(request.body, limits.formBytes);
+  const { headers, method } = request;
+  const isRead =
+    url.pathname === "/oauth/token" ? isForm(request) : url.pathname === "/oauth/register";
+  // A body that is not read here must not be read by the library.
+  if (method !== "POST" || !isRead) return new Request(url, { method, headers });
+  const text = await bodyText(request, limits.formBytes);
   if (text === undefined) {
     throw new Fault(
       "too_large",
-      `The token request is too large (limit ${limits.formBytes} bytes). Send a smaller one.`,
+      `The request is too large (limit ${limits.formBytes} bytes). Send a smaller one.`,
     );
   }
+  if (url.pathname !== "/oauth/token") return new Request(url, { method, headers, body: text });
   const form = new URLSearchParams(text);
   const ids = form.getAll("client_id");
   // The header proves the same client, so the member is redundant: the Python SDK sends both.
   if (ids.length === 1 && ids[0] === basicClient(request)) form.delete("client_id");
-  const { headers } = request;
-  return new Request(url, { method: "POST", headers, body: form });
+  return new Request(url, { method, headers, body: form });
 }
 
 /** The `grant_type` of a token request; undefined for any other request. The request can still be read. */

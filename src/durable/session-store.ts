@@ -209,13 +209,14 @@ export class SessionStore {
     return hasRow(this.#storage.sql, take, digestOf(elicitationId));
   }
 
-  /** Returns false if there are too many. */
+  /** Returns false if there are too many, or they are too long together. */
   subscribe(uri: string): boolean {
     const { sql } = this.#storage;
-    const { count } = sql
-      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM subscriptions")
-      .one();
-    if (count >= limits.sessionSubscriptions) return this.isSubscribed(uri);
+    const query =
+      "SELECT COUNT(*) AS count, COALESCE(SUM(LENGTH(uri)), 0) AS characters FROM subscriptions";
+    const { count, characters } = sql.exec<{ count: number; characters: number }>(query).one();
+    const isTooLong = characters + uri.length > limits.sessionSubscriptionCharacters;
+    if (count >= limits.sessionSubscriptions || isTooLong) return this.isSubscribed(uri);
     sql.exec("INSERT OR IGNORE INTO subscriptions VALUES (?)", uri);
     return true;
   }

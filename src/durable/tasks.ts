@@ -51,11 +51,11 @@ async function create(
     : task.create(given, { ...suspended, recorded: rest }, uploaded);
 }
 
-/** Bytes that a new task stores of its call. */
-function taskBytes({ params, recorded }: TaskCall, start?: Start): number {
+/** Bytes that a new task stores of its call and its client. */
+function taskBytes({ params, meta, client, recorded }: TaskCall, start?: Start): number {
   const isWaiting = start !== undefined && "reason" in start;
   const { entries = [] } = (isWaiting ? start.recorded : recorded) ?? {};
-  return textBytes([params, entries, isWaiting ? {} : (start ?? {})]);
+  return textBytes([params, meta, client, entries, isWaiting ? {} : (start ?? {})]);
 }
 
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */

@@ -15,6 +15,7 @@ import { servicesOf, type Hosted } from "./services.ts";
 import { takeStorage } from "./storage.ts";
 import { PLATFORM } from "./stores.ts";
 import { Supervisor } from "./supervisor.ts";
+import { sweepEnded } from "./sweep.ts";
 import { readVariables } from "./variables.ts";
 import { configText } from "./workerd-config.ts";
 import { NotStarted, startWorkerd } from "./workerd.ts";
@@ -115,7 +116,11 @@ async function main(): Promise<void> {
   const file = values.secrets ?? (existsSync(".dev.vars") ? ".dev.vars" : undefined);
   const { "from-env": names = [], host } = values;
   const variables = await readVariables(configuration, { file, names, environment: process.env });
-  const supervisor: Supervisor = new Supervisor({ start: () => startWorkerd(workerd), say });
+  const start = async () => {
+    await sweepEnded(storage.objects);
+    return startWorkerd(workerd);
+  };
+  const supervisor: Supervisor = new Supervisor({ start, say });
   const storage = await takeStorage(values.storage, supervisor.hold);
   // Only now: an orphaned workerd may have held the port until `takeStorage` killed it.
   await demandFree(host, port);

@@ -1,6 +1,6 @@
 import type { Provider } from "../accounts/provider.ts";
 import { documentOf, type Markup, type Site } from "../document.ts";
-import { requestTextWithin } from "../body.ts";
+import { bodyText } from "../body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../errors.ts";
 import type { Profiles } from "../durable/profiles.ts";
 import type { Tasks } from "../durable/tasks.ts";
@@ -160,13 +160,13 @@ function demandOwnPage({ method, headers, url }: Request): void {
 }
 
 /** What the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
-async function formOf({ headers, body }: Request): Promise<URLSearchParams> {
-  if (!headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
+async function formOf(request: Request): Promise<URLSearchParams> {
+  if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
     throw new Fault(
       "unsupported_media_type",
       "This was not sent by the form of this page. Open the link again.",
     );
-  const text = await requestTextWithin(body, limits.bodyBytes);
+  const text = await bodyText(request, limits.bodyBytes);
   if (text !== undefined) {
     if (text.length - text.replaceAll("&", "").length < limits.formFields)
       // Browsers send each line break as two characters, also those of hidden fields.

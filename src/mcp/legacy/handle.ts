@@ -2,6 +2,7 @@ import type { Sessions } from "../../durable/sessions.ts";
 import { Fault, report } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { isObject, type Json } from "../../model.ts";
+import { stringBytes } from "../../text.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../tracing/context.ts";
 import { isListening, type Span } from "../../tracing/spans.ts";
 import { afterSending, type Sender } from "../../unknown-outcome.ts";
@@ -145,12 +146,20 @@ async function begin(
   const result = await initialize(params, exchange);
   const { protocolVersion } = result;
   const { capabilities, clientInfo } = params;
-  await exchange.countStored();
-  const session = await sessions.create(exchange.principal, {
+  const client = {
     protocolVersion,
     capabilities: isObject(capabilities) ? capabilities : {},
     ...clientName(clientInfo),
-  });
+  };
+  const bytes = stringBytes(JSON.stringify(client));
+  if (bytes > limits.clientBytes) {
+    throw new Fault(
+      "invalid_params",
+      `The client's capabilities, name and version are too large to be stored: they have ${bytes} bytes (limit ${limits.clientBytes}). Send shorter ones.`,
+    );
+  }
+  await exchange.countStored(bytes);
+  const session = await sessions.create(exchange.principal, client);
   const body = resultMessage(id, JSON.stringify(result));
   const response = exchange.accepts.json
     ? jsonResponse({ status: 200, body })

@@ -30,7 +30,7 @@ export async function subscribe(
   const uri = uriIn(params);
   await (await registry()).within(scopes).demandHearing(uri);
   if (!store.subscribe(uri)) {
-    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}). Unsubscribe from one first.`;
+    const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}, with ${limits.sessionSubscriptionCharacters} characters together). Unsubscribe from one first.`;
     throw new Fault("too_many", message);
   }
   await enlist();

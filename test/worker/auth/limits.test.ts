@@ -183,6 +183,50 @@ describe("limits", () => {
     }),
   );
 
+  const long = "x".repeat(9000);
+  test.each([
+    ["name", { clientInfo: { name: long, version: "1" } }],
+    ["version", { clientInfo: { name: "a", version: long } }],
+    ["capability", { capabilities: { experimental: { a: { [long]: {} } } } }],
+    ["list of a capability", { capabilities: { roots: Array.from({ length: 5000 }, () => 0) } }],
+    ["name in wide letters", { clientInfo: { name: "字".repeat(4500), version: "1" } }],
+  ])("bound what a session keeps of its client: a long %s", (_what, more) =>
+    limited({ keptPerDay: 1 }, async (server, ada) => {
+      const params = { protocolVersion: "2025-11-25", capabilities: {}, ...more };
+      const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+      const refused = await post(body, { authorization: `Bearer ${ada}` }, server);
+      expect(refused.headers.get("mcp-session-id")).toBeNull();
+      const { error } = await answerOf(refused);
+      expect(error?.code).toBe(-32602);
+      expect(error?.message).toContain("too large to be stored");
+      // It counts nothing, and the next may be as long as the limit says.
+      const name = "x".repeat(limits.clientBytes - 100);
+      const fits = { ...params, capabilities: {}, clientInfo: { name, version: "1" } };
+      const begun = await post(
+        { ...body, params: fits },
+        { authorization: `Bearer ${ada}` },
+        server,
+      );
+      expect(begun.headers.get("mcp-session-id")).not.toBeNull();
+    }),
+  );
+
+  // They are stored with the client, and with what the call says of it.
+  test.each<[string, object]>([
+    ["capabilities", { a: "x".repeat(1.25 * 1024 * 1024) }],
+    ["names of capabilities", { ["x".repeat(1.25 * 1024 * 1024)]: {} }],
+    ["numbers in capabilities", { a: Array.from({ length: 170_000 }, () => 0) }],
+  ])("bound the bytes that are kept with a task: %s count", (_what, experimental) =>
+    limited({ keptPerDay: 3 }, async (server, ada) => {
+      const large = { name: "plan", arguments: { steps: [{ do: "sleep", ms: 4000 }] } };
+      const { result } = await answerOf(
+        await callAs(server, ada, { ...TASKS, experimental }, large),
+      );
+      expect(result?.["taskId"]).toBeDefined();
+      expect((await beginTask(server, ada)).status).toBe(429);
+    }),
+  );
+
   test("bound the bytes that are kept: each MiB counts", () =>
     limited({ keptPerDay: 3 }, async (server, ada) => {
       const message = "x".repeat(2.5 * 1024 * 1024);

@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/limits.ts";
 import { CALLBACK, ownersApp, PASSPHRASE, visitor } from "./owner.ts";
@@ -14,6 +15,26 @@ const times = <T>(count: number, act: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, act));
 
 const statuses = (responses: Response[]) => [...new Set(responses.map(({ status }) => status))];
+
+test("what a wider network has used up makes no counter for those in it", async () => {
+  const { ATTEMPTS } = env as unknown as { ATTEMPTS: DurableObjectNamespace };
+  const counted = new Set<string>();
+  const getByName = (name: string) => {
+    const counter = ATTEMPTS.getByName(name) as unknown as Record<string, Function>;
+    const take = (...how: unknown[]) => (counted.add(name), counter["take"]!(...how) as unknown);
+    return { take, giveBack: () => counter["giveBack"]!() as unknown };
+  };
+  configureLimits({ signIns: 1 });
+  const app = await ownersApp({ ATTEMPTS: { getByName, idFromName: () => {} } });
+  const one = visitor(app, "2001:db8:99:1::1");
+  const path = await one.authorizePath(await one.register());
+  counted.clear();
+  const answers = [];
+  for (let at = 0; at < limits.siteShares * 2; at++)
+    answers.push((await visitor(app, `2001:db8:99:${at}::1`).fetch(path)).status);
+  expect(answers).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
+  expect([...counted].filter((name) => name.startsWith("sign-in address"))).toHaveLength(5);
+});
 
 describe("the limit of sign-in pages", () => {
   test.each([

@@ -113,6 +113,22 @@ describe("too much", () => {
     await own.drop();
   });
 
+  test("characters of subscriptions", async () => {
+    limited({ sessionSubscriptionCharacters: 200 });
+    const client = await begin();
+    const subscribe = async (uri: string) =>
+      messageIn(await client.request("resources/subscribe", { uri }));
+    const [one, two] = [`test://${"a".repeat(90)}`, `test://${"b".repeat(90)}`];
+    expect((await subscribe(one))["result"]).toEqual({});
+    expect((await subscribe(two))["result"]).toEqual({});
+    expect((await subscribe("test://c"))["error"]).toMatchObject({
+      message: expect.stringContaining("200 characters"),
+    });
+    expect((await subscribe(one))["result"]).toEqual({});
+    await client.request("resources/unsubscribe", { uri: one });
+    expect((await subscribe("test://c"))["result"]).toEqual({});
+  });
+
   test("subscriptions", async () => {
     limited({ sessionSubscriptions: 2 });
     const client = await begin();
@@ -123,7 +139,7 @@ describe("too much", () => {
     }
     expect((await subscribe("test://c"))["error"]).toMatchObject({
       code: -32600,
-      message: expect.stringContaining("limit 2"),
+      message: expect.stringContaining("limit 2,"),
     });
     expect((await subscribe("test://b"))["result"]).toEqual({});
     await client.request("resources/unsubscribe", { uri: "test://a" });
