@@ -7,6 +7,7 @@ import { define } from "../otc/definitions.ts";
 import { merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { dialectOf, type DialectName } from "../servlets/dialects.ts";
 import { fuelOf, keepsState } from "../servlets/manifest.ts";
+import { BUNDLE_FUEL } from "./wasm/fuel.ts";
 import { memoryBytes } from "../text.ts";
 import { askAll, type Answer } from "./wasm/ask.ts";
 import { inspect } from "./inspect.ts";
@@ -24,9 +25,6 @@ import { snapshot } from "./wasm/snapshot.ts";
 import { build } from "./source.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
-
-/** Fuel of what a servlet computes while a bundle is made, once for all calls and where nobody waits for it. */
-const BUNDLE_FUEL = 10 * limits.fuelPerSecond;
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {

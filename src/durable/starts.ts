@@ -1,48 +1,33 @@
 import { limits } from "../limits.ts";
 
+/** How long a run waits before it looks for a turn again, in ms: the first time, and at most. */
+const [FIRST_MS, MOST_MS] = [10, 160];
+
 /**
- * Lets few runs of an isolate begin at a time, in the order in which they came. After a restart hundreds of tasks are due at
- * once, and requests are to be served between them.
+ * Lets few runs of an isolate begin at a time. After a restart hundreds of tasks are due at once, and requests are to be
+ * served between them.
  */
 export class Starts {
   /** Runs that are beginning, each with the Unix time in ms since when. */
   readonly #beginning = new Map<object, number>();
-  /** Runs that wait for their turn, in order, each with what wakes it. */
-  readonly #waiting = new Map<object, () => void>();
 
   /** Resolves when a run may begin. The function that it gives is to be called when the run has begun, or is over. */
   async take(): Promise<() => void> {
-    const run = {};
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.set(run, resolve);
-    this.#next();
-    if (!this.#beginning.has(run)) {
-      while (!this.#beginning.has(run)) {
-        const woken = new AbortController();
-        const late = scheduler.wait(limits.startMs, { signal: woken.signal }).catch(() => {});
-        await Promise.race([promise, late]);
-        woken.abort();
-        this.#next();
-      }
-      // The event loop looks for new requests only when it has nothing else to do.
-      await scheduler.wait(0);
+    // Each looks for itself: no object may settle what another waits for.
+    for (let ms = FIRST_MS; this.#isFull(); ms = Math.min(2 * ms, MOST_MS)) {
+      await scheduler.wait(ms);
     }
-    return () => {
-      if (this.#beginning.delete(run)) this.#next();
-    };
+    const run = {};
+    this.#beginning.set(run, Date.now());
+    return () => void this.#beginning.delete(run);
   }
 
-  #next(): void {
+  #isFull(): boolean {
     const now = Date.now();
     for (const [run, since] of this.#beginning) {
       // Its object has died, it computes for long, or the clock was set back.
       if (since + limits.startMs < now || since > now) this.#beginning.delete(run);
     }
-    for (const [run, wake] of this.#waiting) {
-      if (this.#beginning.size >= limits.startsAtOnce) return;
-      this.#waiting.delete(run);
-      this.#beginning.set(run, now);
-      wake();
-    }
+    return this.#beginning.size >= limits.startsAtOnce;
   }
 }

@@ -152,7 +152,8 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       session: script.session,
       client: { capabilities: script.capabilities ?? {} },
       signal: () => new AbortController().signal,
-      notify: (notification) => notifications.push(notification),
+      // Which servlet tells it is no part of what a client hears.
+      notify: ({ method, params }) => notifications.push({ method, ...(params && { params }) }),
       ask: (asks, signal) => {
         asked.push(...Object.values(asks));
         return answer(asks, signal);

@@ -28,8 +28,8 @@ test("few functions wait for a plain call, and none of them twice", async () => 
   await call();
   const frames = await framesOf(call);
   expect(frames.at(0)).toContain("/src/wasm/call.ts");
-  expect(frames.at(-1)).toContain("/src/mcp/endpoint.ts");
-  expect(frames.length).toBeLessThanOrEqual(11);
+  expect(frames.at(-1)).toContain("/src/auth/rate-limiter.ts");
+  expect(frames.length).toBeLessThanOrEqual(12);
   expect(new Set(frames.map((frame) => frame.replace(/:\d+:\d+\)?$/, ""))).size).toBe(
     frames.length,
   );

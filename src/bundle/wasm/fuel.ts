@@ -6,6 +6,7 @@
  * entered, a loop before each turn, each for its longest way (paths.ts); where that costs more than
  * `STRETCH` parts, the rest is paid on the way. Prices of instructions are in prices.ts.
  */
+import { limits } from "../../limits.ts";
 import { concatenate } from "../../wasm/image.ts";
 import { extend, outline, SECTION } from "./binary.ts";
 import { leb, Reader, sections, text } from "./bytes.ts";
@@ -21,6 +22,9 @@ import {
 } from "./payments.ts";
 import { priceOf } from "./prices.ts";
 import { begin, flow, longestPaths, STRETCH, THROWING } from "./paths.ts";
+
+/** Fuel of what a servlet computes while a bundle is made, once for all calls and where nobody waits for it. */
+export const BUNDLE_FUEL = 10 * limits.fuelPerSecond;
 
 /** Additional cost of calling a small function: most are inlined into their callers. */
 const SMALL_CALL = 20;

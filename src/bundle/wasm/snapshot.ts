@@ -10,6 +10,7 @@ import { applyPatch, encodePatch } from "../../wasm/patch.ts";
 import { startWorld } from "../../wasm/world.ts";
 import { readIfThere, sha256, writeWhole } from "../cache.ts";
 import { shared } from "../work.ts";
+import { BUNDLE_FUEL } from "./fuel.ts";
 import { ENGINE_EXPORTS, type Cached, type Prepared } from "./prepare.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
@@ -106,7 +107,7 @@ async function started(engine: WebAssembly.Module) {
   const guest = new Guest(setup, new Journal({ hash: "", input: "" }, startWorld, undefined));
   const instance = instantiate({ module: engine, userFunctions }, guest);
   const { exports } = instance;
-  guest.attach(exports);
+  guest.attach(exports, { fuel: BUNDLE_FUEL });
   await run(instance, "edge_start");
   return {
     instance,
