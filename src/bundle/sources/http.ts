@@ -11,14 +11,14 @@ import { Refusal } from "../refusal.ts";
 /** How to ask for a URL: a GET, or a POST where there is a form. */
 export interface SourceRequest {
   headers?: Record<string, string>;
-  /** Headers that only the first URL's origin gets. */
+  /** Headers that only the first URL's origin gets, until a redirect leaves it. */
   credentials?: Record<string, string>;
   /**
    * The URL whose answer named this one, such as a registry that names its token service. This one is then bounded as a
    * redirect from there is.
    */
   from?: URL;
-  /** A form to post. */
+  /** A form to post, to the first URL's origin only. */
   form?: URLSearchParams;
   /** The most bytes of the answer's body. */
   maxBytes: number;
@@ -68,10 +68,13 @@ export async function request(first: URL, wanted: SourceRequest): Promise<Source
   }
   const signal = AbortSignal.timeout(limits.sourceMs);
   let url = first;
+  let { credentials, form } = wanted;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
-    const secret = url.origin === first.origin ? wanted.credentials : {};
-    const headers = { ...wanted.headers, ...secret };
-    const got = await sendOnce(url, { ...wanted, headers }, signal, lookupFor(origin));
+    if (url.origin !== first.origin) credentials = form = undefined;
+    const { maxBytes } = wanted;
+    const headers = { ...wanted.headers, ...credentials };
+    const asked = { headers, maxBytes, ...(form && { form }) };
+    const got = await sendOnce(url, asked, signal, lookupFor(origin));
     const { location } = got.headers;
     if (got.status < 301 || got.status > 308 || location === undefined) return got;
     url = redirected(location, url, origin);

@@ -40,11 +40,23 @@ export interface Reference {
   digest?: string;
 }
 
-/** Token services that are known to be a registry's own, although their host is another. */
-const TOKEN_HOSTS: Record<string, string> = {
-  "registry-1.docker.io": "auth.docker.io",
-  "registry.gitlab.com": "gitlab.com",
-};
+/**
+ * Token services that are a registry's own although their host is another, as `REGISTRY=HOST`. The environment's
+ * `TOKEN_SERVICES` adds to them. A registry's word is not enough: it could name another's, to be lent the login there.
+ */
+const TOKEN_SERVICES = "registry-1.docker.io=auth.docker.io registry.gitlab.com=gitlab.com";
+
+/** True if a token service is the registry's own. Throws a `Refusal` if `TOKEN_SERVICES` is not valid. */
+function isTokenServiceOf(registry: string, host: string): boolean {
+  const named = `${TOKEN_SERVICES} ${process.env["TOKEN_SERVICES"] ?? ""}`.trim().split(/[\s,]+/);
+  const wrong = named.find((pair) => !/^[\w.:[\]-]+=[\w.:[\]-]+$/.test(pair));
+  if (wrong !== undefined) {
+    throw new Refusal(
+      `TOKEN_SERVICES: ${wrong} is not valid: expected REGISTRY=HOST, such as registry.example.com=gitlab.example.com: correct it`,
+    );
+  }
+  return host === registry || named.includes(`${registry}=${host}`);
+}
 
 /** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
 export function parseReference(source: string): Reference {
@@ -141,7 +153,9 @@ export class Repository {
     };
     const got = await send();
     const challenge = got.headers["www-authenticate"];
-    if (got.status !== 401 || challenge === undefined) return got;
+    // A host to which the registry has redirected has no credentials to ask for.
+    const isRegistry = got.url.origin === this.#registry.origin;
+    if (got.status !== 401 || challenge === undefined || !isRegistry) return got;
     this.#authorization = await this.#answerTo(challenge);
     return this.#authorization === undefined ? got : send();
   }
@@ -160,11 +174,11 @@ export class Repository {
       );
     }
     const url = new URL(realm);
+    url.search = "";
     const { host } = this.#registry;
-    const isOwn = url.host === host || url.host === TOKEN_HOSTS[host];
-    // Another host gets the credentials that the user has stored for it, never those of the registry.
-    const credentials = isOwn ? known : await credentialsFor(url.host);
-    const scope = parameters.get("scope") ?? `repository:${this.#name}:pull`;
+    // Any other token service is asked without a login, even where the user has one for it: the registry gets the token.
+    const credentials = isTokenServiceOf(host, url.host) ? known : undefined;
+    const scope = `repository:${this.#name}:pull`;
     const service = parameters.get("service") ?? host;
     return `Bearer ${await token(url, { service, scope, from: this.#registry }, credentials)}`;
   }

@@ -1,0 +1,155 @@
+/** Registries that try to get logins and tokens of other hosts. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { adding } from "./adding.ts";
+import { sha256, USER } from "./registry.ts";
+
+const { registry, at, source, add } = adding();
+
+interface Seen {
+  url: string;
+  authorization: string | undefined;
+  body: string;
+}
+
+/** A token service of another registry, at which the user has a login. */
+let victim: {
+  host: string;
+  seen: Seen[];
+  answer: (request: IncomingMessage, response: ServerResponse) => void;
+};
+const server = createServer(async (request, response) => {
+  let body = "";
+  for await (const part of request) body += String(part);
+  victim.seen.push({ url: request.url!, authorization: request.headers.authorization, body });
+  victim.answer(request, response);
+});
+
+const giveToken = (_: IncomingMessage, response: ServerResponse) =>
+  response.setHeader("content-type", "application/json").end('{"token":"of-the-victim"}');
+
+beforeEach(async () => {
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  victim = { host: `127.0.0.1:${port}`, seen: [], answer: giveToken };
+});
+
+afterEach(async () => {
+  delete process.env["TOKEN_SERVICES"];
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const auth = Buffer.from(`${USER.name}:${USER.password}`).toString("base64");
+
+const login = async (auths: Record<string, object>) => {
+  await mkdir(at("docker"), { recursive: true });
+  await writeFile(at("docker/config.json"), JSON.stringify({ auths }));
+};
+
+const challenge = (value: string) => (response: ServerResponse) =>
+  void response.writeHead(401, { "www-authenticate": value }).end();
+
+const pull = () => add(source("ada/time"), { allowUnsigned: true }).catch(String);
+
+const MANIFEST_PATH = "/v2/ada/time/manifests/latest";
+
+test.each([{ auth }, { username: USER.name, password: USER.password }, { identitytoken: "id" }])(
+  "a registry that names another's token service gets no use of the login there: %o",
+  async (entry) => {
+    await login({ [victim.host]: entry });
+    const realm = `http://${victim.host}/token`;
+    registry().faults.set(
+      MANIFEST_PATH,
+      challenge(
+        `Bearer realm="${realm}",service="victim",scope="repository:victim/secret:pull,push"`,
+      ),
+    );
+    await pull();
+    expect(victim.seen).toHaveLength(1);
+    const [{ authorization, url, body }] = victim.seen as [Seen];
+    expect({ authorization, body }).toEqual({ authorization: undefined, body: "" });
+    const asked = new URL(url, realm).searchParams;
+    expect(asked.getAll("scope")).toEqual(["repository:ada/time:pull"]);
+  },
+);
+
+test.each([
+  ["in the challenge", "", ',scope="repository:other/secret:pull,push"'],
+  ["in the realm", "?scope=repository:other/secret:push&Scope=registry:catalog:*", ""],
+])("the scope is ours, whatever the registry names %s", async (_, query, parameters) => {
+  for (const entry of [{ auth }, { identitytoken: "id" }]) {
+    await login({ [registry().host]: entry });
+    const asked: string[] = [];
+    registry().faults.set("/token", (response) => {
+      asked.push(response.req.url!);
+      response.setHeader("content-type", "application/json").end('{"token":"t"}');
+    });
+    const realm = `http://${registry().host}/token${query}`;
+    registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="${realm}"${parameters}`));
+    await pull();
+    expect(asked).toHaveLength(1);
+    expect(decodeURIComponent(asked[0]!)).not.toMatch(/push|other|catalog/);
+  }
+});
+
+test("a token service that the configuration names gets the registry's login", async () => {
+  await login({ [registry().host]: { auth } });
+  process.env["TOKEN_SERVICES"] = `other.example=a.example, ${registry().host}=${victim.host}`;
+  registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${victim.host}/token"`));
+  await pull();
+  expect(victim.seen.map((one) => one.authorization)).toEqual([`Basic ${auth}`]);
+});
+
+test.each(["token.example", "=token.example", "a.example=https://token.example/", "a=b=c"])(
+  "TOKEN_SERVICES is checked: %s",
+  async (text) => {
+    process.env["TOKEN_SERVICES"] = text;
+    registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${victim.host}/token"`));
+    expect(await pull()).toMatch(/TOKEN_SERVICES.*expected REGISTRY=HOST/);
+    expect(victim.seen).toEqual([]);
+  },
+);
+
+test("the identity token is not posted along with a redirect", async () => {
+  await login({ [registry().host]: { identitytoken: "id-t0ken" } });
+  registry().faults.set(
+    "/token",
+    (response) => void response.writeHead(307, { location: `http://${victim.host}/token` }).end(),
+  );
+  registry().faults.set(MANIFEST_PATH, challenge(`Bearer realm="http://${registry().host}/token"`));
+  await pull();
+  expect(JSON.stringify(victim.seen)).not.toContain("id-t0ken");
+});
+
+test("a host to which a registry redirects cannot ask for credentials", async () => {
+  await login({ [registry().host]: { auth }, [victim.host]: { auth } });
+  victim.answer = (_, response) => challenge('Basic realm="x"')(response);
+  registry().faults.set(
+    MANIFEST_PATH,
+    (response) => void response.writeHead(307, { location: `http://${victim.host}/x` }).end(),
+  );
+  await pull();
+  expect(victim.seen.map((one) => one.authorization)).toEqual([undefined]);
+  expect(registry().requests.map((one) => one.authorization)).toEqual([undefined]);
+});
+
+test("a token is not sent again after a redirect that came back from another host", async () => {
+  await login({ [registry().host]: { auth } });
+  registry().access = "bearer";
+  const wasm = Buffer.from("not a module");
+  registry().image("ada/time", "latest", [{ mediaType: "application/wasm", bytes: wasm }]);
+  registry().faults.set(
+    `/v2/ada/time/blobs/${sha256(wasm)}`,
+    (response) => void response.writeHead(307, { location: `http://${victim.host}/x` }).end(),
+  );
+  victim.answer = (_, response) =>
+    void response.writeHead(307, { location: `http://${registry().host}/v2/back` }).end();
+  await pull();
+  const back = registry().requests.filter(({ path }) => path === "/v2/back");
+  expect(back.length).toBeGreaterThan(0);
+  const others = [...back, ...victim.seen];
+  expect(others.every((one) => one.authorization === undefined)).toBe(true);
+});
