@@ -20,11 +20,13 @@ let victim: {
   seen: Seen[];
   answer: (request: IncomingMessage, response: ServerResponse) => void;
 };
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => {
   let body = "";
-  for await (const part of request) body += String(part);
-  victim.seen.push({ url: request.url!, authorization: request.headers.authorization, body });
-  victim.answer(request, response);
+  request.setEncoding("utf8").on("data", (part: string) => (body += part));
+  request.on("end", () => {
+    victim.seen.push({ url: request.url!, authorization: request.headers.authorization, body });
+    victim.answer(request, response);
+  });
 });
 
 const giveToken = (_: IncomingMessage, response: ServerResponse) =>
