@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import type { Program } from "../../../src/wasm/call.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
@@ -32,6 +32,15 @@ function together(count: number) {
     },
   };
 }
+
+/** Instances of other tests' servlets wait for nobody any more. */
+beforeEach(async () => {
+  const { idleBytes } = limits;
+  const [small] = await programs(1, 1);
+  Object.assign(limits, { idleBytes: 2 * 65536 });
+  await callGuest(small!, "");
+  Object.assign(limits, { idleBytes });
+});
 
 test("instances of a large servlet do not push out those of many small ones", async () => {
   const small = await programs(1, 12);
