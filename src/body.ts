@@ -52,7 +52,7 @@ export type CountBytes = (bytes: number) => void;
 export const bodyCounts = new WeakMap<Request, CountBytes>();
 
 /**
- * Reads a request's body as text: the one place that does. Its bytes are counted for the caller before they are read, or,
+ * Reads a request's body as text: all that do, do it here. Its bytes are counted for the caller before they are read, or,
  * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
  * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` where its sender leaves.
  */

@@ -83,7 +83,7 @@ export class Installer {
     return { name, hash, ...version, ...(warnings.length > 0 && { warnings }) };
   }
 
-  /** What an operator should know of a build, besides its permissions, before it is served. */
+  /** Warnings for whoever approves a build, besides its permissions. */
   async warnings(build: Build): Promise<string[]> {
     return overlapsOf(build, (await this.#registry()).whole.servlets);
   }

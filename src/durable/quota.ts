@@ -17,7 +17,7 @@ const TABLES = [
   "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
 ];
 
-/** What a caller may hold in all objects together. */
+/** The most that a caller may hold in all objects together, in bytes. */
 export interface Most {
   most: number;
   /** Bytes above that which may be lent; 0 for what adds to files. */

@@ -61,7 +61,7 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
   changes: Change[];
-  /** What is known of its memory. */
+  /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
   memory: Pick<Kept, "blocks" | "used">;
   /** Bytes of all files when it began. */
   fileBytes: number;
@@ -258,7 +258,7 @@ export class ScopeState {
     keepInstance(this, running.program, kept);
   }
 
-  /** What a call has changed in its memory; where that would take much more room, without its garbage. */
+  /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
   #changed(kept: Kept, { servlet, files, fileBytes }: Running): Changed {
     const build = buildOf(servlet);
     const change = this.rows.changed(kept, build);

@@ -48,8 +48,8 @@ export class Contents {
   }
 
   /**
-   * Writes bytes; returns how many were written before a failure. Throws it where that is none: `nospc`, `fbig`
-   * beyond the largest file, `io`.
+   * Writes bytes; returns how many were written before a failure. Throws the failure if none were: `nospc`, `fbig` beyond
+   * the largest file, `io`.
    */
   write(id: number, at: number, bytes: Uint8Array): number {
     if (at + bytes.length > MAX_SIZE) throw new FileError("fbig");

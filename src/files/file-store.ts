@@ -29,7 +29,7 @@ export interface BeginOptions {
   room?: number;
 }
 
-/** Small files to begin with find room also where there is none, so that a servlet can be used. */
+/** Initial files up to this size are stored even where the quota is used up, so that the servlet can be called. */
 const INITIAL_BYTES = 512 * 1024;
 
 /**

@@ -24,7 +24,7 @@ export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
   readonly work: Work;
-  /** What takes back the changes of the operation that is being done as a whole, in their order. */
+  /** Functions that undo the changes of the operation that is being done as a whole, in the order of the changes. */
   readonly undo: (() => void)[] | undefined;
   /** Called when a table has come to take more memory by what was read. */
   makeRoom(): void;

@@ -89,7 +89,7 @@ export function readConfig(
   const marked = new RegExp(`<${nonce}:(\\d+)>`, "g");
   const mark = (at: number) => `<${nonce}:${at}>`;
   const fallbackOf = ({ name, fallback }: Reference) => (environment[name] ? undefined : fallback);
-  /** What may stand for a reference anywhere: it says nothing about the environment. */
+  /** Values that may replace a reference anywhere, as they reveal nothing about the environment. */
   const plain = references.map((one) => {
     const value = environment[one.name] ?? "";
     return ["true", "false"].includes(value) ? value : fallbackOf(one);

@@ -19,3 +19,14 @@ export const sealing = sealingWith(new Uint8Array(32).fill(7));
 export function newStore(database = new Database()): { database: Database; store: FileStore } {
   return { database, store: new FileStore(database, sealing) };
 }
+
+/** Numbers of a generator that repeats itself (mulberry32). */
+export function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) % below;
+  };
+}

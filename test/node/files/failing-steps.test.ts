@@ -10,7 +10,7 @@ import { limits } from "../../../src/limits.ts";
 import { fileCall } from "../../../src/wasm/file-calls.ts";
 import type { Guest } from "../../../src/wasm/guest.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
-import { Database, sealing } from "./database.ts";
+import { Database, random, sealing } from "./database.ts";
 import { CREATE, EXCLUSIVE, guestWith, TRUNCATE, type WasiCaller } from "./wasi-guest.ts";
 
 /**
@@ -24,17 +24,6 @@ const { fileOverlayBytes } = limits;
 afterEach(() => {
   limits.fileOverlayBytes = fileOverlayBytes;
 });
-
-/** Numbers of a generator that repeats itself (mulberry32). */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
 
 class StorageFailed extends Error {}
 

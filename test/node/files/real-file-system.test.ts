@@ -6,7 +6,7 @@ import { WASI } from "node:wasi";
 import { afterEach, expect, test } from "vitest";
 import { limits } from "../../../src/limits.ts";
 import { parseMounts } from "../../../src/files/mounts.ts";
-import { newStore } from "./database.ts";
+import { newStore, random } from "./database.ts";
 import {
   APPEND,
   CREATE,
@@ -25,17 +25,6 @@ import {
  * Random programs run here and on Node's own WASI, in a real folder: both answer alike. Not compared: `..`
  * and links to folders on the way, which Node resolves in the text of the path.
  */
-
-/** Numbers of a generator that repeats itself (mulberry32). */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
 
 const PATHS = [
   "a",
